@@ -61,6 +61,7 @@ class Claim:
         self.told: dict = {"claim": name, "title": title, "command": command}
         self.told |= {"tables": [], "curves": [], "parts": []}
         self.packages = packages
+        self.versions: dict[str, str] = {}
 
     def table(self, title: str, unit: str, better: str, note: str = "") -> None:
         """Begin a table."""
@@ -93,6 +94,7 @@ class Claim:
         for package in ("pramble", "numpy", *self.packages):
             if found := version_of(package):
                 versions[package] = found
+        versions |= self.versions
         about = {
             "date": dt.datetime.now(dt.UTC).date().isoformat(),
             "seconds": round(time.perf_counter() - self.start, 1),

@@ -1,82 +1,99 @@
-"""Central promises: proven ε beside the guide, and records beside noisy tables at one (ε, δ).
+"""A central promise: protected tables and complete records beside what others make of a file.
 
-* Randomised response at n = 1e6 and δ = 1e-6: the proven ε over the guide's (normal margins), what
-  no proof can go below, and CPU seconds.
-* A census file, all 45 two-way tables of ten columns, ε = 1 and δ = 1e-6: noise on the tables
-  themselves, Gaussian (Balle and Wang 2018, at the sensitivity of all tables together), discrete
-  Laplace, and OpenDP's if it is there, beside records under a local promise.
-* The same where one table is all that is wanted, and a single column: one shuffled file is
-  designed, released and estimated.
+* Errors of tables, in people a cell (root mean square over all cells of all tables): Gaussian noise
+  on each table (Balle and Wang 2018, at the sensitivity of all tables together), OpenDP's Gaussian
+  mechanism at the scale that its own accounting needs, and the bound of all linear Gaussian
+  mechanisms (ResidualPlanner, Xiao and others 2023).
+* Errors of complete records, Σ|error|/n, the mean over tables: MST and AIM as packages have them.
+* What is promised of the tables of a census file beside what came out.
 
-Errors are in people, root mean square over all cells, against the confidential counts; beside it
-over cells of fewer than 1,000 people, and of 100,000 or more.
+Rows are drawn from the New Yorkers of 2024. Peers are no part of the project: PEERS_PYTHON names
+interpreters that have them, with colons between; each peer runs in the first that has it. Runs that
+``bench/results/central_runs.jsonl`` holds are not repeated: peers take minutes each. PEERS names
+those to run (with commas; all unless given), PRAMBLE_BENCH_RUNS the seeds, five unless given, and
+PRAMBLE_BENCH_MINUTES when a run is given up, 30 unless given.
 """
 
+import json
 import math
+import os
+import subprocess
+import sys
+import tempfile
 import time
-from itertools import combinations
+from collections import Counter, defaultdict
+from functools import cache
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 
 import pramble
+from bench._figures import Claim
 
-FILE = "acs2024_ten_us_srs953076.parquet"
+FILE = "acs2024_ten_ny.parquet"
 TEN = ("OWNERSHP", "MORTGAGE", "AGE", "SEX", "MARST", "RACESING", "EDUC", "EMPSTAT", "DISABWRK",
        "VETSTAT")  # fmt: skip
-GUIDE = {10: (0.0019, 0.0066, 0.032, 0.102), 100: (0.0006, 0.0024, 0.020, 0.092)}
-ALPHAS = (1.0, 2.0, 4.0, 6.0)
-EPSILON, DELTA, LOCAL = 1.0, 1e-6, 6.0
-SMALL, LARGE = 1_000, 100_000
-ALONE = {("SEX",): 400, ("AGE", "EDUC"): 100}
-"""Single tables, and how often each is released: few cells tell too little by one release."""
+DELTA, EPSILONS, ROWS = 1e-6, (1.0, 0.1, 4.0), (2_000, 20_000, 200_000)
+WAYS = {2: "45 pairs", 3: "120 triples"}
+SEEDS = range(int(os.environ.get("PRAMBLE_BENCH_RUNS", "5")))
+MINUTES = float(os.environ.get("PRAMBLE_BENCH_MINUTES", "30"))
+RUNS = Path(__file__).parent / "results" / "central_runs.jsonl"
+PEER = Path(__file__).parent / "_peer.py"
+OURS = {"pramble": 2, "pramble with all triples measured": 3}
+LINEAR = "no linear Gaussian mechanism is below"
+PEERS = ("MST (dpmm)", "AIM (dpmm)", "MST (smartnoise)", "AIM (smartnoise)")
 
 
-def people():
-    """The census file if it lies beside the repository, else people drawn from the model."""
+def shared(name):
+    """A file of the data beside the repository."""
     for folder in Path(__file__).resolve().parents:
-        for path in (folder / "shared" / "data" / FILE, folder / "data" / FILE):
-            if path.exists():
-                import pandas as pd
-
-                return pd.read_parquet(path, columns=list(TEN)), "the census file"
-    print("the census file is absent: people drawn from pramble.datasets.synthetic_new_york")
-    from pramble.datasets import synthetic_new_york
-
-    frame = synthetic_new_york(953_076)
-    return frame[[name for name in TEN if name in frame]], "synthetic New York"
+        if (path := folder / "shared" / "data" / name).exists():
+            return path
+    sys.exit(f"This benchmark needs shared/data/{name} beside the repository.")
 
 
-def proven():
-    print("randomised response, n = 1e6, delta = 1e-6")
-    print("    S  alpha    guide     proven   ratio     attack   CPU s")
-    for size, guides in GUIDE.items():
-        for alpha, guide in zip(ALPHAS, guides, strict=True):
-            mechanism = pramble.randomized_response(size, alpha)
-            start = time.process_time()
-            g = pramble.central_guarantee(mechanism, rows=10**6, delta=1e-6)
-            spent = time.process_time() - start
-            print(
-                f"{size:>5} {alpha:>6g} {guide:>8g} {g.epsilon:>10.6f} {g.epsilon / guide:>7.3f}"
-                f" {g.lower:>10.6f} {spent:>7.2f}"
-            )
+def coded(path):
+    """The ten columns as integer codes, and the labels of each."""
+    import pandas as pd
 
-
-def counted(frame, tables):
-    """Labels of each column, and the counts of some tables."""
-    labels, codes = {}, {}
-    for name in frame:
-        own, codes[name] = np.unique(frame[name].to_numpy(), return_inverse=True)
+    frame = pd.read_parquet(path, columns=list(TEN)).astype(str)
+    labels, codes = {}, []
+    for name in TEN:
+        own, its = np.unique(frame[name].to_numpy().astype(str), return_inverse=True)
         labels[name] = own.tolist()
-    counts = {}
-    for table in tables:
-        shape = tuple(len(labels[name]) for name in table)
-        flat = np.ravel_multi_index([codes[name] for name in table], shape)
-        counts[table] = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
-    return labels, counts
+        codes.append(its)
+    return np.column_stack(codes), labels
 
 
-def gaussian_deviation(sensitivity, epsilon=EPSILON, delta=DELTA):
+def codes_of(frame, labels):
+    """Complete records as codes."""
+    codes = {name: {label: k for k, label in enumerate(labels[name])} for name in TEN}
+    return np.column_stack([[codes[n][x] for x in frame[n].to_pylist()] for n in TEN])
+
+
+def frame_of(rows, labels):
+    """Codes as columns of labels."""
+    return {name: np.array(labels[name])[rows[:, j]] for j, name in enumerate(TEN)}
+
+
+def counts_of(rows, sizes, ways):
+    """The counts of every table of so many columns."""
+    found = {}
+    for table in combinations(range(len(sizes)), ways):
+        shape = [sizes[j] for j in table]
+        flat = np.ravel_multi_index([rows[:, j] for j in table], shape)
+        found[table] = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
+    return found
+
+
+def distance(rows, made, sizes, ways):
+    """Σ|error|/n, the mean over all tables of so many columns."""
+    true, found = counts_of(rows, sizes, ways), counts_of(made, sizes, ways)
+    return float(np.mean([np.abs(found[t] - true[t]).sum() / len(rows) for t in true]))
+
+
+def gaussian_deviation(sensitivity, epsilon, delta):
     """The least deviation of Gaussian noise with (ε, δ) at this sensitivity (Balle and Wang)."""
     from scipy.special import log_ndtr, ndtr
 
@@ -92,159 +109,195 @@ def gaussian_deviation(sensitivity, epsilon=EPSILON, delta=DELTA):
     return high
 
 
-def rms(rounds, counts):
-    """Root mean square error over all cells, over small ones and over large ones."""
-    size = np.concatenate([table.ravel() for table in counts.values()])
-    squares = np.mean([
-        np.concatenate([(estimates[t] - counts[t]).ravel() ** 2 for t in counts])
-        for estimates in rounds
-    ], axis=0)  # fmt: skip
-    kinds = (size >= 0, size < SMALL, size >= LARGE)
-    return [math.sqrt(squares[kind].mean()) if kind.any() else math.nan for kind in kinds]
+@cache
+def interpreter(who):
+    """The first of PEERS_PYTHON that has a peer, and its version; None where none has."""
+    for python in filter(None, os.environ.get("PEERS_PYTHON", "").split(":")):
+        told = subprocess.run([python, str(PEER), who], capture_output=True, text=True, check=False)
+        if not told.returncode:
+            return python, told.stdout.split()[-1]
+    return None
 
 
-def consistent(noisy, labels, n):
-    """Pairs that agree on single columns and on n, by least squares, without negative cells."""
-    weight = {name: sum(1 / len(labels[o]) for o in labels if o != name) for name in labels}
-    singles = dict.fromkeys(labels, 0.0)
-    for pair, table in noisy.items():
-        for side, name in enumerate(pair):
-            own = table.sum(axis=1 - side) / table.shape[1 - side]
-            singles[name] = singles[name] + (own - own.mean()) / weight[name]
-    made = {}
-    for (a, b), table in noisy.items():
-        both = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
-        rows, columns = singles[a][:, None] / table.shape[1], singles[b] / table.shape[0]
-        made[a, b] = np.maximum(both + rows + columns + n / table.size, 0)
-    return made
-
-
-def noisy_tables(labels, counts, n, *, rounds=1):
-    """Errors of noise on the tables themselves, simulated."""
-    rng, many = np.random.default_rng(1), len(counts)
-    deviation = gaussian_deviation(math.sqrt(2 * many))
-    print(f"   Gaussian noise: deviation {deviation:.2f} people a cell")
-    draws = {
-        "Gaussian": lambda shape: rng.normal(0, deviation, shape),
-        "discrete Laplace": lambda shape: two_sided(rng, EPSILON / (2 * many), shape),
-    }
-    found = {}
-    for name, draw in draws.items():
-        noisy = [
-            {table: own + draw(own.shape) for table, own in counts.items()} for _ in range(rounds)
-        ]
-        found[name] = rms(noisy, counts)
-        if many > 1:
-            better = [consistent(tables, labels, n) for tables in noisy]
-            found[f"{name}, consistent, none negative"] = rms(better, counts)
-    found["OpenDP, Gaussian"] = opendp_error(counts, deviation, rounds=rounds, name="gaussian")
-    found["OpenDP, Laplace"] = opendp_error(
-        counts, 2 * many / EPSILON, rounds=rounds, name="laplace"
-    )
-    return found
-
-
-def two_sided(rng, rate, shape):
-    """The difference of two geometric numbers: discrete Laplace noise."""
-    return rng.geometric(-math.expm1(-rate), shape) - rng.geometric(-math.expm1(-rate), shape)
-
-
-def opendp_error(counts, scale, *, rounds, name):
-    """The error of OpenDP's discrete noise of a scale; None without it."""
+def asked(who, *arguments):
+    """What a peer prints; None if it fails or is too slow."""
+    python, _ = interpreter(who)
+    command = [python, str(PEER), who, *map(str, arguments)]
     try:
-        import opendp.prelude as dp
-    except ImportError:
-        return None
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T=int))
-    if name == "gaussian":
-        noise = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+        told = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60 * MINUTES
+        )
+    except subprocess.TimeoutExpired:
+        print(f"   {who}: no end in {MINUTES:g} minutes")
+    except subprocess.CalledProcessError as failed:
+        print(f"   {who}: {failed.stderr.strip().splitlines()[-1:]}")
     else:
-        noise = dp.m.make_laplace(domain, dp.l1_distance(T=int), scale=scale)
-    noisy = [
-        {
-            table: np.array(noise(own.ravel().tolist())).reshape(own.shape)
-            for table, own in counts.items()
-        }
-        for _ in range(rounds)
-    ]
-    return rms(noisy, counts)
+        return told.stdout
+    return None
 
 
-def released(frame, plan, counts, *, what, rounds=1):
-    """Errors of estimates from releases; prints coverage and seconds."""
-    start = time.perf_counter()
-    keys = np.random.default_rng(2)
-    files = [pramble.perturb(frame, plan, key=keys.bytes(32)) for _ in range(rounds)]
-    drawn, found = time.perf_counter() - start, {}
-    for method in ("inverse", "mle"):
-        made = [estimated(one, plan, counts, n=len(frame), method=method) for one in files]
-        found[f"{what}, {method}"] = rms([tables for tables, _ in made], counts)
-    inside = np.mean([share for _, share in made])
-    spent = time.perf_counter() - start - drawn
-    print(
-        f"   {what}: {inside:.1%} of {rounds} x {sum(t.size for t in counts.values())} intervals "
-        f"(95 %) hold the confidential count; {drawn:.0f} s to perturb, {spent:.0f} s to estimate "
-        "twice"
+def records(who, rows, labels, epsilon, seed):
+    """Complete records of one run, as codes; None where a peer fails."""
+    if ways := OURS.get(who):
+        design = pramble.design_tables(labels, epsilon, DELTA, tables=ways)
+        measured = pramble.measure(frame_of(rows, labels), design, key=seed.to_bytes(32, "big"))
+        made = pramble.synthesize(measured, rows=len(rows), seed=seed)
+        return codes_of(made, labels)
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "rows.npy", Path(folder) / "made.npy"
+        np.save(source, rows)
+        sizes = ",".join(str(len(labels[name])) for name in TEN)
+        asked(who, source, sizes, epsilon, DELTA, seed, target)
+        return np.load(target) if target.exists() else None
+
+
+def known():
+    """The runs that were made before: errors of pairs and triples by who, n, ε and seed."""
+    if not RUNS.exists():
+        return {}
+    lines = map(json.loads, RUNS.read_text("utf-8").splitlines())
+    return {(r["who"], r["n"], r["epsilon"], r["seed"]): r for r in lines}
+
+
+def run_missing(people, labels):
+    """Make every run that is missing, and write each down when it ends."""
+    sizes = [len(labels[name]) for name in TEN]
+    chosen = os.environ.get("PEERS", ",".join([*OURS, *PEERS])).split(",")
+    wanted = [who for who in chosen if who in OURS or interpreter(who)]
+    for who in set(chosen) - set(wanted):
+        print(f"   {who}: not installed")
+    for seed, epsilon, n, who in product(SEEDS, EPSILONS, ROWS, wanted):
+        if (who, n, epsilon, seed) in known():
+            continue
+        rows = people[np.random.default_rng(seed).choice(len(people), n, replace=False)]
+        start = time.perf_counter()
+        made = records(who, rows, labels, epsilon, seed)
+        run = {"who": who, "n": n, "epsilon": epsilon, "seed": seed}
+        run["minutes"] = round((time.perf_counter() - start) / 60, 1)
+        for ways, what in WAYS.items():
+            run[what] = None if made is None else round(distance(rows, made, sizes, ways), 6)
+        with RUNS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(run) + "\n")
+        print("  ", run, flush=True)
+
+
+def attained(people, labels, ways, epsilon):
+    """The root mean square error of measured tables over some keys, and the proven least of it."""
+    design = pramble.design_tables(labels, epsilon, DELTA, tables=ways)
+    sizes, squares = [len(labels[name]) for name in TEN], []
+    rows = people[np.random.default_rng(0).choice(len(people), 20_000, replace=False)]
+    counts = counts_of(rows, sizes, ways)
+    for seed in SEEDS:
+        measured = pramble.measure(frame_of(rows, labels), design, key=seed.to_bytes(32, "big"))
+        for table, own in counts.items():
+            squares.append((measured.table([TEN[j] for j in table]) - own).ravel() ** 2)
+    cells = sum(own.size for own in counts.values())
+    return math.sqrt(np.concatenate(squares).mean()), math.sqrt(design.bound / cells)
+
+
+def additive(claim, people, labels):
+    """Noise on tables, at the same promise for one record in the place of another."""
+    note = (
+        f"Root mean square over all cells of all tables, whatever the number of people. pramble "
+        f"promises the bound; its figure is what came out in {len(SEEDS)} releases, which vary by "
+        "some per cent around it. The others are the deviation of their noise. OpenDP adds the "
+        "same noise as Gaussian noise, at the scale that its zero-concentrated accounting needs."
     )
-    return found
+    claim.table("Tables at the same promise", "people a cell", "less", note)
+    for epsilon in sorted(EPSILONS):
+        for ways, what in WAYS.items():
+            case, many = f"{what}, ε = {epsilon:g}", math.comb(len(TEN), ways)
+            ours, bound = attained(people, labels, ways, epsilon)
+            claim.add(case, "pramble", ours)
+            claim.add(case, LINEAR, bound)
+            claim.add(
+                case, "Gaussian noise", gaussian_deviation(math.sqrt(2 * many), epsilon, DELTA)
+            )
+            if interpreter("OpenDP"):
+                claim.add(case, "OpenDP", float(asked("OpenDP", epsilon, DELTA, many)))
 
 
-def estimated(files, plan, counts, *, n, method):
-    """Every table, in people, and the share of cells whose interval holds the count."""
-    made, inside = {}, []
-    for table, own in counts.items():
-        e = pramble.estimate(files, plan, by=list(table), method=method, covers="randomisation")
-        made[table] = n * e.probabilities.reshape(own.shape)
-        inside.append((n * e.lower - 1e-6 <= own.ravel()) & (own.ravel() <= n * e.upper + 1e-6))
-    return made, np.concatenate(inside).mean()
+def complete(claim):
+    """Complete records, from the runs that there are: on the draws that all in a case have."""
+    runs = [run for run in known().values() if all(run[what] for what in WAYS.values())]
+    found = defaultdict(dict)
+    for run in runs:
+        found[run["who"], run["epsilon"], run["n"]][run["seed"]] = run
+    for ours, ways in OURS.items():
+        title = f"Complete records, {WAYS[ways].split()[1]} measured"
+        claim.table(title, "Σ|error|/n", "less", noted(runs))
+        for what, epsilon, n in product(WAYS.values(), sorted(EPSILONS), ROWS):
+            there = {
+                "pramble" if who == ours else who: found[who, epsilon, n]
+                for who in (ours, *PEERS)
+                if found[who, epsilon, n]
+            }
+            seeds = set.intersection(*map(set, there.values())) if len(there) > 1 else ()
+            for who, own in there.items() if seeds else ():
+                error = np.mean([own[seed][what] for seed in seeds])
+                claim.add(f"{what}, ε = {epsilon:g}, n = {n:,}", who, error)
 
 
-def told(found):
-    print(f"   {'rms error, people a cell':<45} {'all':>8} {'< 1,000':>8} {'>= 100k':>8} "
-          f"{'x Gaussian':>11}")  # fmt: skip
-    for name, errors in found.items():
-        if errors is None:
-            print(f"   {name:<45} not installed")
-        else:
-            figures = " ".join(f"{error:>8.1f}" for error in errors)
-            print(f"   {name:<45} {figures} {errors[0] / found['Gaussian'][0]:>11.2f}")
+def noted(runs):
+    """What there is to know of the runs: seeds, promises, settings, what took too long."""
+    many = Counter((run["who"], run["n"]) for run in runs if run["who"] in PEERS)
+    told = "; ".join(f"{count} of {who} at n = {n:,}" for (who, n), count in sorted(many.items()))
+    late = sum(run["who"] in PEERS for run in known().values()) - many.total()
+    return (
+        "The mean over the draws of people that all in a row have; runs of peers, over all ε: "
+        f"{told}; {late} more failed or took too long, and are left out. Peers have the default "
+        "settings of their packages. Their promise is the weaker one: of one record more or less, "
+        "where pramble's is of one record in the place of another."
+    )
 
 
-def designed(labels, n, tables):
-    start = time.process_time()
-    d = pramble.design_record(labels, central=(EPSILON, DELTA), rows=n, tables=list(tables))
-    print(f"   one file designed in {time.process_time() - start:.0f} CPU s: epsilon "
-          f"{d.central.epsilon:.4f} proven, {d.central.lower:.4f} by an attack, "
-          f"alpha {d.alpha:.4g}; {promised(d, n):.1f} people a cell promised")  # fmt: skip
-    return d
-
-
-def promised(d, n):
-    """The root mean square error that randomising costs by the design's own figures."""
-    labels = d.plan.column_labels()
-    cells = [math.prod(len(labels[name].labels) for name in table) for table in d.costs]
-    return math.sqrt(n * (d.value - sum(1 - 1 / size for size in cells)) / sum(cells))
-
-
-def census():
-    frame, what = people()
-    n = len(frame)
-    labels, counts = counted(frame, combinations(frame, 2))
-    print(f"\n{what}: {n:,} people, {len(counts)} two-way tables of {frame.shape[1]} columns, "
-          f"epsilon = {EPSILON:g}, delta = {DELTA:g}")  # fmt: skip
-    others = noisy_tables(labels, counts, n)
-    local = pramble.design_record(labels, LOCAL)
-    told({**others, **released(frame, local.plan, counts, what=f"alpha = {LOCAL:g}")})
-    for wanted, rounds in ALONE.items():
-        few = frame[list(wanted)]
-        labels, counts = counted(few, [wanted])
-        print(f"\n{' x '.join(wanted)} alone")
-        d = designed(labels, n, counts)
-        ours = released(few, d.plan, counts, what="records", rounds=rounds)
-        told({**ours, **noisy_tables(labels, counts, n, rounds=10 * rounds)})
+def census(claim):
+    """What is promised of all pairs of a census file beside what came out."""
+    rows, labels = coded(shared("acs2024_ten_us_srs953076.parquet"))
+    n, sizes = len(rows), [len(labels[name]) for name in TEN]
+    frame, counts = frame_of(rows, labels), counts_of(rows, sizes, 2)
+    cells = sum(own.size for own in counts.values())
+    design = pramble.design_tables(labels, 1.0, DELTA)
+    twice = pramble.design_tables(labels, 1.0, DELTA, rows_per_person=2)
+    squares, doubled, inside, far = [], [], [], []
+    for seed in SEEDS:
+        key = seed.to_bytes(32, "big")
+        measured, of_two = (pramble.measure(frame, one, key=key) for one in (design, twice))
+        for table, own in counts.items():
+            by = [TEN[j] for j in table]
+            squares.append((measured.table(by) - own).ravel() ** 2)
+            doubled.append((of_two.table(by) - own).ravel() ** 2)
+            e = pramble.estimate(measured, by=by, covers="randomisation")
+            inside.append((n * e.lower <= own.ravel() + 1e-6) & (own.ravel() <= n * e.upper + 1e-6))
+        far.append(
+            distance(rows, codes_of(pramble.synthesize(measured, seed=seed), labels), sizes, 2)
+        )
+    promised = math.sqrt(design.value / cells)
+    found = {
+        "promised, root mean square": promised,
+        "the proven least of linear Gaussian mechanisms": math.sqrt(design.bound / cells),
+        "attained": math.sqrt(np.concatenate(squares).mean()),
+        "promised with two rows a person": math.sqrt(twice.value / cells),
+        "attained with two rows a person": math.sqrt(np.concatenate(doubled).mean()),
+        "noise of the number of rows, with two rows a person": twice.plan.precision[()] ** -0.5,
+    }
+    title = f"45 pairs of {n:,} people at ε = 1 and δ = 1e-6, {len(SEEDS)} releases"
+    claim.parts(title, "people a cell", found)
+    covered = 100 * np.concatenate(inside).mean()
+    claim.parts(
+        "Intervals of 95 % that hold the count", "per cent of cells", {"all 45 pairs": covered}
+    )
+    claim.parts("Complete records, mean over pairs", "Σ|error|/n", {"pramble": np.mean(far)})
 
 
 def main() -> None:
-    proven()
-    census()
+    claim = Claim("central", "Central promises", "python -m bench central")
+    people, labels = coded(shared(FILE))
+    run_missing(people, labels)
+    additive(claim, people, labels)
+    complete(claim)
+    census(claim)
+    for who in (*PEERS, "OpenDP"):
+        if there := interpreter(who):
+            claim.versions[who] = there[1]
+    claim.write()

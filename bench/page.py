@@ -18,6 +18,8 @@ CLAIMS = {
     "files": {},
     "risk": {},
     "spark": {},
+    "central": {},
+    "counting": {},
 }
 """Each benchmark, and what it is asked for here."""
 

@@ -83,7 +83,7 @@ def job(name: str) -> None:
         a.after(plan)
         cells = a.cells
     elif name == "individual risk, 10⁶ classes":
-        from pramble.risk.measures import individual_risk
+        from pramble.risk.models import individual_risk
 
         rng = np.random.default_rng(2)
         sizes = rng.integers(1, 200, 10**6)

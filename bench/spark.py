@@ -28,8 +28,7 @@ import pyarrow.parquet as pq
 import pramble
 from bench._figures import Claim
 from pramble.engine.record import as_record
-from pramble.engine.spark import way_of
-from pramble.engine.spark_spans import partition_spans
+from pramble.spark.frames import partition_spans, way_of
 
 KEY = bytes(range(32))
 REGIONS = [f"region {i}" for i in range(10)]
@@ -61,13 +60,13 @@ def make_files(folder: Path, rows: int) -> None:
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=writer.schema))
 
 
-def session(folder: Path) -> Any:
-    """Start Spark on all cores."""
+def session(folder: Path, master: str = "local[*]") -> Any:
+    """Start Spark, on all cores unless told otherwise."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     return (
-        SparkSession.builder.master("local[*]")
+        SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "4g")
         .config("spark.local.dir", str(folder))

@@ -21,7 +21,7 @@ import pramble
 from pramble.data.labels import as_labels
 from pramble.errors import InvalidInput
 from pramble.mechanisms.operators.dense import DenseOperator
-from pramble.solvers.general.columns.arcs import best_arcs
+from pramble.solvers.general.arcs import best_arcs
 
 TOLERANCE = 1e-6
 TIME_LIMIT = 4.0

@@ -83,10 +83,9 @@ def no_pictures(request, monkeypatch):
     """
     area = request.path.relative_to(ROOT).parts[1:2]
     if area and area[0] in UNDRAWN and request.node.get_closest_marker("pictures") is None:
-        from pramble.report import details, pages
+        from pramble.report import pages
 
-        for module in (details, pages):
-            monkeypatch.setattr(module, "to_svg", undrawn)
+        monkeypatch.setattr(pages, "to_svg", undrawn)
 
 
 def undrawn(figure, *, name, description):
@@ -100,7 +99,7 @@ def quick_releases(monkeypatch):
     import pramble.releasing.advice as advice
     import pramble.releasing.record_design as record_design
 
-    monkeypatch.setattr(record_design, "SECONDS", 0.25)
+    monkeypatch.setattr(record_design, "EFFORT", 0.25)
     monkeypatch.setattr(advice, "QUICK", 0.05)
 
 

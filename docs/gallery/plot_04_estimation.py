@@ -15,11 +15,9 @@ for information, variance in zip(curve.information, curve.variance, strict=True)
     print(f"{information:.4f} nats   n × variance of the shares {variance:8.2f}")
 
 # %%
-# The picture has on its right what is printed, on its left how the most information grows with α.
 # The first line keeps 99 % of the most information, the last is the matrix for estimation. The
 # former nearly merges categories, so that their shares can hardly be estimated. n is the number of
 # records: with 10,000 of them the standard error of a share is the root of its part of the
 # variance, divided by 100.
 
-comparison = pramble.compare_designs(prior, [0.25, 0.5, 1, 2, 4])
-figure = pramble.plot_tradeoff(comparison, curve)
+figure = curve.plot()

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from pramble.estimation.regression.regression import estimate_regression
     from pramble.estimation.regression.result import Regression
+    from pramble.estimation.survey import Survey
     from pramble.geography.areas import Areas
     from pramble.information.fisher import (
         estimation_variance,
@@ -61,47 +62,39 @@ if TYPE_CHECKING:
         keep_probabilities,
         randomized_response,
     )
-    from pramble.plots.tradeoffs import plot_kept, plot_tradeoff
-    from pramble.privacy.certificate import Certificate, certify, compose
-    from pramble.privacy.guarantee import Guarantee
-    from pramble.privacy.shuffled.central import (
+    from pramble.plots.tradeoffs import plot_tradeoff
+    from pramble.privacy.central import (
         CentralGuarantee,
         central_guarantee,
     )
+    from pramble.privacy.certificate import Certificate, certify, compose
+    from pramble.privacy.guarantee import Guarantee
     from pramble.releasing.compare import Candidates, try_release
     from pramble.releasing.folder.open import Release, open_release
     from pramble.releasing.release import release
-    from pramble.risk.assess import assess
-    from pramble.risk.assessment import Assessment
-    from pramble.risk.models.membership import Membership
-    from pramble.solvers.central.kept import KeptShares, kept_shares
+    from pramble.risk.assess import Assessment, assess
+    from pramble.risk.membership import Membership
     from pramble.solvers.design import design
-    from pramble.solvers.general.circle import circle
+    from pramble.solvers.general.arcs import circle
     from pramble.solvers.record.design_record import design_record
-    from pramble.solvers.record.result import RecordDesign
+    from pramble.solvers.record.problem import RecordDesign
     from pramble.solvers.result import Design
     from pramble.solvers.tables.design_tables import design_tables
     from pramble.solvers.tables.result import TableDesign
-    from pramble.solvers.tradeoff import (
-        Comparison,
-        Pareto,
-        compare_designs,
-        pareto_curve,
-    )
+    from pramble.solvers.tradeoff import Pareto, pareto_curve
     from pramble.values import Progress
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "Areas": "pramble.geography.areas",
-    "Assessment": "pramble.risk.assessment",
+    "Assessment": "pramble.risk.assess",
     "Branch": "pramble.mechanisms.plan",
     "Calibration": "pramble.calibration.calibration",
     "Candidates": "pramble.releasing.compare",
-    "CentralGuarantee": "pramble.privacy.shuffled.central",
+    "CentralGuarantee": "pramble.privacy.central",
     "Certificate": "pramble.privacy.certificate",
     "Combined": "pramble.estimation.draws.combine",
-    "Comparison": "pramble.solvers.tradeoff",
     "Design": "pramble.solvers.result",
     "Distance": "pramble.mechanisms.distance",
     "Estimate": "pramble.estimation.follow.result",
@@ -112,10 +105,9 @@ _MODULES = {
     "InvalidMechanism": "pramble.errors",
     "InvalidPlan": "pramble.errors",
     "InvalidPrior": "pramble.errors",
-    "KeptShares": "pramble.solvers.central.kept",
     "Measured": "pramble.mechanisms.measured",
     "Mechanism": "pramble.mechanisms.plan",
-    "Membership": "pramble.risk.models.membership",
+    "Membership": "pramble.risk.membership",
     "NotConverged": "pramble.errors",
     "NotIdentifiable": "pramble.errors",
     "Pareto": "pramble.solvers.tradeoff",
@@ -125,18 +117,18 @@ _MODULES = {
     "PrivacyError": "pramble.errors",
     "Progress": "pramble.values",
     "Reading": "pramble.data.reading",
-    "RecordDesign": "pramble.solvers.record.result",
+    "RecordDesign": "pramble.solvers.record.problem",
     "Regression": "pramble.estimation.regression.result",
     "Release": "pramble.releasing.folder.open",
+    "Survey": "pramble.estimation.survey",
     "TableDesign": "pramble.solvers.tables.result",
     "WriteFailed": "pramble.errors",
     "assess": "pramble.risk.assess",
     "calibrate": "pramble.calibration.calibrate",
-    "central_guarantee": "pramble.privacy.shuffled.central",
+    "central_guarantee": "pramble.privacy.central",
     "certify": "pramble.privacy.certificate",
-    "circle": "pramble.solvers.general.circle",
+    "circle": "pramble.solvers.general.arcs",
     "combine": "pramble.estimation.draws.combine",
-    "compare_designs": "pramble.solvers.tradeoff",
     "compose": "pramble.privacy.certificate",
     "conditional_entropy": "pramble.information.measures",
     "datasets": "pramble.datasets",
@@ -153,7 +145,6 @@ _MODULES = {
     "independence_test": "pramble.estimation.independence",
     "information_bound": "pramble.information.measures",
     "keep_probabilities": "pramble.mechanisms.uniform",
-    "kept_shares": "pramble.solvers.central.kept",
     "measure": "pramble.engine.measure",
     "mutual_information": "pramble.information.measures",
     "open_release": "pramble.releasing.folder.open",
@@ -161,7 +152,6 @@ _MODULES = {
     "pareto_curve": "pramble.solvers.tradeoff",
     "perturb": "pramble.engine.perturb",
     "perturb_file": "pramble.engine.files",
-    "plot_kept": "pramble.plots.tradeoffs",
     "plot_tradeoff": "pramble.plots.tradeoffs",
     "product": "pramble.mechanisms.product",
     "randomized_response": "pramble.mechanisms.uniform",
@@ -181,7 +171,6 @@ __all__ = [
     "CentralGuarantee",
     "Certificate",
     "Combined",
-    "Comparison",
     "Design",
     "Distance",
     "Estimate",
@@ -192,7 +181,6 @@ __all__ = [
     "InvalidMechanism",
     "InvalidPlan",
     "InvalidPrior",
-    "KeptShares",
     "Measured",
     "Mechanism",
     "Membership",
@@ -208,6 +196,7 @@ __all__ = [
     "RecordDesign",
     "Regression",
     "Release",
+    "Survey",
     "TableDesign",
     "WriteFailed",
     "assess",
@@ -216,7 +205,6 @@ __all__ = [
     "certify",
     "circle",
     "combine",
-    "compare_designs",
     "compose",
     "conditional_entropy",
     "datasets",
@@ -233,7 +221,6 @@ __all__ = [
     "independence_test",
     "information_bound",
     "keep_probabilities",
-    "kept_shares",
     "measure",
     "mutual_information",
     "open_release",
@@ -241,7 +228,6 @@ __all__ = [
     "pareto_curve",
     "perturb",
     "perturb_file",
-    "plot_kept",
     "plot_tradeoff",
     "product",
     "randomized_response",

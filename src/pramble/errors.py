@@ -65,11 +65,11 @@ class InvalidData(InvalidInput):
     """Values, rows or files that do not fit what was declared.
 
     ``place`` holds, where a message names one row, what stands before the row's number, the number,
-    and what stands after it; ``strays`` tells of values that were not declared.
+    and what stands after it; ``undeclared`` tells of values that were not declared.
     """
 
     place: tuple[str, int, str] | None = None
-    strays: Any = None
+    undeclared: Any = None
 
 
 class InvalidPlan(InvalidInput):

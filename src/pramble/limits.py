@@ -27,6 +27,12 @@ MOST_WANTED_CELLS = 3000
 MOST_MEASURED_CELLS = 5 * 10**7
 """Cells of all protected tables of a release together."""
 
+MOST_CANDIDATE_CELLS = 2 * 10**7
+"""Cells of all tables that may be chosen from a file together: each is counted."""
+
+MOST_CHOSEN_TABLES = 100
+"""Tables that are chosen from a file."""
+
 MOST_NEAREST_ENTRIES = 5 * 10**7
 """Cells of protected tables, times the parts of each, that are made non-negative together."""
 

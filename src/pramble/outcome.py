@@ -12,9 +12,8 @@ from typing import Any
 from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import Certificate
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.values import value
 
 Numbers = tuple[float, ...]
@@ -113,6 +112,8 @@ class ProtectedOutcome:
     fit : float or None
         The mean distance of the tables of the complete records from the protected ones, in people
         a cell; None in a dry run.
+    chosen : tuple of str, optional
+        The tables that were chosen from the file; None where all were stated.
     """
 
     tables: int
@@ -122,6 +123,7 @@ class ProtectedOutcome:
     rows_per_person: int
     columns: tuple[FrequencyOutcome, ...]
     fit: float | None = None
+    chosen: tuple[str, ...] | None = None
 
     def without_raw(self) -> "ProtectedOutcome":
         """Return a copy without figures that were counted on the confidential file."""

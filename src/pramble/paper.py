@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.solvers.uniform.feasible_set import (
+from pramble.solvers.uniform.polytope import (
     KeepLevels,
     SymmetricOptimum,
     keep_levels,

@@ -12,8 +12,7 @@ from math import gcd
 import numpy as np
 
 from pramble.paper import Counts, keep_levels
-from pramble.solvers.uniform.feasible_set import pair_constraints
-from pramble.solvers.uniform.polytope import clear_denominators, paper_levels
+from pramble.solvers.uniform.polytope import clear_denominators, pair_constraints, paper_levels
 from pramble.values import Floats
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidInput
-from pramble.plots.images import Picture, to_png, to_svg
-from pramble.plots.pages import page_environment
+from pramble.plots.images import Picture, page_environment, to_png, to_svg
 from pramble.values import Clock, Watcher
 from pramble_study import errata, estimates, gallery, new_york, ratios, sex, story, tables
 from pramble_study.study import Answer, Study, Table, Task, generator

@@ -14,9 +14,9 @@ import pytest
 
 import pramble
 import pramble.releasing.record_design as record_design
-from pramble.data.frame_records import TableRecords
-from pramble.engine.order import random_order
-from pramble.solvers.record.result import RecordDesign
+from pramble.data.sources import TableRecords
+from pramble.engine.shuffle import random_order
+from pramble.solvers.record.problem import RecordDesign
 
 contents = import_module("pramble.releasing.write.contents")
 figures = import_module("pramble.releasing.figures")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.calibration.proposals import parts_of_alpha
-from pramble.calibration.search import Target, Trial, bracket, close_in
+from pramble.calibration.calibrate import parts_of_alpha
+from pramble.calibration.calibration import Target, Trial, bracket, close_in
 from pramble.errors import InvalidInput
 from pramble.privacy.guarantee import float_below
 from pramble.values import Clock
@@ -117,7 +117,12 @@ def test_the_result_reminds_of_what_alpha_does_not_cover(people):
     assert any("looking at the data" in note for note in own.notes)
     assert any("distribution of the file itself" in note for note in own.notes)
     public = pramble.calibrate(
-        people, KEYS, population_size=N, column="sex", at_most=2.0, prior=[0.5, 0.5]
+        people,
+        KEYS,
+        population_size=N,
+        column="sex",
+        at_most=2.0,
+        design={"prior": [0.5, 0.5]},
     )
     assert not any("distribution of the file itself" in note for note in public.notes)
     np.testing.assert_array_equal(public.design.prior, [0.5, 0.5])
@@ -126,14 +131,14 @@ def test_the_result_reminds_of_what_alpha_does_not_cover(people):
 def test_categories_that_do_not_occur_can_be_declared(people):
     k = pramble.calibrate(
         people, KEYS, population_size=N, column="sex", at_most=2.0,
-        categories={"sex": ["m", "x", "f"]},
+        design={"categories": {"sex": ["m", "x", "f"]}},
     )  # fmt: skip
     assert k.design.mechanism.categories == ("m", "x", "f")
     assert k.design.prior[1] == 0.0
     with pytest.raises(InvalidInput, match="must hold every value of the file"):
         pramble.calibrate(
             people, KEYS, population_size=N, column="sex", at_most=2.0,
-            categories={"sex": ["f", "x"]},
+            design={"categories": {"sex": ["f", "x"]}},
         )  # fmt: skip
 
 
@@ -157,18 +162,12 @@ def test_more_columns_than_any_grid_holds():
 
 def test_a_measure_that_is_not_monotone_still_ends_on_the_safe_side():
     def trial(alpha):
-        return Trial(alpha, 1.0 + np.sin(3 * alpha), {}, None, 0.0)
-
-    class Sine:
-        target = Target("tau2", 1.5)
-
-        def __call__(self, alpha):
-            return trial(alpha)
+        return Trial(alpha, 1.0 + np.sin(3 * alpha), {}, None)
 
     trials = [trial(alpha) for alpha in (0.01, 0.1, 0.4, 0.9, 1.3, 2.0)]
-    meets, fails = bracket(trials, Sine.target)
-    assert (meets.alpha, fails.alpha) == (0.1, 0.4)
-    found = close_in(Sine(), meets, fails, tolerance=1e-6, clock=Clock(None))[-1]
+    between = bracket(trials, Target("tau2", 1.5))
+    assert [one.alpha for one in between] == [0.1, 0.4]
+    found = close_in(trial, between, at_most=1.5, tolerance=1e-6, clock=Clock(None))[-1]
     assert found.value <= 1.5
     assert found.alpha == pytest.approx(np.pi / 18, rel=1e-5)
 
@@ -192,6 +191,19 @@ def test_what_cannot_be_asked_is_refused(people, options, message):
     asked = {"column": "sex", "at_most": 1.0, "population_size": N} | options
     with pytest.raises(InvalidInput, match=message):
         pramble.calibrate(people, KEYS, **asked)
+
+
+def test_an_assessment_stands_for_data_keys_and_population(people):
+    weighted = people | {"w": np.full(400, 10.0)}
+    a = pramble.assess(weighted, KEYS, weights="w")
+    k = pramble.calibrate(a, column="region", at_most=2.0)
+    assert k.before is a
+    assert k.value == a.after(k.plan).tau2 <= 2.0
+    for wrong in ({"keys": KEYS}, {"population_size": N}):
+        with pytest.raises(InvalidInput, match="give neither"):
+            pramble.calibrate(a, column="region", at_most=2.0, **wrong)
+    with pytest.raises(InvalidInput, match="Give keys="):
+        pramble.calibrate(people, column="region", at_most=2.0)
 
 
 def test_the_result_pickles_plots_and_speaks_json(people):
@@ -230,7 +242,6 @@ def test_the_parts_of_alpha_never_add_up_to_more(people):
             column=column,
             measure="tau2",
             at_most=2.0,
-            tolerance=0.05,
         )
         for alpha in (k.alpha, 0.7, 1.1, 1.3, 2.9):
             share = parts_of_alpha(column, k.before.keys)
@@ -241,11 +252,13 @@ def test_the_parts_of_alpha_never_add_up_to_more(people):
 
 
 def test_a_prior_for_some_columns_only_is_noted(people):
-    options = {"population_size": N, "model": "independence", "at_most": 2.0, "tolerance": 0.1}
+    options = {"population_size": N, "model": "independence", "at_most": 2.0}
     flat = {"age": np.full(6, 1 / 6), "sex": [0.5, 0.5]}
     some = pramble.calibrate(
-        people, KEYS, column=["age", "sex"], prior={"sex": [0.5, 0.5]}, **options
+        people, KEYS, column=["age", "sex"], design={"prior": {"sex": [0.5, 0.5]}}, **options
     )
-    every = pramble.calibrate(people, KEYS, column=["age", "sex"], prior=flat, **options)
+    every = pramble.calibrate(
+        people, KEYS, column=["age", "sex"], design={"prior": flat}, **options
+    )
     assert any("distribution of the file itself" in note for note in some.notes)
     assert not any("distribution of the file itself" in note for note in every.notes)

@@ -20,16 +20,14 @@ def people():
 
 
 def central(people, **options):
-    given = {"columns": KEYS, "promise": "central", "delta": DELTA, "time_limit": 0.2}
-    return pramble.calibrate(people, KEYS, **given | {"tolerance": 0.05} | options)
+    given = {"columns": KEYS, "promise": "central", "delta": DELTA, "design": {"effort": 0.2}}
+    return pramble.calibrate(people, KEYS, **given | options)
 
 
-@pytest.mark.parametrize("how", [{"column": ["age"]}, {"columns": KEYS, "time_limit": 0.1}])
+@pytest.mark.parametrize("how", [{"column": ["age"]}, {"columns": KEYS, "design": {"effort": 0.1}}])
 def test_the_largest_alpha_that_keeps_a_central_epsilon(people, how):
     keys = how.get("column", KEYS)
-    k = pramble.calibrate(
-        people, keys, measure="epsilon", at_most=0.5, delta=DELTA, tolerance=0.02, **how
-    )
+    k = pramble.calibrate(people, keys, measure="epsilon", at_most=0.5, delta=DELTA, **how)
     proven = pramble.central_guarantee(k.plan, rows=5000, delta=DELTA)
     assert k.met
     assert k.value == proven.epsilon == k.central.epsilon <= 0.5
@@ -45,7 +43,7 @@ def test_more_rows_of_a_person_leave_a_smaller_alpha(people):
     one, three = (
         pramble.calibrate(
             people, ["age"], column="age", measure="epsilon", at_most=0.5, delta=DELTA,
-            rows_per_person=rows, tolerance=0.02,
+            design={"rows_per_person": rows},
         )
         for rows in (1, 3)
     )  # fmt: skip

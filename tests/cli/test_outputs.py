@@ -37,8 +37,6 @@ def folder(tmp_path):
     [
         ("design --alpha 1 --uniform 3 --out no/x.json", "'no'"),
         ("design --alpha 1 --uniform 3 --matrix no/x.csv", "'no'"),
-        ("design --alpha 1 --uniform 3 --compare --plot no/x.svg", "'no'"),
-        ("design --alpha 1 --uniform 3 --compare --plot x.foo", ".svg or .png or .pdf"),
         ("design --alpha 1 --uniform 3 --out .", "is a folder"),
         ("estimate out --by sex --plot no/x.svg", "'no'"),
         ("estimate out --by sex --plot x.foo", "'x.foo'"),

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import pramble
 from pramble import Areas, InvalidData, InvalidInput
 from pramble.data.labels import Labels
-from pramble.geography.distances import EARTH_RADIUS
-from pramble.geography.shapes import bordering, centroid
+from pramble.geography.distances import EARTH_RADIUS, bordering, centroid
 
 
 def square(x, y, side=1.0):
@@ -397,7 +396,7 @@ def test_what_is_wrong_with_a_mapping_is_said(data, words):
 
 
 def test_large_tables_are_refused(written, monkeypatch):
-    monkeypatch.setattr("pramble.geography.tables.MOST_DOCUMENT_BYTES", 10)
+    monkeypatch.setattr("pramble.geography.reading.MOST_DOCUMENT_BYTES", 10)
     with pytest.raises(InvalidData, match=r"'areas.csv' has .* bytes"):
         Areas.from_points(written("id,lon,lat\na,1,2\n", "areas.csv"))
 
@@ -518,8 +517,8 @@ def test_the_island_is_the_same_everywhere():
 
 
 def test_the_areas_of_the_island_tile_it():
+    from pramble.geography.distances import moments
     from pramble.geography.island import COAST_POINTS, circle, coast, directions, on_the_globe
-    from pramble.geography.shapes import moments
 
     island = pramble.datasets.synthetic_island()
     angles = directions(COAST_POINTS)

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pramble.data.encode import Encoder
-from pramble.data.labels import as_labels, label_key
+from pramble.data.labels import as_labels, in_order, label_key, typed_texts
 from pramble.data.levels import Levels
-from pramble.data.order import in_order, typed_texts
 from pramble.errors import InvalidData
 
 QUICK = settings(max_examples=60, deadline=None)

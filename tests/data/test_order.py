@@ -1,6 +1,6 @@
 """Where labels stand: by type and value, else by their text."""
 
-from pramble.data.order import place_of, places_of
+from pramble.data.labels import place_of, places_of
 
 
 def test_booleans_and_integers_stay_apart():

@@ -13,13 +13,13 @@ import pramble.releasing.scan_tables as tables
 from pramble.data.crosstab import Tabulation
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
-from pramble.data.scan import scan
+from pramble.data.records import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
 from pramble.releasing.profile.columns import ColumnLook
-from pramble.releasing.profile.survey import FirstRows
 from pramble.releasing.repair import AfterRepairs, BrokenRules
 from pramble.releasing.scan import RowsOfPeople, ValueCounts
 from pramble.releasing.scan_tables import TableCounts
+from pramble.releasing.value_sample import FirstRows
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}

@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pramble.data.open import open_records
-from pramble.data.spark_files import group_rows_of, rows_between
+from pramble.data.remote import ON_SPARK, on_spark
+from pramble.spark.files import group_rows_of, rows_between
 
 TABLE = pa.table({"n": np.arange(1000), "sex": ["f", "m"] * 500})
 
@@ -33,3 +34,8 @@ def test_any_rows_are_read_as_one_machine_reads_them(folder, rows):
     assert whole == list(rows)
     assert all(batch["n"].type == pa.int64() for batch in found)
     assert [s for batch in found for s in batch["sex"].to_pylist()] == ["fm"[n % 2] for n in rows]
+
+
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_what_works_on_spark_is_where_it_is_listed(name):
+    assert callable(on_spark(name))

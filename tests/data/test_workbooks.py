@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pramble.data.crosstab import crosstab
-from pramble.data.formats import statistics
+from pramble.data.formats import programs
 from pramble.data.open import open_records
 from pramble.errors import InvalidData
 
@@ -109,7 +109,7 @@ def statistics_file(request, tmp_path):
 
 
 def test_statistics_files_have_types(statistics_file, monkeypatch):
-    monkeypatch.setattr(statistics, "BATCH_ROWS", 2)
+    monkeypatch.setattr(programs, "BATCH_ROWS", 2)
     path = statistics_file(
         {
             "AGE": [30.0, None, 41.0, 5.0, None],
@@ -134,7 +134,7 @@ def test_statistics_files_have_types(statistics_file, monkeypatch):
 def test_integers_with_missing_values_stay_integers(tmp_path, monkeypatch):
     pyreadstat = pytest.importorskip("pyreadstat")
     pandas = pytest.importorskip("pandas")
-    monkeypatch.setattr(statistics, "BATCH_ROWS", 2)
+    monkeypatch.setattr(programs, "BATCH_ROWS", 2)
     frame = pandas.DataFrame({"n": pandas.array([1, 2, None, 4], dtype="Int32")})
     pyreadstat.write_dta(frame, str(tmp_path / "a.dta"))
     table = read(tmp_path / "a.dta")

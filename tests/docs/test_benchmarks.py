@@ -52,7 +52,7 @@ MADE = {
         {"case": "one", "who": "pramble", "figure": 2.0},
         {"case": "one", "who": "other", "figure": 1.0},
         {"case": "one", "who": "slow", "figure": 8.0},
-        {"case": "one", "who": measured.LEAST, "figure": 0.5},
+        {"case": "one", "who": measured.BOUNDS[1], "figure": 0.5},
     ],
 }
 

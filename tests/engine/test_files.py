@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-from pramble.data.formats import arrow, base, delimited, parquet, statistics
+from pramble.data.formats import arrow, base, delimited, programs
 from pramble.engine import canonical
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, WriteFailed
 
@@ -84,11 +84,11 @@ TARGETS = ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"]
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    for module in (base, parquet, arrow, canonical):
+    for module in (base, arrow, canonical):
         monkeypatch.setattr(module, "BATCH_ROWS", 211)
     monkeypatch.setattr(base.sliced, "__defaults__", (211,))
     monkeypatch.setattr(delimited, "BLOCK", 5000)
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 1024)
+    monkeypatch.setattr(arrow, "GROUP_ROWS", 1024)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -144,7 +144,7 @@ def test_parquet_has_the_types_of_values_and_labels_and_nothing_else_of_the_sour
 
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"])
 def test_how_the_source_was_cut_leaves_no_trace(tmp_path, monkeypatch, target):
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 1024)
+    monkeypatch.setattr(arrow, "GROUP_ROWS", 1024)
     monkeypatch.setattr(arrow, "BATCH_ROWS", 512)
     contents = set()
     for size in (100, 700, N):
@@ -157,10 +157,10 @@ def test_how_the_source_was_cut_leaves_no_trace(tmp_path, monkeypatch, target):
 
 
 def test_row_groups_have_one_size_by_the_number_of_columns():
-    assert parquet.group_rows(1) == parquet.group_rows(16) == 1 << 20
-    assert parquet.group_rows(17) == 1 << 19
-    assert parquet.group_rows(64) == 1 << 18
-    assert parquet.group_rows(65) == 1 << 17
+    assert arrow.group_rows(1) == arrow.group_rows(16) == 1 << 20
+    assert arrow.group_rows(17) == 1 << 19
+    assert arrow.group_rows(64) == 1 << 18
+    assert arrow.group_rows(65) == 1 << 17
 
 
 def test_the_columns_left_alone_keep_their_text_in_csv(tmp_path):
@@ -223,7 +223,7 @@ STATISTICS = {
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics_files_are_read(tmp_path, name, monkeypatch):
     pyreadstat = pytest.importorskip("pyreadstat")
-    monkeypatch.setattr(statistics, "BATCH_ROWS", 500)
+    monkeypatch.setattr(programs, "BATCH_ROWS", 500)
     frame = TABLE.select(["id", "sex", "age"]).to_pandas()
     frame.columns = [column.upper() for column in frame.columns]
     getattr(pyreadstat, STATISTICS[name])(frame, str(tmp_path / name))

@@ -32,8 +32,7 @@ from tests.engine.plans import (
 )
 
 import pramble
-from pramble.engine.coin import share_weights
-from pramble.engine.record import Record, as_record
+from pramble.engine.record import Record, as_record, share_weights
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.product import Product
 
@@ -103,8 +102,8 @@ def test_wrong_laws_are_told_apart():
 def test_blanks_stand_exactly_where_the_branch_says():
     area, ill = (np.array([v is None for v in RELEASED[name]]) for name in ("area", "ill"))
     assert (area != ill).all()
-    coin = as_record(KEY, PLAN, threads=1).coin
-    first, second = coin.positions(range(N))
+    record = as_record(KEY, PLAN, threads=1)
+    first, second = record.branch_positions(range(N))
     assert np.array_equal(np.flatnonzero(ill), first)
     assert np.array_equal(np.flatnonzero(area), second)
     assert None not in {*RELEASED["sex"], *RELEASED["job"]}
@@ -145,7 +144,7 @@ def collected(frame):
 @pytest.mark.parametrize("name", FRAMES)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_door_gives_the_same_release(name, threads, monkeypatch):
-    monkeypatch.setattr("pramble.engine.threads.THREADED_ABOVE", 100)
+    monkeypatch.setattr("pramble.engine.sampling.THREADED_ABOVE", 100)
     out = collected(pramble.perturb(FRAMES[name](), PLAN, key=KEY, threads=threads))
     assert columns_of(PLAN, out) == RELEASED
     assert listed(out["kept"]) == listed(TABLE["kept"])
@@ -267,7 +266,7 @@ def test_coded_columns_hold_blanks_that_can_be_written(tmp_path):
 
 def test_no_two_draws_share_bits():
     record = as_record(KEY, PLAN, threads=1)
-    streams = [record.coin.stream, *(b.stream for blocks in record.blocks for b in blocks)]
+    streams = [record.branch_stream, *(b.stream for blocks in record.blocks for b in blocks)]
     assert len(streams) == 6  # the coin, two and three; factors of a product have their own
     words = [stream.words(range(4096)) for stream in streams]
     words += [stream.extras(range(4096)) << np.uint32(11) for stream in streams]

@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.data.labels import as_labels
-from pramble.engine import alias
-from pramble.engine.alias import FULL, Width, alias_rows, index_bits
+from pramble.engine import alias, sampling
+from pramble.engine.alias import FULL, Width, index_bits
 from pramble.engine.kernels import fill_rows_compiled
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import AliasSampler, ArcSampler, UniformSampler, code_type, sampler
+from pramble.engine.sampling import (
+    AliasSampler,
+    ArcSampler,
+    UniformSampler,
+    alias_rows,
+    code_type,
+    sampler,
+)
 from pramble.mechanisms.arcs import Arcs, least_low
 
 NARROW = Width(word=7, extra=4)
@@ -251,7 +258,7 @@ def test_a_lossy_table_would_be_seen(monkeypatch):
         for row in range(len(weights)):
             careless(weights[row], capacity, threshold[row], other[row])
 
-    monkeypatch.setattr(alias, "fill_rows", careless_rows)
+    monkeypatch.setattr(sampling, "fill_rows", careless_rows)
     weights = np.array([[1000, 700, 348], [300, 48, 1700]])
     assert not np.array_equal(
         enumerated(AliasSampler.of(weights, width=NARROW), 2, 4)[:, :3], weights

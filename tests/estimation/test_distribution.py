@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 import pramble
 from pramble.data.bands import band_labels
-from pramble.estimation.follow.band_quantiles import located
+from pramble.estimation.follow.numbers import located
 
 EDGES = [0, 15, 30, 60, 90]
 LABELS = band_labels(EDGES[:-1])
@@ -157,7 +157,7 @@ def test_weights_and_clusters_are_used():
     plain = pramble.estimate(out, plan, by="x").distribution()
     weighted = pramble.estimate(out, plan, by="x", weights="w").distribution()
     assert weighted.mean.standard_errors[0] > plain.mean.standard_errors[0]
-    clustered = pramble.estimate(out, plan, by="x", clusters="c").distribution()
+    clustered = pramble.estimate(out, plan, by="x", survey={"clusters": "c"}).distribution()
     assert clustered.mean.values == pytest.approx(plain.mean.values)
     assert clustered.mean.standard_errors[0] != plain.mean.standard_errors[0]
 

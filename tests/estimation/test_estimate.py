@@ -53,9 +53,9 @@ def test_randomisation_alone_leaves_the_multinomial_part_out(seed, S):
     p = both.probabilities
     sampling = (np.diag(p) - np.outer(p, p)) / both.n
     assert np.allclose(both.covariance - sampling, file.covariance)
-    half = pramble.estimate(counts, m, counts=True, population_size=2 * both.n - 1)
+    half = pramble.estimate(counts, m, counts=True, survey={"population_size": 2 * both.n - 1})
     assert np.allclose(half.covariance, file.covariance + sampling / 2)
-    census = pramble.estimate(counts, m, counts=True, population_size=both.n)
+    census = pramble.estimate(counts, m, counts=True, survey={"population_size": both.n})
     assert np.allclose(census.upper, file.upper)
     assert (file.upper - file.lower <= both.upper - both.lower + 1e-12).all()
 
@@ -149,7 +149,7 @@ def test_counts_that_are_none_are_refused_in_a_sentence(counts, words):
         ({"level": 1.0}, "level must"),
         ({"level": "high"}, "level must"),
         ({"covers": "nothing"}, "covers must"),
-        ({"population_size": 3}, "at least the number of records"),
+        ({"survey": {"population_size": 3}}, "at least the number of records"),
         ({"by": ["a"]}, "by= goes with a frame"),
         ({"weights": [1, 2]}, "weights= goes with records"),
         ({"query": [1, 2]}, "one finite weight for each of the 3 cells"),

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 import pramble
-import pramble.estimation.inverse.blocks as parts
+import pramble.estimation.inverse.branches as branches
 from pramble.data.open import open_records
 from pramble.errors import NotShown
 from pramble.estimation.estimate import cell_estimate
-from pramble.estimation.follow.means import group_estimate
-from pramble.estimation.follow.queries import query_estimate
+from pramble.estimation.follow.queries import group_estimate, query_estimate
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.branches import answerable, from_branches
 from pramble.estimation.inverse.tabulate import plan_of, tabulate
@@ -297,7 +296,7 @@ def test_a_block_through_its_operator_is_the_block_as_an_array(by, monkeypatch):
     plan = pramble.Plan({("a", "b", "c"): rough("abc", 2.0, 3)})
     z = pramble.perturb(people(3000, np.random.default_rng(14)), plan)
     dense = pramble.estimate(z, plan, by=by, method="inverse")
-    monkeypatch.setattr(parts, "MOST_BLOCK_CELLS", 17)
+    monkeypatch.setattr(branches, "MOST_CELLS", 300)
     large = pramble.estimate(z, plan, by=by, method="inverse")
     np.testing.assert_allclose(large.probabilities, dense.probabilities, atol=1e-9)
     np.testing.assert_allclose(large.covariance, dense.covariance, atol=1e-9)

@@ -1,5 +1,7 @@
 """Survey designs: figures of R's survey 4.1 on a small made-up survey, and randomisation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,7 @@ R_JACKKNIFE = [0.0296618738286, 0.0289951250435, 0.0290117668166, 0.027652159338
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_tables_have_the_errors_of_r(design):
-    e = pramble.estimate(survey(), {}, by=["b", "a"], weights="w", **DESIGNS[design])
+    e = pramble.estimate(survey(), {}, by=["b", "a"], weights="w", survey=DESIGNS[design])
     assert e.values == pytest.approx(R_SHARES, rel=1e-10)
     assert e.standard_errors == pytest.approx(R_TABLE[design], rel=1e-9)
     assert np.sqrt(np.diag(e.covariance)) == pytest.approx(R_TABLE[design], rel=1e-9)
@@ -63,20 +65,22 @@ def test_tables_have_the_errors_of_r(design):
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_conditional_shares_have_the_errors_of_r(design):
-    e = pramble.estimate(survey(), {}, by="b", given="a", weights="w", **DESIGNS[design])
+    e = pramble.estimate(survey(), {}, by="b", given="a", weights="w", survey=DESIGNS[design])
     assert e.standard_errors == pytest.approx(np.repeat(R_GIVEN[design], 2), rel=1e-9)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_regressions_have_the_errors_of_r(design):
     data = survey() | {"a": np.array(["u", "v", "v"])[survey()["a"]]}
-    logistic = pramble.estimate_regression(data, {}, "y ~ a + x", weights="w", **DESIGNS[design])
+    logistic = pramble.estimate_regression(
+        data, {}, "y ~ a + x", weights="w", survey=DESIGNS[design]
+    )
     assert logistic.coefficients == pytest.approx(
         [-0.7985393576121, 0.3868512071588, 0.0162717566206], rel=1e-6
     )
     assert logistic.standard_errors == pytest.approx(R_LOGISTIC[design], rel=1e-6)
     linear = pramble.estimate_regression(
-        data, {}, "x ~ a + b", family="linear", weights="w", **DESIGNS[design]
+        data, {}, "x ~ a + b", family="linear", weights="w", survey=DESIGNS[design]
     )
     assert linear.coefficients == pytest.approx(
         [5.0561240097779, -0.1580306139077, 0.0930578333007], rel=1e-8
@@ -96,14 +100,17 @@ def jackknifed():
 
 def test_replicates_have_the_errors_of_r():
     data, names = jackknifed()
-    given = {"weights": "w", "replicates": names, "replicate_method": "jackknife"}
+    design = pramble.Survey(replicates=names, replicate_method="jackknife")
+    given = {"weights": "w", "survey": design}
     e = pramble.estimate(data, {}, by=["b", "a"], **given)
     assert e.standard_errors == pytest.approx(R_JACKKNIFE, rel=1e-9)
-    scaled = pramble.estimate(data, {}, by=["b", "a"], **given | {"replicate_method": 29 / 30})
+    scaled = pramble.estimate(
+        data, {}, by=["b", "a"], weights="w", survey=replace(design, replicate_method=29 / 30)
+    )
     assert scaled.standard_errors == pytest.approx(R_JACKKNIFE, rel=1e-9)
     linear = pramble.estimate_regression(data, {}, "x ~ a", family="linear", **given)
     clustered = pramble.estimate_regression(
-        data, {}, "x ~ a", family="linear", weights="w", clusters="cluster"
+        data, {}, "x ~ a", family="linear", weights="w", survey={"clusters": "cluster"}
     )
     assert linear.standard_errors == pytest.approx(clustered.standard_errors, rel=0.05)
     with pytest.raises(InvalidInput, match="errors of replicate weights"):
@@ -120,7 +127,9 @@ def test_errors_hold_sampling_of_clusters_and_randomisation():
         x = np.where(rng.random((40, 10)) < level[:, None], "yes", "no").ravel()
         data = {"x": x.tolist(), "cluster": np.repeat(np.arange(40), 10).tolist()}
         out = pramble.perturb(data, {"x": m}, key=run.to_bytes(32, "big"))
-        e = pramble.estimate(out, {"x": m}, by="x", clusters="cluster", method="inverse")
+        e = pramble.estimate(
+            out, {"x": m}, by="x", survey={"clusters": "cluster"}, method="inverse"
+        )
         found.append(e.values[1])
         errors.append(e.standard_errors[1])
         simple.append(pramble.estimate(out, {"x": m}, by="x").standard_errors[1])
@@ -133,11 +142,11 @@ def test_branches_take_clusters_too():
     plan = pramble.design_record({"a": [0, 1, 2], "b": [0, 1]}, 3.0, tables=2, time_limit=0.3).plan
     data = survey() | {name: np.tile(survey()[name], 1) for name in ("a", "b")}
     out = pramble.perturb({k: v.tolist() for k, v in data.items()}, plan, key=b"k" * 32)
-    e = pramble.estimate(out, plan, by=["a", "b"], clusters="cluster", weights="w")
+    e = pramble.estimate(out, plan, by=["a", "b"], survey={"clusters": "cluster"}, weights="w")
     assert (e.standard_errors > 0).all()
     single = pramble.estimate(
-        out | {"row": list(range(240))}, plan, by=["a", "b"], clusters="row", weights="w",
-        method="inverse",
+        out | {"row": list(range(240))}, plan, by=["a", "b"], survey={"clusters": "row"},
+        weights="w", method="inverse",
     )  # fmt: skip
     usual = pramble.estimate(out, plan, by=["a", "b"], weights="w", method="inverse")
     assert single.standard_errors == pytest.approx(usual.standard_errors, rel=0.1)
@@ -146,12 +155,14 @@ def test_branches_take_clusters_too():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"strata": "stratum", "replicates": ["w", "w"], "weights": "w"}, "they hold both"),
-        ({"replicates": ["w", "w"]}, "goes with weights="),
-        ({"replicates": ["w"], "weights": "w"}, "two or more"),
-        ({"replicates": ["w", "w"], "weights": "w", "replicate_method": "magic"}, "one of acs"),
-        ({"clusters": "cluster", "covers": "randomisation"}, "covers must be 'both'"),
-        ({"clusters": "cluster", "query": "a=0"}, "go with tables"),
+        ({"survey": {"strata": "stratum", "replicates": ["w", "w"]}}, "they hold both"),
+        ({"survey": {"replicates": ["w", "w"]}}, "goes with weights="),
+        ({"survey": {"replicates": ["w"]}, "weights": "w"}, "two or more"),
+        ({"survey": {"replicate_method": "magic"}}, "one of acs"),
+        ({"survey": {"cluster": "cluster"}}, "survey has no 'cluster'"),
+        ({"survey": "cluster"}, "a Survey or a mapping"),
+        ({"survey": {"clusters": "cluster"}, "covers": "randomisation"}, "covers must be 'both'"),
+        ({"survey": {"clusters": "cluster"}, "query": "a=0"}, "goes with tables"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(given, words):

@@ -246,7 +246,7 @@ def test_plans_and_data_that_do_not_fit_are_refused():
 
 
 def test_conjugate_gradients_and_the_dense_factor_reach_the_same_maximum(monkeypatch):
-    import pramble.estimation.inverse.interior as normal
+    import pramble.estimation.inverse.likelihood as normal
 
     rng = np.random.default_rng(10)
     m = pramble.product([pramble.randomized_response(5, 1.5), pramble.randomized_response(6, 1.5)])

@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,8 +17,8 @@ import pyreadstat
 
 import pramble
 from pramble.data.open import open_records
-from pramble.releasing.profile.columns import look_at
-from pramble.releasing.profile.draft import draft_plan
+from pramble.data.reading import Reading
+from pramble.releasing.profile.survey import survey_file
 
 N = 900
 RNG = np.random.default_rng(20)
@@ -208,8 +209,8 @@ def release(data, folder):
 
 
 def init(data, _):
-    looks = look_at(open_records(data))
-    return draft_plan(looks, accepted={look.name for look in looks})
+    survey = replace(survey_file(data), reading=Reading())  # how it was read differs by door
+    return survey.draft(accepted={look.name for look in survey.looks})
 
 
 VERBS = {

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.ledger.book import Ledger, default_ledger
-from pramble.ledger.known import KnownFile
+from pramble.ledger.book import KnownFile, Ledger, default_ledger
 from pramble.privacy.guarantee import RecordPrivacy
 
 
@@ -141,7 +140,7 @@ from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.ledger.book import Ledger
-from pramble.ledger.known import KnownFile
+from pramble.ledger.book import KnownFile
 ledger = Ledger(sys.argv[1])
 file = KnownFile("f", "f", 1, ("a",))
 print("ready", flush=True)
@@ -191,8 +190,8 @@ def test_a_budget_stays_with_the_people(ledger):
     enter(ledger, "y", 2)
     with pytest.raises(PrivacyError, match="at most 1 is left"):
         enter(ledger, "x", 2, budget=RecordPrivacy(Fraction(9)))  # a larger one does not replace it
-    assert ledger.budget("x").alpha == 3
-    assert ledger.budget("y") is None
+    assert ledger.budgets("x")[0].alpha == 3
+    assert ledger.budgets("y")[0] is None
     ledger.set_budget("x", RecordPrivacy(Fraction(5)))
     enter(ledger, "x", 2)
     assert ledger.total("x").alpha == 4

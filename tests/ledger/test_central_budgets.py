@@ -16,11 +16,8 @@ import pramble.releasing.record_design as record_design
 from pramble.cli.app import app
 from pramble.errors import InvalidPlan, PrivacyError
 from pramble.ledger.account import as_central, open_account, open_book
-from pramble.ledger.book import NOTHING, Ledger
-from pramble.ledger.budgets import smaller
-from pramble.ledger.known import KnownFile
-from pramble.privacy.central_privacy import CentralPrivacy, composed
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.ledger.book import NOTHING, KnownFile, Ledger, smaller
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, composed
 
 FILE = KnownFile("people.csv", "f", 100, ("sex", "age"))
 MOST = CentralPrivacy(Fraction(1), Fraction(1, 10**5))
@@ -128,8 +125,8 @@ import sys
 from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.ledger.known import KnownFile
-from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.ledger.book import KnownFile
+from pramble.privacy.guarantee import CentralPrivacy
 from pramble.privacy.guarantee import RecordPrivacy
 ledger = Ledger(sys.argv[1])
 file = KnownFile("f", "f", 1, ("a",))

@@ -10,8 +10,7 @@ import pytest
 
 import pramble
 from pramble.errors import PrivacyError
-from pramble.ledger.book import Ledger
-from pramble.ledger.known import KnownFile
+from pramble.ledger.book import KnownFile, Ledger
 
 RNG = np.random.default_rng(5)
 PLAN = {"alpha": 2.0, "columns": {"sex": {"categories": ["f", "m"]}}}
@@ -139,7 +138,7 @@ def test_a_release_does_not_raise_a_budget(office):
     with pytest.raises(PrivacyError, match=r"pramble ledger --people 'people' --budget 9"):
         released(folder, "people.parquet", "second", budget=9.0)
     released(folder, "people.parquet", "second", budget=4.5)
-    assert Ledger(book).budget("people").alpha == 4.5
+    assert Ledger(book).budgets("people")[0].alpha == 4.5
 
 
 def test_other_files_hold_other_people(office):

@@ -9,7 +9,7 @@ from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.general import General
 from pramble.mechanisms.ratios import ratio_within
-from pramble.solvers.general.columns.arcs import best_arcs
+from pramble.solvers.general.arcs import best_arcs
 
 
 def arcs(positions, width, *, alpha=1.0, slots=None):

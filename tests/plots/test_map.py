@@ -8,8 +8,7 @@ from matplotlib.colors import LogNorm
 import pramble
 from pramble import Areas, InvalidData, InvalidInput
 from pramble.plots.images import to_png, to_svg
-from pramble.plots.map import path_of
-from pramble.plots.map_frames import layout_of
+from pramble.plots.map import map_layout, path_of
 from pramble.plots.mechanisms import shorten
 
 ISLAND = pramble.datasets.synthetic_island()
@@ -137,9 +136,9 @@ def test_what_lies_far_away_gets_frames_of_its_own():
     rows = {(i, j): (10.0 + i, 50.0 + j) for i in range(4) for j in range(4)}
     places = {f"{i}{j}": point for (i, j), point in rows.items()}
     near_by = Areas.from_points(places)
-    assert len(layout_of(near_by).frames) == 1
+    assert len(map_layout(near_by).frames) == 1
     far = Areas.from_points({**places, "east": (150, -30), "x": (170, 60), "y": (171, 60)})
-    assert [len(members) for members in layout_of(far).frames] == [16, 1, 2]
+    assert [len(members) for members in map_layout(far).frames] == [16, 1, 2]
     figure = far.plot(np.arange(19.0))
     arrays = [c.get_array().tolist() for c in drawn(figure, "values")]
     assert arrays == [list(range(16)), [16], [17, 18]]
@@ -148,20 +147,20 @@ def test_what_lies_far_away_gets_frames_of_its_own():
 
 def test_a_country_of_scattered_islands_stays_in_one_frame():
     scattered = {i: (20.0 * i, (-1) ** i * 10.0 * i / 4) for i in range(8)}
-    assert len(layout_of(Areas.from_points(scattered)).frames) == 1
+    assert len(map_layout(Areas.from_points(scattered)).frames) == 1
 
 
 def test_two_parts_of_equal_size_stay_in_one_frame():
     places = {(x, i): (x + i % 3, 50 + i // 3) for x in (0, 60) for i in range(9)}
     areas = Areas.from_points({str(name): point for name, point in places.items()})
-    assert len(layout_of(areas).frames) == 1
+    assert len(map_layout(areas).frames) == 1
 
 
 def test_what_lies_within_the_main_part_is_not_moved_out_of_it():
     around = [(i, 0) for i in range(20)] + [(20, i) for i in range(20)]
     around += [(20 - i, 20) for i in range(20)] + [(0, 20 - i) for i in range(20)]
     areas = Areas.from_points(dict(enumerate([*around, (10, 10)])))
-    assert len(layout_of(areas).frames) == 1
+    assert len(map_layout(areas).frames) == 1
 
 
 def test_shapes_across_the_date_line_are_drawn_side_by_side():
@@ -173,7 +172,7 @@ def test_shapes_across_the_date_line_are_drawn_side_by_side():
          "geometry": {"type": "MultiPolygon", "coordinates": polygons}}
         for name, polygons in [("split", [box(175), box(-180)]), ("east", [box(-175)])]
     ]}  # fmt: skip
-    layout = layout_of(Areas.from_geojson(document))
+    layout = map_layout(Areas.from_geojson(document))
     assert layout.boxes.tolist() == [[175, 0, 185, 5], [185, 0, 190, 5]]
     west, _, east, _ = layout.box(layout.frames[0])
     assert (west, east) == pytest.approx((175, 190), abs=1)
@@ -181,7 +180,7 @@ def test_shapes_across_the_date_line_are_drawn_side_by_side():
 
 def test_the_states_do_not_squeeze_the_mainland(shared_data):
     areas = Areas.from_points(shared_data("geo/us_states_centroids.csv"), label="name")
-    layout = layout_of(areas)
+    layout = map_layout(areas)
     main = {areas.labels.values[i] for i in layout.frames[0]}
     assert len(main) == 49
     assert {"Maine", "Hawaii", "Alaska"} & main == {"Maine"}
@@ -193,7 +192,7 @@ def test_the_states_do_not_squeeze_the_mainland(shared_data):
 
 def test_the_counties_of_new_york_are_in_one_frame(shared_data):
     areas = Areas.from_points(shared_data("geo/ny_counties_centroids.csv"), label="name")
-    assert len(layout_of(areas).frames) == 1
+    assert len(map_layout(areas).frames) == 1
     assert len(areas.plot().axes[0].texts) > 45
 
 

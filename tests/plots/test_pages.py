@@ -3,7 +3,7 @@
 import pytest
 from jinja2 import UndefinedError
 
-from pramble.plots.pages import page_environment, style_sheet
+from pramble.plots.images import page_environment, style_sheet
 
 
 def test_a_page_is_self_contained_and_escapes():

@@ -14,7 +14,7 @@ import pramble
 import pramble.releasing.record_design as record_design
 from pramble import datasets
 from pramble.solvers.central.promise import as_promise
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 
 AGES = ["<15", "15", "16", "17", "18-24", "25-35", "36-50", "51-70", ">70"]
 PLAN = {
@@ -67,7 +67,7 @@ DESIGNS = {}
 
 
 def remembered(labels, **options):
-    options["time_limit"] = 0.5
+    options["effort"] = 0.5
     if options["prior"] or options["possible"].tables:
         return pramble.design_record(labels, **options)
     key = repr(

@@ -20,7 +20,7 @@ import pramble.releasing.design as release_design
 import pramble.releasing.record_design as record_design
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.privacy.shuffled.central import proven_epsilon
+from pramble.privacy.central import proven_epsilon
 
 release_verb = import_module("pramble.releasing.release")
 pytestmark = pytest.mark.usefixtures("designed_once")

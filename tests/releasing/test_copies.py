@@ -15,15 +15,16 @@ import pytest
 from tests.releasing.conftest import release_by
 
 import pramble
-from pramble.data.formats.delimited import CSV
+from pramble.data.formats.registry import CSV
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPlan
-from pramble.releasing.extras.kinds import KINDS, variable_names
+from pramble.releasing.extras.beside import KINDS, write_copies
+from pramble.releasing.extras.writers import variable_names
 from pramble.releasing.spec.document import spec_from, spec_to_toml
 from pramble.releasing.spec.spec import COPIES
 from pramble.releasing.write.verify import WRITTEN
 
-kinds = import_module("pramble.releasing.extras.kinds")
+beside = import_module("pramble.releasing.extras.beside")
 
 ODD = ["=SUM(A1)", 'quo"ted, ünïcode', "two\nlines", "plain"]
 N = 300
@@ -151,8 +152,6 @@ def test_statistical_copies_read_back_with_their_labels(folder, ending, reader):
 
 def test_a_copy_of_the_same_data_has_the_same_bytes(folder, people, tmp_path):
     """Also at another time: written again from the folder, a second later."""
-    from pramble.releasing.extras.copies import write_copies
-
     again = shutil.copytree(folder, tmp_path / "again")
     release = pramble.open_release(again)
     before = {copy["file"]: copy["sha256"] for copy in release.manifest["copies"]}
@@ -257,12 +256,12 @@ def test_too_many_rows_or_columns_are_refused(tmp_path, monkeypatch, word, field
 
     limit = {"most_rows": 39, "most_columns": 1}[field]
     own = {**KINDS, word: replace(KINDS[word], **{field: limit})}
-    monkeypatch.setattr("pramble.releasing.extras.copies.KINDS", own)
+    monkeypatch.setattr("pramble.releasing.extras.beside.KINDS", own)
     refused(small(other=list(range(40))), tmp_path / "out", words)
 
 
 def test_a_missing_library_is_refused_by_the_name_of_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setattr(kinds, "find_spec", lambda _: None)
+    monkeypatch.setattr(beside, "find_spec", lambda _: None)
     refused(small(), tmp_path / "out", r"pip install pramble\[statfiles\], or leave 'stata' out")
     pramble.release(
         small(), tmp_path / "out", columns={"sex": {"categories": ["f", "m"]}}, alpha=3.0,

@@ -79,7 +79,7 @@ def test_a_record_by_distance_has_one_matrix_for_its_columns(ages, tmp_path, mon
         "age": {"bands": [0, 30, 60], "distance": "path"},
         "health": {"categories": [0, 1, 2], "distance": "path"},
     }
-    monkeypatch.setattr("pramble.releasing.record_design.SECONDS", 5.0)
+    monkeypatch.setattr("pramble.releasing.record_design.EFFORT", 5.0)
     settings = {"alpha": 1.0, "design": "records", "drop": ["sex"], "prior": "uniform"}
     r = pramble.release(table, tmp_path / "out", plan={**settings, "columns": columns},
                         key=bytes(range(32)))  # fmt: skip

@@ -9,10 +9,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from pramble.data.open import open_records
 from pramble.errors import InvalidPlan
-from pramble.releasing.profile.columns import look_at
-from pramble.releasing.profile.draft import draft_plan
+from pramble.releasing.profile.survey import survey_file
 from pramble.releasing.spec.document import spec_from
 
 N = 400
@@ -50,23 +48,23 @@ KINDS = {
 
 
 @pytest.fixture
-def looks(tmp_path):
+def survey(tmp_path):
     pq.write_table(TABLE, tmp_path / "people.parquet")
-    return look_at(open_records(tmp_path / "people.parquet"))
+    return survey_file(tmp_path / "people.parquet")
 
 
-def test_columns_are_recognised(looks):
-    assert {look.name: look.kind for look in looks} == KINDS
+def test_columns_are_recognised(survey):
+    assert {look.name: look.kind for look in survey.looks} == KINDS
 
 
 def test_columns_of_a_csv_are_recognised(tmp_path):
     pacsv.write_csv(TABLE, tmp_path / "people.csv")
-    found = {look.name: look.kind for look in look_at(open_records(tmp_path / "people.csv"))}
+    found = {look.name: look.kind for look in survey_file(tmp_path / "people.csv").looks}
     assert found == KINDS
 
 
-def test_an_accepted_draft_is_a_plan(looks):
-    text = draft_plan(looks, accepted=KINDS, alpha=1.5)
+def test_an_accepted_draft_is_a_plan(survey):
+    text = survey.draft(accepted=KINDS, alpha=1.5)
     plan = spec_from(tomllib.loads(text))
     assert plan.alpha == 1.5
     assert [c.name for c in plan.columns] == ["sex", "grade", "smokes", "region", "income"]
@@ -79,8 +77,8 @@ def test_an_accepted_draft_is_a_plan(looks):
     assert "identifier: 400 distinct values in 400 rows" in text
 
 
-def test_a_declined_column_must_be_declared(looks):
-    text = draft_plan(looks, accepted=["sex", "grade", "smokes"])
+def test_a_declined_column_must_be_declared(survey):
+    text = survey.draft(accepted=["sex", "grade", "smokes"])
     with pytest.raises(InvalidPlan, match="Column 'region': categories must be at least two"):
         spec_from(tomllib.loads(text))
 
@@ -89,7 +87,7 @@ def test_odd_names_are_written_so_that_they_read_back(tmp_path):
     names = ['a "quoted" name', "with.dots", "üñí ☃", "line\nbreak"]
     table = pa.table({name: ["x", "y", 'z "q"', "back\\slash"] * 10 for name in names})
     pq.write_table(table, tmp_path / "odd.parquet")
-    looks = look_at(open_records(tmp_path / "odd.parquet"))
-    plan = spec_from(tomllib.loads(draft_plan(looks, accepted=names)))
+    survey = survey_file(tmp_path / "odd.parquet", columns=names)
+    plan = spec_from(tomllib.loads(survey.draft(accepted=names)))
     assert [c.name for c in plan.columns] == names
     assert plan.columns[0].categories == ("back\\slash", "x", "y", 'z "q"')

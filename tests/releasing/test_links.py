@@ -10,6 +10,7 @@ import pramble.releasing.value_sample as value_sample
 from pramble.data.levels import Levels
 from pramble.errors import PrivacyError
 from pramble.releasing.linkage import Link, Links, likeness, refuse_links
+from pramble.releasing.profile.survey import survey_file
 from pramble.releasing.value_sample import ValueSample
 
 RNG = np.random.default_rng(11)
@@ -146,6 +147,25 @@ def test_every_kind_of_link_speaks_of_its_columns_and_not_of_values():
     refuse_links([Link("who", "sex", "order")])
     with pytest.raises(PrivacyError, match="--allow"):
         refuse_links([Link("who", "sex", "alike")])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["patient_id", "patientId", "identifiant", "Matricule", "Kennung", "personennummer",
+     "identificador", "identificatore", "DNI", "bsn", "prénom", "Straße", "achternaam", "NOME"],
+)  # fmt: skip
+def test_an_identifier_in_any_language_that_repeats_is_refused(tmp_path, name):
+    """The same words as `pramble init` drops a column for."""
+    n = 300
+    table = pa.table({"sex": RNG.choice(["f", "m"], 2 * n), name: np.tile(np.arange(n), 2)})
+    settings = {"columns": {"sex": {"categories": ["f", "m"]}}, "alpha": 1.0, "ledger": False}
+    [_, drafted] = survey_file(table).looks
+    assert drafted.kind == "identifier"
+    with pytest.raises(PrivacyError, match=f"'{name}' looks like an identifier, and its values"):
+        pramble.release(table, tmp_path / "out", dry_run=True, **settings)
+    renamed = table.rename_columns(["sex", "score"])
+    pramble.release(renamed, tmp_path / "out", dry_run=True, **settings)
+    pramble.release(table, tmp_path / "out", dry_run=True, person=name, **settings)
 
 
 @pytest.mark.parametrize("texts", [True, False])

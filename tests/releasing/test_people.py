@@ -10,8 +10,7 @@ import pytest
 
 import pramble
 from pramble.errors import InvalidData, InvalidPlan, PrambleError
-from pramble.privacy.central_privacy import guarantee_from_json
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import RecordPrivacy, guarantee_from_json
 from pramble.releasing.scan import RowsOfPeople
 
 AGES = [1, 2, 3]

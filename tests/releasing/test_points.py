@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.data.points import Points
+from pramble.data.bands import Points
+from pramble.data.recode import Bands
 
 EDGES, END = [0, 15, 30, 45, 60, 75], 100
 KEY = bytes(range(32))
@@ -62,7 +63,7 @@ def test_numbers_lie_in_their_bands(edges, whole, shares):
         share = np.array(shares) if kind == "point" else None
         found = points.numbers(place, share)
         assert found.type == (pa.int64() if whole else pa.float64())
-        again = points.bands.apply(found, column="x").to_pylist()
+        again = Bands(points.edges[:-1], points.labels).apply(found, column="x").to_pylist()
         assert again == [labels[i] for i in place]
         values = np.array(found.to_pylist())
         assert (values < np.array(ends[1:])[place]).all()

@@ -346,13 +346,13 @@ def test_an_engine_that_keeps_all_records_is_caught(people_file, tmp_path, monke
 
 
 def test_a_coin_that_prefers_a_branch_is_caught(people_file, tmp_path, monkeypatch):
-    from pramble.engine.coin import Coin
+    from pramble.engine.record import Record
 
     def first_only(self, rows):
         none = np.arange(0)
-        return [np.arange(len(rows)), *(none for _ in self.shares[1:])]
+        return [np.arange(len(rows)), *(none for _ in self.plan.branches[1:])]
 
-    monkeypatch.setattr(Coin, "positions", first_only)
+    monkeypatch.setattr(Record, "branch_positions", first_only)
     with pytest.raises(PrivacyError, match=r"records of each branch"):
         release(people_file, tmp_path / "out", columns=COLUMNS, alpha=1.0)
 

@@ -19,7 +19,7 @@ from tests.releasing.conftest import AGES, PLAN
 import pramble
 import pramble.releasing.write.data as writing
 import pramble.releasing.write.verify as checking
-from pramble.data.formats import parquet
+from pramble.data.formats import arrow
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrivacyError
 from pramble.estimation.estimate import estimate
 from pramble.ledger.book import Ledger
@@ -509,7 +509,7 @@ def test_lost_rows_are_caught(people_file, tmp_path, monkeypatch):
 
 
 def test_row_groups_do_not_show_how_the_source_was_cut(people, tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 2500)
+    monkeypatch.setattr(arrow, "GROUP_ROWS", 2500)
     folder = tmp_path / "parts"
     folder.mkdir()
     pq.write_table(people.slice(0, 1700), folder / "a.parquet")

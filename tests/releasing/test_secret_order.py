@@ -12,12 +12,10 @@ from tests.releasing.conftest import release_by
 import pramble
 import pramble.releasing.write.keys as secret
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.frame_records import TableRecords
 from pramble.data.open import open_records
-from pramble.engine import dealt, keystream
-from pramble.engine import order as order_module
-from pramble.engine.dealt import DealtRecords
-from pramble.engine.order import random_order
+from pramble.data.sources import TableRecords
+from pramble.engine import keystream, shuffle
+from pramble.engine.shuffle import ShuffledRecords, random_order
 from pramble.errors import InvalidInput
 
 KEY = bytes(range(32))
@@ -30,14 +28,14 @@ def limit(monkeypatch):
 
     def set_limit(cells):
         monkeypatch.setattr(secret, "MOST_CELLS_SHUFFLED", cells)
-        monkeypatch.setattr(dealt, "MOST_CELLS_SHUFFLED", cells)
+        monkeypatch.setattr(shuffle, "MOST_CELLS_SHUFFLED", cells)
 
     return set_limit
 
 
 def numbered(rows, folder, key=KEY):
     """Row numbers as the dealt records give them."""
-    records = DealtRecords(open_records({"n": np.arange(rows)}), ("n",), rows, key, folder)
+    records = ShuffledRecords(open_records({"n": np.arange(rows)}), ("n",), rows, key, folder)
     return np.concatenate([batch["n"].to_numpy() for batch in records.batches()])
 
 
@@ -60,20 +58,20 @@ def test_rows_that_agree_in_a_word_go_by_the_next(tmp_path, limit, monkeypatch, 
             found = super().words(rows)
             return found % np.uint32(values) if self.path[-1] in streams else found
 
-    monkeypatch.setattr(order_module, "KeyStream", Alike)
+    monkeypatch.setattr(shuffle, "KeyStream", Alike)
     limit(300)
     assert np.array_equal(numbered(3000, tmp_path), random_order(3000, key=KEY))
 
 
 def test_a_large_bucket_is_dealt_again(tmp_path, limit, monkeypatch):
-    monkeypatch.setattr(dealt, "MOST_BITS", 1)
+    monkeypatch.setattr(shuffle, "MOST_BITS", 1)
     limit(30)
-    sizes = []
-    real = dealt.in_word_order
+    sizes, expected = [], random_order(2000, key=KEY)
+    real = shuffle.in_word_order
     monkeypatch.setattr(
-        dealt, "in_word_order", lambda words: sizes.append(len(words[0])) or real(words)
+        shuffle, "in_word_order", lambda words: sizes.append(len(words[0])) or real(words)
     )
-    assert np.array_equal(numbered(2000, tmp_path), random_order(2000, key=KEY))
+    assert np.array_equal(numbered(2000, tmp_path), expected)
     assert max(sizes) <= 10
     assert sum(sizes) == 2000
 
@@ -151,15 +149,15 @@ def test_in_pieces_beyond_memory(tmp_path, limit):
 def test_rows_on_the_disk_have_no_name(tmp_path, limit, monkeypatch):
     """While rows are dealt and read, their folder is empty and their files are unlinked."""
     limit(300)
-    links, real = [], dealt.Bucket.add
+    links, real = [], shuffle.Bucket.add
 
     def add(bucket, table):
         real(bucket, table)
         links.append(os.fstat(bucket.file.fileno()).st_nlink)
         assert list(tmp_path.iterdir()) == []
 
-    monkeypatch.setattr(dealt.Bucket, "add", add)
-    records = DealtRecords(open_records({"n": np.arange(3000)}), ("n",), 3000, KEY, tmp_path)
+    monkeypatch.setattr(shuffle.Bucket, "add", add)
+    records = ShuffledRecords(open_records({"n": np.arange(3000)}), ("n",), 3000, KEY, tmp_path)
     for _ in records.batches():
         assert list(tmp_path.iterdir()) == []
     assert set(links) == {0}
@@ -178,8 +176,8 @@ def test_a_full_disk_while_dealing_leaves_nothing(people, tmp_path, limit, monke
         def write(self, _):
             raise OSError(28, "No space left on device")
 
-    real = dealt.tempfile.TemporaryFile
-    monkeypatch.setattr(dealt.tempfile, "TemporaryFile", lambda **named: Full(real(**named)))
+    real = shuffle.tempfile.TemporaryFile
+    monkeypatch.setattr(shuffle.tempfile, "TemporaryFile", lambda **named: Full(real(**named)))
     with pytest.raises(InvalidInput, match=r"No space left on device\. Nothing was released"):
         release_by(PLAN, people, tmp_path / "out", shuffle=True, allow=people.column_names[2:])
     assert list(tmp_path.glob("*out*")) == []
@@ -189,5 +187,5 @@ def test_a_source_that_grew_meanwhile_is_told_of(people, tmp_path, limit):
     """Whatever was counted decides how rows are dealt, not which."""
     limit(900)
     records = TableRecords(people.select(["age"]))
-    more = DealtRecords(records, ("age",), 1000, KEY, tmp_path)
+    more = ShuffledRecords(records, ("age",), 1000, KEY, tmp_path)
     assert sum(batch.num_rows for batch in more.batches()) == ROWS

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-from pramble.engine.order import random_order
+from pramble.engine.shuffle import random_order
 
 KEY = bytes(range(32))
 

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import pramble
 from pramble.cli.app import app
 from pramble.errors import InvalidData, InvalidInput
-from pramble.releasing.folder.reading import private_key
+from pramble.releasing.folder.build import private_key
 
 
 def write_keys(folder, name, *, key=None, passphrase=None):

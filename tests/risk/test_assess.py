@@ -3,6 +3,8 @@
 import json
 import math
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.errors import InvalidData, InvalidInput
-from pramble.risk.measures import individual_risk
+from pramble.risk.models import individual_risk
 
 DATA = {
     "age": [20, 20, 40, 60, 60, None],
@@ -252,3 +254,27 @@ def test_the_criteria_tell_models_apart_and_the_search_follows_them():
     assert max(answers["search"].criteria.standardised) <= 1.0
     assert set(answers["search"].margins) <= {("a", "b"), ("a", "c"), ("b", "c")}
     assert "after adding 3 interactions" in answers["search"].reason
+
+
+def test_the_walk_of_an_assessment_is_short():
+    """Files that a call passes through once data are read, and how deep its functions go."""
+    package, files, depth, deepest = Path(pramble.__file__).parent, set(), 0, 0
+
+    def follow(frame, event, _):
+        nonlocal depth, deepest
+        path = Path(frame.f_code.co_filename)
+        own = package in path.parents and package / "data" not in path.parents
+        if own and not frame.f_code.co_name.startswith("<"):
+            depth += {"call": 1, "return": -1}.get(event, 0)
+            deepest = max(deepest, depth)
+            files.add(path)
+
+    keys = {"age": [20, 20, 40, 60] * 5, "sex": ["f", "f", "m", "f"] * 5, "area": list("abcde") * 4}
+    pramble.assess(keys, list(keys), population_size=200)  # what is imported late is not walked
+    sys.setprofile(follow)
+    try:
+        pramble.assess(keys, list(keys), population_size=200)
+    finally:
+        sys.setprofile(None)
+    assert len(files) <= 10
+    assert deepest <= 9

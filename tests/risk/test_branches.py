@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import pramble
+from pramble.risk.after import risk_after
 from pramble.risk.cells import cross_classify
-from pramble.risk.models.listed import ListedMeans
-from pramble.risk.models.loglinear import IndependentMeans
-from pramble.risk.models.membership import MixtureMeans
-from pramble.risk.remaining import risk_after
+from pramble.risk.loglinear import IndependentMeans, ListedMeans
+from pramble.risk.membership import MixtureMeans
 
 SHAPE = {"a": 2, "b": 3, "c": 2}
 CELLS = np.array(list(product(*map(range, SHAPE.values()))), dtype=np.int32)
@@ -182,13 +181,13 @@ def test_models_over_fewer_keys_are_their_margins():
     for axis, size in enumerate(SHAPE.values()):
         tables[axis, :size] = rng.dirichlet(np.ones(size), size=2).T
     table, listed = table_and_fit()
-    from pramble.risk.released_keys import seen_branches
+    from pramble.risk.readings import keys_by_branch
 
     for fit in (IndependentMeans(9, shares), MixtureMeans(9, tables, np.array([0.4, 0.6])), listed):
         whole = fit.means(CELLS)
-        for seen in seen_branches(BRANCHES, table):
-            codes = np.stack([key.codes(CELLS) for key in seen.keys], axis=1)
-            for cell, mean in zip(codes, seen.fit(fit).means(codes), strict=True):
+        for shown in keys_by_branch(BRANCHES, table):
+            codes = np.stack([key.codes(CELLS) for key in shown.keys], axis=1)
+            for cell, mean in zip(codes, shown.fit(fit).means(codes), strict=True):
                 there = (codes == cell).all(axis=1)
                 assert mean == pytest.approx(whole[there].sum())
 

@@ -155,7 +155,5 @@ def test_recodings_come_before_the_keys(tmp_path):
     steps = {"recode": {"age": [0, 30, 60]}}
     a = pramble.assess(path, ["age", "sex"], model="none", reading=steps)
     assert a.records["class_size"].tolist() == [2, 2, 1]
-    k = pramble.calibrate(
-        path, ["age", "sex"], column="sex", measure="error", at_most=2.0, reading=steps
-    )
+    k = pramble.calibrate(a, column="sex", measure="error", at_most=2.0)
     assert k.before.table.levels[0] == ("0-29", "30-59")

@@ -13,12 +13,10 @@ from pramble.errors import InvalidInput, NotConverged
 from pramble.information.structural_zeros import zeros_of_file
 from pramble.mechanisms.operators.dense import ArrayOperator
 from pramble.mechanisms.operators.uniform import BesideDiagonal
-from pramble.risk.left_alone import log_misses
-from pramble.risk.models import listed, loglinear
-from pramble.risk.models.base import Sample
-from pramble.risk.models.diagnostics import fit_criteria
-from pramble.risk.models.listed import locate, possible_cells
-from pramble.risk.models.loglinear import fit_independence, maximal
+from pramble.risk import loglinear
+from pramble.risk.after import log_misses
+from pramble.risk.loglinear import fit_independence, locate, maximal, positive_cells
+from pramble.risk.models import Sample, fit_criteria
 
 SHAPE = (3, 2, 4)
 KEYS = ["a", "b", "c"]
@@ -99,20 +97,20 @@ def test_every_margin_is_reproduced(seed, n):
         other = ({0, 1, 2} - set(margin)).pop()
         off = np.abs(means.sum(axis=other) - table.array(axes=margin)).max()
         assert off <= max(3 * fit.deviation, 1e-8 * n)
-    assert fit.deviation <= (1e-8 * n if fit.sweeps < listed.SWEEPS else listed.CLOSE)
+    assert fit.deviation <= (1e-8 * n if fit.sweeps < loglinear.SWEEPS else loglinear.CLOSE)
 
 
 @given(st.integers(0, 10**6))
 def test_independence_in_closed_form_is_what_fitting_gives(seed):
     table = classify(sample(seed, 30), KEYS)
-    cells = possible_cells(table, maximal([], dimension=3))
-    fitted = listed.proportional_fit(table, cells, margins=((0,), (1,), (2,)))
+    cells = positive_cells(table, maximal([], dimension=3))
+    fitted = loglinear.proportional_fit(table, cells, margins=((0,), (1,), (2,)))
     np.testing.assert_allclose(fit_independence(table).means(cells), fitted.values, rtol=1e-6)
 
 
 def test_criteria_scan_all_cells_also_in_pieces(monkeypatch):
     table = classify(sample(4, 12), KEYS)
-    cells = possible_cells(table, maximal([], dimension=3))
+    cells = positive_cells(table, maximal([], dimension=3))
     fit = fit_independence(table)
     counts = np.zeros(len(cells))
     counts[locate(cells, table.cells, table.shape)] = table.counts
@@ -175,11 +173,11 @@ def test_too_many_cells_says_how_many_and_what_to_do():
     with pytest.raises(
         InvalidInput, match=r"more than the 20 cells .*of 24 combinations.*independence"
     ):
-        possible_cells(table, [(0,), (1,), (2,)], limit=20)
+        positive_cells(table, [(0,), (1,), (2,)], limit=20)
 
 
 def test_a_fit_that_does_not_converge_says_how_far_it_got(monkeypatch):
-    monkeypatch.setattr(listed, "SWEEPS", 1)
+    monkeypatch.setattr(loglinear, "SWEEPS", 1)
     table = classify(sample(6), KEYS)
     with pytest.raises(NotConverged, match=r"after 1 sweeps it is off by \d"):
         fit_margins(table, two_way(3))
@@ -188,7 +186,7 @@ def test_a_fit_that_does_not_converge_says_how_far_it_got(monkeypatch):
 def test_the_support_is_what_positive_margins_allow():
     data = {"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "c": [0, 0, 0, 1]}
     table = classify(data, KEYS)
-    cells = possible_cells(table, two_way(3))
+    cells = positive_cells(table, two_way(3))
     every = list(product((0, 1), repeat=3))
     allowed = [
         cell

@@ -8,8 +8,13 @@ from scipy import stats
 from scipy.integrate import quad
 
 from pramble.errors import InvalidInput
-from pramble.risk.measures import household_risk, individual_risk, match_risk, uniqueness_risk
-from pramble.risk.models.diagnostics import fit_criteria
+from pramble.risk.models import (
+    fit_criteria,
+    household_risk,
+    individual_risk,
+    match_risk,
+    uniqueness_risk,
+)
 
 
 @pytest.mark.parametrize("rest", [0.0, 1e-9, 0.3, 4.0, 60.0])

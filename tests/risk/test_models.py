@@ -5,8 +5,8 @@ import pytest
 import pramble
 from pramble.cli.assess import ModelName
 from pramble.errors import InvalidInput
-from pramble.risk.models.loglinear import Margins
-from pramble.risk.models.registry import MODELS, as_model, list_models
+from pramble.risk.assess import MODELS, as_model, list_models
+from pramble.risk.loglinear import Margins
 
 PEOPLE = {"age": [20, 20, 40, 60, 60, 30], "sex": ["f", "f", "m", "f", "m", "m"]}
 QUICK = pramble.Membership(

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 import pramble
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.operators.uniform import UniformAlgebra, UniformOperator
-from pramble.risk import left_alone as alone
+from pramble.risk import after
+from pramble.risk.after import by_pairs, by_series, risk_after
 from pramble.risk.cells import cross_classify
-from pramble.risk.left_alone import by_pairs, by_series
-from pramble.risk.measures import match_risk
-from pramble.risk.models.listed import ListedMeans
-from pramble.risk.released_keys import key_readings
-from pramble.risk.remaining import risk_after
+from pramble.risk.loglinear import ListedMeans
+from pramble.risk.models import match_risk
+from pramble.risk.readings import key_readings
 
 SHAPE = (3, 4)
 CELLS = np.array(list(product(*map(range, SHAPE))), dtype=np.int32)
@@ -192,7 +191,7 @@ def test_mechanisms_over_more_values_and_other_outputs():
 
 
 @given(st.integers(0, 10**6), st.floats(0.2, 5.0))
-def test_pairs_series_and_brute_force_agree_on_who_is_left_alone(seed, alpha):
+def test_pairs_series_and_brute_force_agree_on_who_is_alone(seed, alpha):
     rng = np.random.default_rng(seed)
     data = {key: rng.integers(0, size, 60) for key, size in zip("abc", (3, 4, 2), strict=True)}
     table = cross_classify(data, list("abc")).table
@@ -223,16 +222,16 @@ def test_large_files_take_the_series_and_agree_with_pairs(monkeypatch):
     plan["c"] = pramble.randomized_response(8, 2.0)
     calls = []
     monkeypatch.setattr(
-        alone,
+        after,
         "by_series",
         lambda *args: calls.append(1) or by_series(*args),
     )
     series = a.after(plan)
     assert calls
-    monkeypatch.setattr(alone, "LARGEST_GRID", 0)
+    monkeypatch.setattr(after, "LARGEST_GRID", 0)
     pairs = a.after(plan)
     assert series.tau2 == pytest.approx(pairs.tau2, rel=1e-8)
-    monkeypatch.setattr(alone, "MOST_PAIRS", 1000)
+    monkeypatch.setattr(after, "MOST_PAIRS", 1000)
     with pytest.raises(InvalidInput, match="randomise fewer keys"):
         a.after(plan)
 
@@ -278,7 +277,7 @@ def test_uniform_rows_of_very_many_levels_build_nothing_dense(columns, monkeypat
 
     monkeypatch.setattr(UniformAlgebra, "dense", refuse)
     monkeypatch.setattr(UniformOperator, "dense", refuse)
-    monkeypatch.setattr(alone, "MOST_PAIRS", 10**12)
+    monkeypatch.setattr(after, "MOST_PAIRS", 10**12)
     start = time.process_time()
     if len(columns) > 1:  # two by two, in a sample of the classes
         few = {name: values[::50] for name, values in data.items()}

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.risk.released_keys import READINGS, key_readings
-from pramble.risk.remaining import risk_of_reading
+from pramble.risk.after import risk_of_reading
+from pramble.risk.readings import READINGS, key_readings
 
 seeds = st.integers(0, 10**6)
 

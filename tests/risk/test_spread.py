@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import pramble
-from pramble.risk.measures import match_risk, uniqueness_risk
-from pramble.risk.models.spread import fit_spread, mixed_risks
+from pramble.risk.models import match_risk, mixed_risks, uniqueness_risk
+from pramble.risk.spread import fit_spread
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 300])
@@ -108,7 +108,7 @@ def test_what_the_default_assessment_tells_of_it():
 
 
 def test_no_interval_where_margins_have_too_many_cells(monkeypatch):
-    monkeypatch.setattr("pramble.risk.models.listed.MOST_PARAMETERS", 10)
+    monkeypatch.setattr("pramble.risk.loglinear.MOST_PARAMETERS", 10)
     rng = np.random.default_rng(8)
     a, _, _ = assessed(rng, population(rng, shape_of_cells=None), fraction=0.05)
     assert a.intervals is None

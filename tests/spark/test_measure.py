@@ -6,7 +6,7 @@ from tests.tables.exact import without_noise
 from tests.tables.people import KEY, ODD, assert_same, design, people_table
 
 import pramble
-from pramble.data.spark_records import SparkRecords
+from pramble.spark.records import SparkRecords
 
 
 @pytest.fixture(scope="module")

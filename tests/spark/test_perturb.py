@@ -7,11 +7,10 @@ import pytest
 from tests.engine import plans
 
 import pramble
-from pramble.data.spark_chunks import cut
 from pramble.engine.record import as_record
-from pramble.engine.spark_draws import Draws
-from pramble.engine.spark_spans import Span, told_by_tasks
-from pramble.engine.spark_words import codes_of, words_of
+from pramble.spark.frames import told_by_tasks
+from pramble.spark.packed_codes import Draws, codes_of, words_of
+from pramble.spark.records import cut
 
 KEY = bytes(range(32))
 N = 4000
@@ -62,7 +61,7 @@ def test_rows_are_numbered_as_they_stand(spark, tmp_path):
 @pytest.mark.parametrize("row_number", [None, "id"])
 def test_partitions_and_files_do_not_tell_true_values(spark, tmp_path, monkeypatch, row_number):
     """A text source is split by bytes: longer labels moved the ends of partitions."""
-    monkeypatch.setattr("pramble.engine.spark.partition_rows", lambda columns: 700)
+    monkeypatch.setattr("pramble.spark.frames.partition_rows", lambda columns: 700)
     long = "m" * 300
     blind = pramble.Mechanism.from_matrix([[0.5, 0.5], [0.5, 0.5]], categories=["f", long])
     plan = {"sex": blind}  # what it draws does not depend on the true value
@@ -127,7 +126,7 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
 @pytest.mark.parametrize("row_number", [None, "id"])
 def test_codes_of_many_columns_take_several_words(sessions, monkeypatch, row_number):
     """Eight columns of two bits in words of twelve, and one of integers that is no code."""
-    monkeypatch.setattr("pramble.engine.spark_words.WORD_BITS", 12)
+    monkeypatch.setattr("pramble.spark.packed_codes.WORD_BITS", 12)
     texts = {f"c.`{i}": RNG.choice(["a", "b", "c"], 300) for i in range(8)}
     table = pa.table({"id": np.arange(300), **texts, "age": RNG.integers(0, 5, 300)})
     plan = {name: pramble.randomized_response(["a", "b", "c"], 2.0) for name in texts}
@@ -163,7 +162,7 @@ def test_rows_that_moved_are_refused():
     columns = pa.table({"word": packed, "age": FRAME["age"]})
     batches = [tuple(batch.columns) for batch in columns.to_batches(max_chunksize=900)]
     for counted in (N - 1, N + 1, N):
-        task = Draws(record, words, spans={0: Span(0, counted)})
+        task = Draws(record, words, spans={0: range(counted)})
         if counted != N:
             with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
                 list(task(batches))

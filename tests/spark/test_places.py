@@ -9,7 +9,7 @@ import pytest
 from tests.spark.test_release import always_failing, contents, task_like
 
 import pramble
-import pramble.releasing.write.spark_part as spark_part
+import pramble.spark.write as spark_write
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.places import Place, path_or_place
 from pramble.releasing.folder.build import building
@@ -68,12 +68,12 @@ def test_the_folder_is_that_of_one_machine(spark, source, tmp_path):
 
 def test_tasks_that_end_or_fail_leave_nothing(sessions, source, tmp_path, monkeypatch):
     spark, out = sessions["classic"], tmp_path / "there"
-    monkeypatch.setattr(spark_part, "PieceTask", task_like(always_failing))
+    monkeypatch.setattr(spark_write, "PieceTask", task_like(always_failing))
     with pytest.raises(pramble.InvalidInput, match="failed as often as Spark allows"):
         released(source, f"file://{out}/out", spark=spark)
     assert list(out.iterdir()) == []
     ended = task_like(killed_at_an_address)
-    monkeypatch.setattr(spark_part, "PieceTask", ended)
+    monkeypatch.setattr(spark_write, "PieceTask", ended)
     released(source, f"file://{out}/out", spark=spark)
     assert contents(out / "out") == contents(released(source, tmp_path / "path").folder)
     assert sorted(path.name for path in out.iterdir()) == ["killed", "out"]
@@ -88,7 +88,7 @@ def killed_at_an_address(self, batches, piece):
         mark.write_bytes(b"")
         (self.folder / ".attempts" / "half.parquet").write_bytes(b"PAR1 half a piece")
         os._exit(1)
-    from pramble.releasing.write.spark_piece import PieceTask
+    from pramble.spark.piece import PieceTask
 
     yield from PieceTask.__call__(self, batches, piece)
 

@@ -12,13 +12,13 @@ import pytest
 from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 
 import pramble
-import pramble.releasing.write.spark_part as spark_part
-from pramble.data.file_records import FileRecords
+import pramble.spark.write as spark_write
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.spark_records import SparkRecords
+from pramble.data.sources import FileRecords
 from pramble.releasing.scan import RowsOfPeople
-from pramble.releasing.write.spark_part import failed_on_spark
-from pramble.releasing.write.spark_piece import LINE, PieceTask, merge_lines
+from pramble.spark.piece import LINE, PieceTask, merge_lines
+from pramble.spark.records import SparkRecords
+from pramble.spark.write import failed_on_spark
 
 KEY = bytes(range(32))
 ROWS = BATCH_ROWS + 30_000
@@ -169,7 +169,7 @@ def test_the_folder_is_that_of_one_machine(sessions, sources, on_one_machine, ca
 
 def test_many_pieces_are_merged_by_tasks(sessions, source, on_one_machine, tmp_path, monkeypatch):
     """Each piece by a task of its own, and then both together as a task does it."""
-    given = spark_part.done_on_spark
+    given = spark_write.done_on_spark
 
     def merged_again(frame, clock):
         lines = given(frame, clock)
@@ -178,8 +178,8 @@ def test_many_pieces_are_merged_by_tasks(sessions, source, on_one_machine, tmp_p
         assert [bool(one["state"]) for one in found] == [True, False]
         return found
 
-    monkeypatch.setattr(spark_part, "MERGED_TOGETHER", 1)
-    monkeypatch.setattr(spark_part, "done_on_spark", merged_again)
+    monkeypatch.setattr(spark_write, "MERGED_TOGETHER", 1)
+    monkeypatch.setattr(spark_write, "done_on_spark", merged_again)
     ours = CASES["plain"](source, tmp_path / "out", spark=sessions["classic"])
     same_release(ours, on_one_machine("plain"))
 
@@ -211,7 +211,7 @@ def always_failing(self, batches, piece):
 
 def counting_something_else(self, batches, piece):
     """Write a piece, and remember other values than were written."""
-    import pramble.releasing.write.spark_piece as spark_piece
+    import pramble.spark.piece as spark_piece
 
     given = spark_piece.write_piece
 
@@ -235,14 +235,14 @@ def task_like(call):
 
 
 def test_a_killed_worker_is_made_up_for(sessions, source, on_one_machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(spark_part, "PieceTask", task_like(killed_once))
+    monkeypatch.setattr(spark_write, "PieceTask", task_like(killed_once))
     ours = CASES["plain"](read(sessions["classic"], source), tmp_path / "out")
     assert (tmp_path / "killed").exists()
     same_release(ours, on_one_machine("plain"))
 
 
 def test_a_task_that_always_fails_leaves_nothing(sessions, source, tmp_path, monkeypatch):
-    monkeypatch.setattr(spark_part, "PieceTask", task_like(always_failing))
+    monkeypatch.setattr(spark_write, "PieceTask", task_like(always_failing))
     with pytest.raises(pramble.InvalidInput, match="failed as often as Spark allows") as error:
         CASES["plain"](source, tmp_path / "out", spark=sessions["classic"])
     assert "(RuntimeError). Nothing was released." in str(error.value)
@@ -251,7 +251,7 @@ def test_a_task_that_always_fails_leaves_nothing(sessions, source, tmp_path, mon
 
 
 def test_a_piece_that_is_not_what_was_meant_is_refused(sessions, source, tmp_path, monkeypatch):
-    monkeypatch.setattr(spark_part, "PieceTask", task_like(counting_something_else))
+    monkeypatch.setattr(spark_write, "PieceTask", task_like(counting_something_else))
     with pytest.raises(pramble.PrivacyError, match=r"They differ: income\. Nothing was released"):
         CASES["plain"](source, tmp_path / "out", spark=sessions["connect"])
     assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,10 @@ import pytest
 import pramble
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
-from pramble.data.spark_records import SparkRecords
 from pramble.releasing.repair import source_records
 from pramble.releasing.scan import count_columns
 from pramble.releasing.spec.document import spec_from
+from pramble.spark.records import SparkRecords
 from pramble.values import Clock
 
 N = 3000

@@ -7,9 +7,8 @@ import sys
 import pytest
 
 import pramble
-from pramble.data import spark_workers
-from pramble.data.spark_progress import collect
-from pramble.data.spark_workers import check_workers, refuse_others, said_by_spark, unfit
+from pramble.spark import workers
+from pramble.spark.workers import check_workers, collect, refuse_others, said_by_spark, unfit
 
 HERE = platform.python_version()
 
@@ -39,7 +38,7 @@ def test_what_spark_says_becomes_one_sentence():
 
 def test_workers_are_asked_once_for_each_session(spark, monkeypatch):
     check_workers(spark)
-    monkeypatch.setattr(spark_workers, "mapped", lambda *args: pytest.fail("asked again"))
+    monkeypatch.setattr(workers, "mapped", lambda *args: pytest.fail("asked again"))
     check_workers(spark)
 
 

@@ -13,7 +13,7 @@ from tests.tables.people import assert_same
 
 import pramble
 from pramble.engine.lattice_noise import lattice_noise
-from pramble.engine.measure import interaction, key_of_tables, stream_of, with_noise
+from pramble.engine.table_noise import interaction, key_of_tables, stream_of, with_noise
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.values import Clock
 

@@ -10,7 +10,7 @@ from tests.tables.exact import exact_parts, masses, without_noise
 import pramble
 from pramble.data.labels import as_labels
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.privacy.gaussian import delta_above
+from pramble.privacy.guarantee import delta_above
 
 EPSILONS = [0.0, 0.3, 1.0, 2.0]
 REACH = 9

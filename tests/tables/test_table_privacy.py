@@ -14,8 +14,8 @@ from tests.tables.brute import largest_shift as brute_shift
 import pramble
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.privacy import largest_shift
-from pramble.privacy.gaussian import delta_above
-from pramble.privacy.patterns import exchangeable
+from pramble.privacy.guarantee import delta_above
+from pramble.privacy.largest_shift import exchangeable
 from pramble.privacy.table_privacy import presence, shift_of
 
 NAMES = "abcdefghijklmnopqrstuvwxyz"

@@ -28,10 +28,9 @@ from pramble.app.written import category_lines, edges_text, fields_of, missing_t
 from pramble.data.arrays import numbers as as_numbers
 from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
-from pramble.plots.bars import bands_figure
+from pramble.plots.estimates import bands_figure
 from pramble.plots.images import to_svg
 from pramble.releasing.profile.columns import Look
-from pramble.releasing.profile.draft import size_of
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import Floats
 from pramble.words import several, visible, visible_names
@@ -184,7 +183,7 @@ def pick_button(look: Look, place: int, session: Session) -> Tag:
 
 def action_choice(wizard: Wizard, look: Look, place: int, session: Session) -> Tag:
     """Return what can happen to a column; only one with categories can be randomised."""
-    fits = look.can_be_randomised and size_of(look) > 1
+    fits = look.can_be_randomised and look.size > 1
     return selection(
         session,
         "action",

@@ -39,9 +39,8 @@ from pramble.app.worker import PATIENCE
 from pramble.errors import InvalidInput, PrambleError
 from pramble.information.accuracy import verdict_of
 from pramble.outcome import ReleaseOutcome
-from pramble.report.details import plan_sentences, protected_sentences
-from pramble.report.pages import SUMMARY
-from pramble.report.pages import cards as figures_of
+from pramble.report.pages import SUMMARY, plan_sentences, protected_sentences
+from pramble.report.pages import headline_figures as figures_of
 from pramble.words import visible
 
 

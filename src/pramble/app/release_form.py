@@ -15,7 +15,7 @@ from pramble.releasing.folder.build import check_target
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
 from pramble.releasing.spec.spec import COPIES, OUTPUTS
-from pramble.report.promise import joined
+from pramble.report.pages import names_in_words
 from pramble.words import visible
 
 PLAN_FILE = "plan.toml"
@@ -29,7 +29,7 @@ def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
         return [("No column is randomised. Choose at least one.", "columns")]
     found = []
     if wizard.undeclared:
-        names = joined([visible(name) for name in wizard.undeclared])
+        names = names_in_words([visible(name) for name in wizard.undeclared])
         seen = f"The categories of {names} are values seen in the file."
         found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:

@@ -10,8 +10,7 @@ import pramble
 from pramble import numbers
 from pramble.data.reading import Reading
 from pramble.datasets import synthetic_new_york
-from pramble.ledger.book import Ledger, default_ledger
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import Ledger, default_ledger, pair
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome

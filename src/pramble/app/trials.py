@@ -14,8 +14,7 @@ from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.compare import MOST_COMPARED, Candidate, width_text
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from

@@ -15,8 +15,7 @@ from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
 from pramble.releasing.profile.columns import Look
-from pramble.releasing.profile.draft import column_lines
-from pramble.releasing.profile.survey import Survey
+from pramble.releasing.profile.survey import Survey, column_lines
 from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
 from pramble.releasing.spec.readers import TABLES
 from pramble.releasing.spec.rules import columns_of

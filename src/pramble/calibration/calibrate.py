@@ -1,44 +1,48 @@
 """The verb ``calibrate``: which α, or which central ε, meets a target."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from pramble.calibration.calibration import Calibration
-from pramble.calibration.proposals import DesignAt, design_columns, design_plans, parts_of_alpha
-from pramble.calibration.search import (
-    POINTS,
-    Experiment,
+from pramble.calibration.calibration import (
+    Calibration,
     PromiseName,
+    Proposal,
     Target,
     Trial,
-    check_promise,
     curve_of,
-    promise_of,
     search,
 )
-from pramble.data.reading import Reading
+from pramble.data.labels import Label
 from pramble.data.table import Crosstab
-from pramble.errors import InvalidInput
-from pramble.information.structural_zeros import Rule
-from pramble.risk.assess import assess
-from pramble.risk.cells import Missing
-from pramble.risk.models.registry import Model
-from pramble.solvers.problem import FamilyName, ObjectiveName
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.information.distributions import as_prior, as_tables
+from pramble.information.fisher import estimation_variance, typical_error
+from pramble.information.measures import entropy
+from pramble.mechanisms.plan import Plan
+from pramble.privacy.guarantee import float_below
+from pramble.risk.assess import Assessment, Model, assess
+from pramble.risk.readings import information_of_keys, shares_over
+from pramble.solvers.design import design as design_column
+from pramble.solvers.record.design_record import design_record
 from pramble.values import Clock, Watcher, names_of
 
 ASSESSING = 0.3
 """The share of the work that assessing is taken for."""
 ALPHAS = (0.01, 16.0)
-CLOSE, CLOSE_PLANS = 1e-4, 1e-2
-PLANS = 8
-"""Plans that are searched for before the crossing is closed in."""
+POINTS, CLOSE = 24, 1e-4
+"""Designs of single columns that are tried before closing in, and how closely that is done."""
+PLANS, CLOSE_PLANS = 8, 1e-2
+"""The same of plans for a record, which take longer."""
+EFFORT = 2.0
+"""Of the search for each plan, unless ``design`` says otherwise."""
+MOST_JOINT = 100_000
+"""Cells up to which the file's distribution is taken whole; beyond, the wanted tables of it."""
 REMEDIES = {
     True: "Coarsen or drop a key, or randomise more columns.",
-    False: "So few records may not tell it even as they are: want smaller tables, or take more.",
+    False: "So few records do not determine it even as they are: ask for smaller tables, or take "
+    "more records.",
 }
 NEED_NO_MODEL = ("error", "epsilon")
 CHOICE = (
@@ -53,31 +57,19 @@ PRIOR = (
 
 def calibrate(
     data: Any,
-    keys: Sequence[str],
+    keys: Sequence[str] | None = None,
     *,
     column: str | Sequence[str] | Mapping[str, float] | None = None,
     columns: Sequence[str] | None = None,
-    tables: Any = 2,
     at_most: float,
     measure: str = "tau2",
     level: float | None = None,
     population_size: float | None = None,
     model: Model = "two-way",
-    prior: ArrayLike | Mapping[str, ArrayLike] | None = None,
-    categories: Mapping[str, Sequence[Any]] | None = None,
-    family: FamilyName = "uniform",
-    objective: ObjectiveName | None = None,
-    time_limit: float = 2.0,
-    alphas: tuple[float, float] = ALPHAS,
-    tolerance: float | None = None,
+    design: Mapping[str, Any] | None = None,
     promise: PromiseName = "local",
     delta: float | None = None,
-    rows_per_person: int = 1,
-    weights: str | None = None,
-    impossible: Sequence[Rule] = (),
-    missing: Missing = "category",
-    reading: Reading | Mapping[str, Any] | None = None,
-    rng: np.random.Generator | None = None,
+    alphas: tuple[float, float] = ALPHAS,
     progress: Watcher | None = None,
 ) -> Calibration:
     r"""Return the α up to which the risk, or from which on the error, is at most a target.
@@ -87,9 +79,8 @@ def calibrate(
 
     with :math:`M^*(\alpha)` the best design for α and ρ the measure. The range of α is scanned from
     its private end, and the first crossing is closed in by halves. The α that is returned was
-    itself tried, and its mechanisms are measured once more: the result is on the safe side whether
-    or not the measure is monotone. When no α meets the target, ``met`` is false and the α that came
-    nearest is returned.
+    itself tried: the result is on the safe side whether or not the measure is monotone. When no α
+    meets the target, ``met`` is false and the α that came nearest is returned.
 
     Central promises come in twice. With ``measure="epsilon"`` the target is the ε that is proven
     of the whole file in random order, and the largest α that keeps it is found. With
@@ -99,14 +90,15 @@ def calibrate(
 
     Parameters
     ----------
-    data, keys, population_size, model, weights, impossible, missing, reading, rng
-        As for :func:`~pramble.assess`.
+    data, keys, population_size, model
+        As for :func:`~pramble.assess`; or, in place of all four, the Assessment that it returned:
+        of a file with sampling weights, structural zeros or wildcards.
     column : str, sequence of str, or mapping from str to float
         The key to randomise; or several, which share α equally or in the given proportions, each
         with a design of its own.
-    columns, tables : sequence of str, and what :func:`~pramble.design_record` takes
+    columns : sequence of str
         Two or more keys to randomise together, in place of ``column``: every α tried gives one plan
-        for the whole record, best for these tables.
+        for the whole record.
     at_most : float
         The target.
     measure : {"tau2", "tau1", "worst", "share", "epsilon", "error"}
@@ -116,24 +108,18 @@ def calibrate(
         (:func:`pramble.information.fisher.typical_error`).
     level : float, optional
         With "share" only.
-    prior : array_like, or mapping from column to array_like, optional
-        Prior of the column's categories for the design; the file's own distribution unless given.
-    categories : mapping from column to labels, optional
-        All values a column can take; those that occur unless given.
-    family, objective : str
-        As for :func:`~pramble.design`, by default the most information; with ``columns`` only
-        ``objective``, as for :func:`~pramble.design_record`, by default estimation.
-    time_limit : float
-        With ``columns``: about how many seconds to search for each plan. There are 8 of them, and
-        then some ten to close in.
-    alphas : (float, float)
-        The range of α, the total over the columns; of ε with ``promise="central"``.
-    tolerance : float
-        α is found to this relative tolerance: 0.0001, or 0.01 with ``columns``.
+    design : mapping, optional
+        Keywords for :func:`~pramble.design`, or with ``columns`` for
+        :func:`~pramble.design_record`: ``{"family": "general"}``, ``{"tables": 3}``. ``prior`` and
+        ``categories`` may be mappings from columns; unless given they are those of the file.
     promise : {"local", "central"}
         Whether α of a record is searched for, or, with ``columns``, the ε of the shuffled file.
-    delta, rows_per_person : float, int
-        Of a central promise. All keys must then be among the columns that are randomised.
+    delta : float, optional
+        Of a central promise. All keys must then be among the columns that are randomised;
+        ``rows_per_person`` in ``design`` says how many rows one person may have.
+    alphas : (float, float)
+        The range of α, the total over the columns; of ε with ``promise="central"``. The answer is
+        found to a relative 0.0001, or 0.01 with ``columns``.
     progress : callable, optional
         Given a :class:`~pramble.Progress` now and then.
 
@@ -152,124 +138,123 @@ def calibrate(
     >>> k.value <= 1.0 < k.before.tau2
     True
     """
-    target = Target(measure, float(at_most), level, delta, rows_per_person)
-    names = randomised_names(column, columns)
-    check_promise(
-        promise,
-        target,
-        keys=names_of(keys),
-        randomised=names,
-        together=columns is not None,
-    )
+    settings = dict(design or {})
+    rows_per_person = int(settings.pop("rows_per_person", 1))
+    target = Target(measure, float(at_most), level, delta, rows_per_person, promise)
     low, high = map(float, alphas)
     if not 0 < low < high < math.inf:
         raise InvalidInput(f"alphas must be a range of positive numbers; found {alphas!r}.")
-    if measure in NEED_NO_MODEL and population_size is None and weights is None:
+    refuse_unclear(target, column, columns)
+    if target.delta is not None:
+        known = data.keys if isinstance(data, Assessment) else names_of(keys or ())
+        refuse_released_keys(known, columns or column or ())
+    if measure in NEED_NO_MODEL and population_size is None:
         model = "none"
     clock = Clock(progress)
-    first, rest = clock.part(0.0, ASSESSING), clock.part(ASSESSING, 1 - ASSESSING)
-    before = assess(
+    before = assessment_of(
         data,
         keys,
         population_size=population_size,
         model=model,
-        weights=weights,
-        impossible=impossible,
-        missing=missing,
-        reading=reading,
-        rng=rng,
-        progress=lambda told: first.tell(told.what, told.share),
+        clock=clock.part(0.0, ASSESSING),
     )
-    given, designs_at = designs_of(
-        before.table,
-        column,
-        columns,
-        tables=tables,
-        prior=prior,
-        categories=categories,
-        family=family,
-        objective=objective,
-        time_limit=time_limit,
-        promise=promise_of(promise, target, rows=before.n),
+    if columns is None:
+        parts = parts_of_alpha(column or (), before.keys)
+        propose = proposals_by_column(parts, before.table, settings)
+    else:
+        propose = proposals_together(columns, before.table, settings, target=target)
+
+    def try_promise(tried: float) -> Trial:
+        proposal = propose(tried)
+        left = None if before.fit is None else before.after(proposal.plan)
+        epsilon = target.epsilon_of(proposal.plan, rows=before.n)
+        found = target.value(left, error=proposal.error, epsilon=epsilon)
+        return Trial(tried, found, proposal, left, target.is_central)
+
+    trials, best = search(
+        try_promise,
+        target,
+        (low, high),
+        tolerance=CLOSE if columns is None else CLOSE_PLANS,
+        points=POINTS if columns is None else PLANS,
+        clock=clock.part(ASSESSING, 1 - ASSESSING),
     )
-    close = (CLOSE if columns is None else CLOSE_PLANS) if tolerance is None else tolerance
-    points = POINTS if columns is None else PLANS
-    experiment = Experiment(before, target, designs_at, promise == "central")
-    trials, best = search(experiment, (low, high), tolerance=close, clock=rest, points=points)
-    found = experiment.value(best.proposal, experiment.left(best.proposal))
-    met = found <= target.at_most
-    own_prior = any(one is None for one in given)
+    own_prior = uses_own_prior(settings.get("prior"), column)
     return Calibration(
         best.alpha,
-        found,
-        met,
+        best.value,
+        best.value <= target.at_most,
         best.proposal,
         target,
         before,
         best.left,
         curve_of(trials),
-        tuple(notes_on(target, best, met=met, high=high, own_prior=own_prior)),
+        tuple(calibration_notes(target, best, high=high, own_prior=own_prior)),
         target.guarantee(best.proposal.plan, rows=before.n),
         best.epsilon,
     )
 
 
-def randomised_names(
-    column: str | Sequence[str] | Mapping[str, float] | None, columns: Sequence[str] | None
-) -> list[str]:
-    """Return the columns to randomise, however they are given; refuse none or both."""
+def assessment_of(
+    data: Any,
+    keys: Sequence[str] | None,
+    *,
+    population_size: float | None,
+    model: Model,
+    clock: Clock,
+) -> Assessment:
+    """Return the risk of the file as it is, unless it is already known."""
+    if isinstance(data, Assessment):
+        if keys is not None or population_size is not None:
+            raise InvalidInput("An assessment has its keys and population; give neither beside it.")
+        return data
+    if keys is None:
+        raise InvalidInput("Give keys=, the columns an intruder may know; or an assessment.")
+    return assess(
+        data,
+        keys,
+        population_size=population_size,
+        model=model,
+        progress=lambda made: clock.tell(made.what, made.share),
+    )
+
+
+def refuse_unclear(target: Target, column: Any, columns: Any) -> None:
+    """Refuse no columns to randomise, or both ways of naming them."""
     if (column is None) == (columns is None):
         raise InvalidInput(
             "Give column=, keys with designs of their own, or columns=, keys to randomise together."
         )
-    return [*column] if isinstance(column, Mapping) else names_of(column or columns or ())
-
-
-def designs_of(
-    table: Crosstab,
-    column: str | Sequence[str] | Mapping[str, float] | None,
-    columns: Sequence[str] | None,
-    *,
-    tables: Any,
-    prior: Any,
-    categories: Mapping[str, Sequence[Any]] | None,
-    family: FamilyName,
-    objective: ObjectiveName | None,
-    time_limit: float,
-    promise: Callable[[float], Mapping[str, Any]],
-) -> tuple[list[Any], DesignAt]:
-    """Return the priors as given, and the function from α, or ε, to what it proposes."""
-    if columns is not None:
-        plans = design_plans(
-            columns,
-            table,
-            tables=tables,
-            prior=prior,
-            categories=categories,
-            objective=objective or "estimation",
-            time_limit=time_limit,
-            promise=promise,
+    if target.is_central and columns is None:
+        raise InvalidInput(
+            'promise="central" takes columns=, keys to randomise together; for a column of its '
+            'own find the α that keeps a central ε: measure="epsilon". Both are of records in '
+            "random order; for protected tables see design_tables(...).epsilon_for(people)."
         )
-        return [prior], plans
-    assert column is not None, "one of the two is given"
-    parts = parts_of_alpha(column, table.columns)
-    designs = design_columns(
-        parts,
-        table,
-        prior=prior,
-        categories=categories,
-        family=family,
-        objective=objective or "information",
-    )
-    given = prior if isinstance(prior, Mapping) else dict.fromkeys(parts, prior)
-    return [given.get(name) for name in parts], designs
 
 
-def notes_on(target: Target, best: Trial, *, met: bool, high: float, own_prior: bool) -> list[str]:
+def refuse_released_keys(keys: Sequence[str], randomised: Any) -> None:
+    """Refuse a central promise for a file with a column that is released as it is."""
+    bare = [key for key in keys if key not in names_of(randomised)]
+    if bare:
+        raise PrivacyError(
+            f"Column {bare[0]!r} would be released as it is, which ends every central promise: "
+            "randomise it with the others, or leave it out of the keys and of the release."
+        )
+
+
+def uses_own_prior(prior: Any, column: Any) -> bool:
+    """Whether some design is made for the file's own distribution."""
+    if isinstance(prior, Mapping) and column is not None:
+        return any(prior.get(name) is None for name in names_of(column))
+    return prior is None
+
+
+def calibration_notes(target: Target, best: Trial, *, high: float, own_prior: bool) -> list[str]:
     """Return what the reader must know."""
     sign = "ε" if best.central else "α"
     notes = [note.format(sign=sign) for note in ([CHOICE, PRIOR] if own_prior else [CHOICE])]
-    if not met:
+    if best.value > target.at_most:
         first = (
             f"No {sign} tried brings {target.measure} to {target.at_most:g} or less; the nearest "
             f"is {best.value:.6g}, at {sign} = {best.tried:.6g}. {REMEDIES[target.of_risk]}"
@@ -278,3 +263,119 @@ def notes_on(target: Target, best: Trial, *, met: bool, high: float, own_prior: 
     if target.of_risk and best.tried >= high:
         return [f"Every {sign} up to {high:g}, the largest tried, meets the target.", *notes]
     return notes
+
+
+Propose = Callable[[float], Proposal]
+"""From α, or the ε of a central promise, to what it proposes."""
+
+
+def proposals_by_column(
+    parts: Mapping[str, Fraction], table: Crosstab, settings: Mapping[str, Any]
+) -> Propose:
+    """Return the function from α to the designs of the columns, none above its part of α."""
+    prior, rest = settings.get("prior"), without_labels(settings)
+    labels = column_categories(parts, table, settings)
+    priors = {}
+    for name, own in labels.items():
+        given = prior.get(name) if isinstance(prior, Mapping) else prior
+        known = shares_over(table, {name: own}) if given is None else given
+        priors[name] = as_prior(known, size=len(own))
+    entropies = sum(map(entropy, priors.values()))
+
+    def propose(alpha: float) -> Proposal:
+        designs = {
+            name: design_column(
+                priors[name],
+                float_below(Fraction(alpha) * part),  # rounded up, the parts could exceed α
+                categories=labels[name],
+                **rest,
+            )
+            for name, part in parts.items()
+        }
+        errors = (
+            typical_error(
+                estimation_variance(one.prior, one.mechanism), cells=len(one.prior), rows=table.n
+            )
+            for one in designs.values()
+        )
+        return Proposal(
+            designs,
+            Plan({name: one.mechanism for name, one in designs.items()}),
+            {name: one.information for name, one in designs.items()},
+            entropies,
+            max(errors),
+        )
+
+    return propose
+
+
+def proposals_together(
+    columns: Sequence[str], table: Crosstab, settings: Mapping[str, Any], *, target: Target
+) -> Propose:
+    """Return the function from α, or ε, to a plan for the columns together."""
+    names = names_of(columns)
+    if len(names) < 2 or len(set(names)) != len(names):
+        raise InvalidInput(f"columns must name two or more different keys; found {names!r}.")
+    for name in names:
+        if name not in table.columns:
+            raise InvalidInput(f"columns must be among the keys {table.columns}; found {name!r}.")
+    labels = column_categories(names, table, settings)
+    rest = {"tables": 2, "effort": EFFORT} | without_labels(settings)
+    prior = settings.get("prior")
+    if prior is None:
+        small = math.prod(len(own) for own in labels.values()) <= MOST_JOINT
+        wanted = [tuple(names)] if small else as_tables(rest["tables"], tuple(names))
+        shares = {one: shares_over(table, {name: labels[name] for name in one}) for one in wanted}
+        prior = shares[tuple(names)] if small else shares
+
+    def propose(tried: float) -> Proposal:
+        promise: dict[str, Any] = {"alpha": tried}
+        if target.is_central:
+            promise = {
+                "central": (tried, target.delta),
+                "rows": table.n,
+                "rows_per_person": target.rows_per_person,
+            }
+        found = design_record(labels, prior=prior, **rest, **promise)
+        information, whole = information_of_keys(found.plan, table)
+        name = ", ".join(found.plan.columns)
+        error = float(max(found.columns()["standard_error"])) / math.sqrt(table.n)
+        return Proposal({name: found}, found.plan, {name: information}, whole, error)
+
+    return propose
+
+
+def without_labels(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a design that do not come from the file."""
+    return {name: one for name, one in settings.items() if name not in ("prior", "categories")}
+
+
+def column_categories(
+    names: Iterable[str], table: Crosstab, settings: Mapping[str, Any]
+) -> dict[str, tuple[Label, ...]]:
+    """Return all values that columns can take: as stated, else those that occur."""
+    stated = settings.get("categories") or {}
+    return {
+        name: tuple(stated.get(name, table.levels[table.columns.index(name)])) for name in names
+    }
+
+
+def parts_of_alpha(
+    column: str | Sequence[str] | Mapping[str, float], keys: Sequence[str]
+) -> dict[str, Fraction]:
+    """Return the part of α of each column; they sum to 1, exactly."""
+    if isinstance(column, Mapping):
+        parts = {name: float(part) for name, part in column.items()}
+    else:
+        parts = dict.fromkeys(names_of(column), 1.0)
+    for name, part in parts.items():
+        if name not in keys:
+            raise InvalidInput(
+                f"A column to randomise must be one of the keys {keys}; found {name!r}."
+            )
+        if not (math.isfinite(part) and part > 0):
+            raise InvalidInput(f"Shares of α must be positive; column {name!r} has {part!r}.")
+    if not parts:
+        raise InvalidInput("At least one column to randomise is needed; found none.")
+    exact = {name: Fraction(part) for name, part in parts.items()}
+    return {name: part / sum(exact.values()) for name, part in exact.items()}

@@ -7,20 +7,10 @@ import typer
 from rich.table import Table
 
 import pramble
-from pramble.calibration.calibration import Calibration
-from pramble.calibration.search import PromiseName, list_measures
-from pramble.cli.console import (
-    answers,
-    complain,
-    facts_table,
-    messages,
-    print_json,
-    shown_progress,
-    table_of,
-)
+from pramble.calibration.calibration import PromiseName, list_measures
+from pramble.cli.console import answers, complain, print_json, shown_progress, table_of
 from pramble.cli.inputs import (
     AsJson,
-    Family,
     File,
     Impossible,
     Keys,
@@ -42,12 +32,8 @@ from pramble.cli.inputs import (
 )
 from pramble.errors import InvalidInput
 from pramble.plots.images import save
-from pramble.plots.tradeoffs import SIGNS
-from pramble.risk.assessment import Assessment
-from pramble.risk.remaining import PlanComparison
-from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.result import Design
-from pramble.words import several
+from pramble.risk.assess import Assessment
+from pramble.solvers.problem import FamilyName
 
 
 def assess(
@@ -102,59 +88,11 @@ def assess(
             document["riskiest"] = a.riskiest(riskiest)
         print_json(document)
         return
-    answers().print(figures_table(a))
-    if comparison is not None:
-        answers().print(comparison_table(comparison))
-        answers().print(comparison.verdict)
+    for answer in (a, comparison):
+        if answer is not None:
+            answers().print(repr(answer), markup=False, highlight=False, soft_wrap=True)
     if riskiest:
         answers().print(riskiest_table(a, riskiest))
-
-
-def figures_table(a: Assessment) -> Table:
-    """Return the figures of the whole file."""
-    table = facts_table(f"Disclosure risk by {', '.join(a.keys)}")
-    table.add_row("records", f"{a.n:,}")
-    if a.population_size == a.population_size:
-        table.add_row("population", f"{a.population_size:,.0f}")
-    table.add_row("classes, of possible cells", f"{len(a.table.counts):,} of {a.cells:,}")
-    table.add_row("sample uniques", f"{a.sample_uniques:,}")
-    table.add_row("records in classes below 3; below 5", f"{a.below(3):,}; {a.below(5):,}")
-    if a.fit is not None or a.sample_uniques == 0:
-        table.add_row("unique in the population too (τ1)", f"{a.tau1:.4g}")
-        table.add_row("right matches of sample uniques (τ2)", f"{a.tau2:.4g}")
-    if a.intervals is not None:
-        table.add_row("95 % interval of τ1", _interval(a.intervals.tau1))
-        table.add_row("95 % interval of τ2", _interval(a.intervals.tau2))
-    if a.chains is not None:
-        table.add_row("chains", a.chains.verdict)
-    if a.criteria is not None:
-        z1, z2 = a.criteria.standardised
-        table.add_row("fit: B1/√v1, B2/√v2", f"{z1:.2f}, {z2:.2f}")
-    for name in ("individual", "household"):
-        if name in a.records.dtype.names:
-            table.add_row(f"sum of {name} risk", f"{a.records[name].sum():.6g}")
-    table.add_row("model", f"{a.model} ({a.reason})")
-    return table
-
-
-def comparison_table(comparison: PlanComparison) -> Table:
-    """Return plans side by side."""
-    level = f"r2 above {comparison.level:g}"
-    figures = ("α", "τ1 left", "τ2 left", "largest r2", level, "information kept")
-    table = table_of("Risk left and information kept", "plan", *figures, left={"plan"})
-    none = f"{comparison.before_tau1:.4g}", f"{comparison.before_tau2:.4g}"
-    table.add_row("as it is", "∞", *none, "", "", "100 %")
-    for plan in comparison:
-        table.add_row(
-            plan.name,
-            f"{plan.alpha:.4g}",
-            f"{plan.tau1:.4g}",
-            f"{plan.tau2:.4g}",
-            f"{plan.worst:.3f}",
-            f"{100 * plan.share:.2f} %",
-            f"{100 * plan.kept:.0f} %",
-        )
-    return table
 
 
 def riskiest_table(a: Assessment, count: int) -> Table:
@@ -167,10 +105,6 @@ def riskiest_table(a: Assessment, count: int) -> Table:
         figures = [f"{row[name]:.4f}" for name in risks]
         table.add_row(str(row["row"]), *values, str(row["class_size"]), *figures)
     return table
-
-
-def _interval(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.4g} to {ends[1]:.4g}"
 
 
 def try_(
@@ -258,8 +192,8 @@ def calibrate(
         str | None, typer.Option(help="Keys to randomise together, by one plan: a,b,c.")
     ] = None,
     tables: Annotated[
-        str, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
-    ] = "2",
+        str | None, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
+    ] = None,
     measure: Annotated[
         str, typer.Option(help=f"What the target is for. {list_measures()}.")
     ] = "tau2",
@@ -268,10 +202,6 @@ def calibrate(
     ] = None,
     population: Population = None,
     model: ModelName = "two-way",
-    margin: Margins = None,
-    weights: Weights = None,
-    impossible: Impossible = None,
-    missing: Missing = "category",
     promise: Annotated[
         PromiseName,
         typer.Option(help="With --columns: search α (local), or ε of the shuffled file (central)."),
@@ -279,17 +209,17 @@ def calibrate(
     delta: Annotated[
         float | None, typer.Option(help="δ of a central promise, or of measure epsilon: 1e-6.")
     ] = None,
-    rows_per_person: Annotated[
-        int, typer.Option(help="With --delta: the most rows of one person.")
-    ] = 1,
-    family: Family = "uniform",
+    family: Annotated[
+        FamilyName | None, typer.Option(help="With --column: uniform or general matrices.")
+    ] = None,
     objective: Objective = None,
     plan: Annotated[
         Path | None,
         typer.Option(callback=new_file, help="Write the mechanisms found to this JSON file."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf.")
+        Path | None,
+        typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -311,64 +241,35 @@ def calibrate(
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
+    settings = {
+        "tables": None if tables is None else tables_in(tables),
+        "family": family,
+        "objective": objective,
+    }
     with shown_progress() as progress:
         k = pramble.calibrate(
             file,
             names(keys),
             column=None if column is None else names(column),
             columns=None if columns is None else names([columns]),
-            tables=tables_in(tables),
             at_most=at_most,
             measure=measure,
             level=level,
             population_size=population,
-            model=margins(model, margin or []),
-            weights=weights,
-            impossible=rules(impossible or []),
-            missing=missing,
-            family=family,
-            objective=objective,
+            model=model,
+            design={name: value for name, value in settings.items() if value is not None},
             promise=promise,
             delta=delta,
-            rows_per_person=rows_per_person,
             progress=progress,
         )
     if as_json:
         print_json(k.summary())
     else:
-        answers().print(choice_table(k))
+        answers().print(repr(k), markup=False, highlight=False, soft_wrap=True)
     if plot is not None:
         save(k.plot(), plot, name="calibration", description="The measure against the promise")
     if k.met and plan is not None:
         write_json(k.plan, plan)
-    for note in k.notes[0 if k.met else 1 :]:
-        messages().print(f"Note: {note}")
     if not k.met:
         complain(k.notes[0])
         raise typer.Exit(1)
-
-
-def what_is_kept(design: Design | RecordDesign) -> str:
-    """Say what a design keeps: values of a column, or branches of a plan and its cost."""
-    if isinstance(design, RecordDesign):
-        branches = several(len(design.plan.branches), "branch")
-        return f"{branches}, n × variance {design.value:.4g}"
-    return f"{100 * design.kept:.1f} % of values kept, {design.information:.4f} nats"
-
-
-def choice_table(k: Calibration) -> Table:
-    """Return what was found, before and after."""
-    table = facts_table(f"{k.target.measure} at most {k.target.at_most:g}")
-    name, found = k.tried
-    table.add_row(SIGNS[name] if k.met else f"{SIGNS[name]} that comes nearest", f"{found:.6g}")
-    table.add_row(k.target.measure, f"{k.value:.6g}")
-    if k.after is not None:
-        table.add_row("τ1 before, after", f"{k.before.tau1:.4g}, {k.after.tau1:.4g}")
-        table.add_row("τ2 before, after", f"{k.before.tau2:.4g}, {k.after.tau2:.4g}")
-        table.add_row("largest r2 after", f"{k.after.worst:.4f}")
-    if k.central is not None:
-        proven, lower = k.central.epsilon, k.central.lower
-        table.add_row("central ε, proven", f"{proven:.6g}, by attack at least {lower:.4g}")
-    for name, design in k.designs.items():
-        table.add_row(f"{name}, α = {design.alpha:.6g}", what_is_kept(design))
-    return table

@@ -13,9 +13,9 @@ from pramble.cli.console import answers, print_json
 from pramble.cli.inputs import AsJson, Verify, read_distance, read_mechanism_or_plan
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
+from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.certificate import Certificate, distance_sentence
 from pramble.privacy.guarantee import float_above, float_below
-from pramble.privacy.shuffled.central import CentralGuarantee
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value

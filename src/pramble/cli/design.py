@@ -4,17 +4,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 import pramble
-from pramble.cli.console import answers, messages, print_json, table_of
+from pramble.cli.console import answers, messages, print_json
 from pramble.cli.design_records import refuse_of_records, show_record, show_tables
 from pramble.cli.inputs import (
     AsJson,
     Family,
     Impossible,
     new_file,
-    new_picture,
     read_distance,
     read_matrix,
     write_json,
@@ -24,50 +22,8 @@ from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPrior
 from pramble.mechanisms.csv_form import write_csv
-from pramble.plots.images import save
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
-from pramble.solvers.tradeoff import Comparison, Pareto
-
-MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""The comparison is made at these multiples of α."""
-
-
-def show_comparison(
-    prior: list[float], alpha: float, *, tolerance: float, plot: Path | None, as_json: bool
-) -> None:
-    """Compute, print and draw the comparison around one α."""
-    comparison = pramble.compare_designs(
-        prior, [alpha * factor for factor in MULTIPLES], tolerance=tolerance
-    )
-    pareto = pramble.pareto_curve(prior, alpha)
-    if as_json:
-        print_json({"information": comparison.to_json(), "pareto": pareto.to_json()})
-    else:
-        answers().print(information_table(comparison))
-        answers().print(pareto_table(pareto, alpha))
-    if plot is not None:
-        figure = pramble.plot_tradeoff(comparison, pareto)
-        save(figure, plot, name="tradeoff", description="Information of every family against α")
-
-
-def information_table(comparison: Comparison) -> Table:
-    """Return the information of every family, a row per α."""
-    headings = ("α", "randomised response", "uniform rows", "general", "at most")
-    table = table_of("Information, nats", *headings)
-    for row in zip(*comparison.to_json().values(), strict=True):
-        table.add_row(f"{row[0]:g}", *(f"{value:.6g}" for value in row[1:]))
-    return table
-
-
-def pareto_table(pareto: Pareto, alpha: float) -> Table:
-    """Return information and variance of the matrices that no other beats in both."""
-    headings = ("information, nats", "n × variance of the shares")
-    table = table_of(f"General matrices at α = {alpha:g}", *headings)
-    for information, variance in zip(pareto.information, pareto.variance, strict=True):
-        table.add_row(f"{information:.6g}", f"{variance:.6g}")
-    return table
-
 
 LEAK = (
     "The prior was counted on {file!r}. If that file is confidential, publishing the matrix says "
@@ -137,19 +93,12 @@ def design(
             "them, as age=path,region=miles.csv."
         ),
     ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Compare all families, and their trade-offs.")
-    ] = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option(callback=new_picture, help="With --compare: draw it, as .svg, .png or .pdf."),
-    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(help="Design a record of columns: a,b,c with --from, or sizes a=2,b=5."),
     ] = None,
     tables: Annotated[
-        str, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
+        str, typer.Option(help="With --columns: wanted tables, as 2, all, a+b,a+c, or auto.")
     ] = "2",
     whole: Annotated[
         bool, typer.Option("--whole", help="With --columns: every record keeps all columns.")
@@ -170,8 +119,6 @@ def design(
     Examples
     --------
       pramble design --alpha 1 --prior 0.5,0.3,0.2 --categories a,b,c
-
-      pramble design --alpha 1 --prior 0.5,0.3,0.2 --compare --plot tradeoff.svg
 
       pramble design --alpha 1 --from people.csv --column region --matrix region.csv
 
@@ -196,7 +143,7 @@ def design(
             "--symmetric": symmetric, "--keep-at-least": keep_at_least,
             "--time-limit": time_limit, "--matrix": matrix, "--loss": loss,
             "--information-at-least": information_at_least, "--distance": distance,
-            "--compare": compare, "--plot": plot, "--whole": whole, "--impossible": impossible,
+            "--whole": whole, "--impossible": impossible,
         }  # fmt: skip
         refuse_of_records(of_records)
         show_tables(columns, central, source=source, tables=tables, out=out, as_json=as_json)
@@ -212,17 +159,10 @@ def design(
         )  # fmt: skip
         return
     probabilities, labels = given_prior(prior, uniform, source, column, categories)
-    if compare and loss is not None:
-        raise typer.BadParameter("--loss does not go with --compare", param_hint="--loss")
     losses = None
     if loss is not None:
         losses, labels = read_matrix(loss, labels, what="losses")
     between, labels = read_distance(distance, labels)
-    if compare:
-        show_comparison(probabilities, alpha, tolerance=tolerance, plot=plot, as_json=as_json)
-        return
-    if plot is not None:
-        raise typer.BadParameter("--plot goes with --compare", param_hint="--plot")
     answer = pramble.design(
         probabilities, alpha, family=family, objective=objective or "information",
         categories=labels, invariant=invariant, symmetric=symmetric, keep_at_least=keep_at_least,

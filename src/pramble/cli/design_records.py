@@ -16,7 +16,7 @@ from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput
 from pramble.releasing.spec.spec import DELTA
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.tables.result import TableDesign
 from pramble.values import Floats
 

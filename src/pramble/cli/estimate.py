@@ -33,11 +33,11 @@ from pramble.data.open import open_records
 from pramble.data.save import save_table
 from pramble.engine.files import check_places
 from pramble.errors import InvalidInput
-from pramble.estimation.draws.columns import CLASSES
 from pramble.estimation.draws.impute import Imputation, imputation
+from pramble.estimation.draws.released import CLASSES
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.estimation.follow.result import Covers, Estimate, Method
-from pramble.estimation.survey import ReplicateMethod
+from pramble.estimation.survey import ReplicateMethod, Survey
 from pramble.plots.images import save
 
 MOST_ROWS = 200
@@ -124,14 +124,16 @@ def estimate(
         mean=mean,
         total=total,
         weights=weights,
-        strata=strata,
-        clusters=clusters,
-        replicates=() if replicates is None else names_among(replicates, known),
-        replicate_method=replicate_method,
+        survey=Survey(
+            strata=strata,
+            clusters=clusters,
+            replicates=() if replicates is None else names_among(replicates, known),
+            replicate_method=replicate_method,
+            population_size=population,
+        ),
         method=method,
         level=level,
         covers=covers,
-        population_size=population,
     )
     for note in answer.notes:
         messages().print(note)

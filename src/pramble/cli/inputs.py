@@ -17,13 +17,13 @@ from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.plan_json import SCHEMA
-from pramble.mechanisms.table_plan import SCHEMA as OF_TABLES
+from pramble.mechanisms.table_plan import SCHEMAS as OF_TABLES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import PICTURES
+from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST
-from pramble.releasing.folder.reading import check_signature
+from pramble.risk.assess import list_models
 from pramble.risk.cells import Missing as MissingName
-from pramble.risk.models.registry import list_models
 from pramble.solvers.problem import FamilyName
 from pramble.words import names_in
 
@@ -81,16 +81,16 @@ def names(given: Sequence[str]) -> list[str]:
 
 
 def tables_in(text: str) -> int | str | list[tuple[str, ...]]:
-    """Return the tables of so many columns, of all, or those in a list.
+    """Return the tables of so many columns, of all, "auto", or those in a list.
 
     >>> tables_in("2"), tables_in("all"), tables_in("sex+age,region")
     (2, 'all', [('sex', 'age'), ('region',)])
     """
-    if text.isdigit() or text == "all":
+    if text.isdigit() or text in ("all", "auto"):
         return int(text) if text.isdigit() else text
     found = [tuple(names(part.split("+"))) for part in names([text])]
     if not found:
-        raise InvalidInput("--tables is a number, all, or a list as sex+age,sex+region.")
+        raise InvalidInput("--tables is a number, all, auto, or a list as sex+age,sex+region.")
     return found
 
 
@@ -232,7 +232,7 @@ def plan_of(document: Any, name: str) -> Plan | TablePlan | Mechanism:
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
     if "plan" in document:
         return plan_of(document["plan"], name)
-    if document.get("schema") == OF_TABLES:
+    if document.get("schema") in OF_TABLES:
         return TablePlan.from_json(document)
     if document.get("schema") == SCHEMA:
         return Plan.from_json(document)

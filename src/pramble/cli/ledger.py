@@ -13,10 +13,8 @@ from pramble.cli.console import answers, messages, print_csv, print_json, table_
 from pramble.cli.inputs import AsCsv, AsJson
 from pramble.errors import InvalidInput
 from pramble.ledger.account import as_central
-from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger
-from pramble.ledger.budgets import pair
-from pramble.privacy.central_privacy import composed
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger, pair
+from pramble.privacy.guarantee import RecordPrivacy, composed
 
 MOST_COLUMNS = 3
 """Columns of a release that are named one by one in a table."""

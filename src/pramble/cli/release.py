@@ -16,13 +16,12 @@ from pramble.cli.console import answers, messages, print_json, said_later, shown
 from pramble.cli.inputs import AsJson, names, new_file, new_folder, tables_in
 from pramble.errors import InvalidInput
 from pramble.information.accuracy import verdict_of, worst_first
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
-from pramble.privacy.central_privacy import CentralPrivacy
+from pramble.privacy.guarantee import CentralPrivacy
+from pramble.releasing.folder.build import LockedKey, private_key
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import LockedKey, private_key
-from pramble.report.details import plan_sentences, protected_sentences
-from pramble.report.pages import table_row
+from pramble.report.pages import plan_sentences, protected_sentences, table_row
 from pramble.words import visible
 
 SHOWN = (
@@ -62,7 +61,10 @@ def release(
     ] = None,
     tables: Annotated[
         str | None,
-        typer.Option(help="Tables that readers will want: 1, 2 (default), all, or a+b,a+c."),
+        typer.Option(
+            help="Tables that readers will want: 1, 2 (default), all, a+b,a+c, or, with --central, "
+            "auto: all pairs, and triples chosen privately from the file."
+        ),
     ] = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
     person: Annotated[

@@ -1,6 +1,6 @@
-"""Arrow arrays of texts, numbers and labels: what recoding and reading do to them."""
+"""Arrow arrays and batches: what recoding and reading do to them; numbers of their rows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.labels import Label, object_key
-from pramble.data.order import texts_of
+from pramble.data.labels import Label, object_key, texts_of
 from pramble.errors import InvalidData, bad_row
-from pramble.values import Floats
+from pramble.values import Floats, Integers
+
+Rows = range | Integers
+"""Row numbers: a range where rows follow each other, an array where they do not."""
+
+
+def picked(rows: Rows, positions: Integers) -> Integers:
+    return np.asarray(rows.start + positions if isinstance(rows, range) else rows[positions])
+
+
+def number_of_rows(columns: Mapping[str, Any]) -> int:
+    """Return how many rows columns have; refuse columns that are not equally long."""
+    rows = [len(values) for values in columns.values()]
+    if len(set(rows)) > 1:
+        raise InvalidData(f"Every column must have as many rows; they have {rows[:20]}.")
+    return max(rows, default=0)
+
 
 UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 """Types that show the bits of values, by how many there are."""
@@ -22,8 +37,7 @@ def value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is one of numbers."""
+def is_number_type(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
@@ -49,6 +63,14 @@ def plain(values: Any) -> Any:
     return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
 
 
+def dictionary_places(coded: Any, *, null: int) -> Integers:
+    """Return where each row of a dictionary array finds its value; a null has its own place."""
+    indices = coded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(null)
+    return np.asarray(indices.to_numpy(zero_copy_only=False))
+
+
 def sorted_dictionary(texts: Any) -> Any:
     """Return texts as a dictionary array that lists the values that occur, sorted, and no others.
 
@@ -56,14 +78,14 @@ def sorted_dictionary(texts: Any) -> Any:
     """
     coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
     labels = coded.dictionary.to_pylist()
-    codes = coded.indices.cast(pa.int64()).fill_null(len(labels)).to_numpy(zero_copy_only=False)
+    codes = dictionary_places(coded, null=len(labels)).astype(np.int64, copy=False)
     used = np.flatnonzero(np.bincount(codes, minlength=len(labels) + 1)[: len(labels)])
     found = sorted({labels[i] for i in used.tolist()} - {None})
     place = {label: code for code, label in enumerate(found)}
     table = np.full(len(labels) + 1, len(found), dtype=np.int32)
     table[used] = [place.get(labels[i], len(found)) for i in used.tolist()]
-    codes = table[codes]
-    indices = pa.array(codes, mask=codes == len(found))
+    sorted_codes = table[codes]
+    indices = pa.array(sorted_codes, mask=sorted_codes == len(found))
     return pa.DictionaryArray.from_arrays(indices, pa.array(found, coded.type.value_type))
 
 
@@ -116,9 +138,9 @@ def text_of(label: Label) -> str | None:
 def numbers(values: Any, *, column: str) -> Any:
     """Return an Arrow array of numbers from numbers, or from texts that are; NaN is missing."""
     own = value_type(values.type)
-    kind = own if is_number(own) else pa.float64()
+    kind = own if is_number_type(own) else pa.float64()
     wrong = InvalidData(f"Column {column!r} must hold numbers; its {own} holds others.")
-    if not (is_number(own) or is_text(values) or pa.types.is_decimal(own)):
+    if not (is_number_type(own) or is_text(values) or pa.types.is_decimal(own)):
         raise wrong
     try:
         found = (over_labels(values, trimmed_texts) if is_text(values) else values).cast(kind)
@@ -156,7 +178,7 @@ def whole_range(kind: Any) -> tuple[int, int]:
     return -top * signed, top - 1
 
 
-def points(values: Any) -> Any:
+def decimal_points(values: Any) -> Any:
     """Return texts with the decimal comma of numbers replaced by a point."""
     if not is_text(values):
         return values
@@ -220,3 +242,37 @@ def as_numbers(
         row = int(bad[0]) + (rows.start if rows else 0)
         raise bad_row(f"Column {what!r} must hold finite numbers; row ", row, " holds none.")
     return found
+
+
+class Pile:
+    """Gathers batches into piles of so many rows each; what is left waits."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.waiting, self.held = rows, list[Any](), 0
+
+    def add(self, batch: Any) -> Iterator[list[Any]]:
+        """Take a batch; yield every pile that it completes."""
+        while self.held + batch.num_rows >= self.rows:
+            room = self.rows - self.held
+            full, self.waiting, self.held = [*self.waiting, batch.slice(0, room)], [], 0
+            yield full
+            batch = batch.slice(room)
+        if batch.num_rows:
+            self.waiting.append(batch)
+            self.held += batch.num_rows
+
+
+def even_batches(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Cut batches into ones of so many rows each, the last one shorter.
+
+    Batches as they come follow the files and blocks of the source, which what is written must not.
+    """
+    pile = Pile(rows)
+    for batch in batches:
+        yield from map(joined, pile.add(batch))
+    if pile.waiting:
+        yield joined(pile.waiting)
+
+
+def joined(pile: list[Any]) -> Any:
+    return pile[0] if len(pile) == 1 else pa.concat_batches(pile)

@@ -1,14 +1,101 @@
-"""Bands of numbers: their edges, their labels, and the way back from labels to edges."""
+"""Bands of numbers and periods of dates: their edges, labels, and numbers in place of bands."""
 
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pramble.data.arrays import is_text, over_labels, plain, trimmed_texts, value_type
 from pramble.data.labels import Label
-from pramble.data.periods import MONTHS_IN, first_month
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidData, InvalidInput
+from pramble.values import Floats, value
+
+MONTHS_IN = {"year": 12, "quarter": 3, "month": 1}
+WRITTEN = {
+    "year": re.compile(r"(\d{4})"),
+    "quarter": re.compile(r"(\d{4})-Q([1-4])"),
+    "month": re.compile(r"(\d{4})-(0[1-9]|1[0-2])"),
+}
+EXAMPLES = {"year": "2020", "quarter": "2020-Q1", "month": "2020-01"}
+DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
+
+
+def first_month(text: str, by: str) -> int | None:
+    """Return the first month of a period, counted from the year 0; None if it is written otherwise.
+
+    >>> first_month("2020-Q2", "quarter") - first_month("2020-01", "month")
+    3
+    """
+    found = WRITTEN[by].fullmatch(text)
+    if found is None:
+        return None
+    year, *part = map(int, found.groups())
+    return 12 * year + (part[0] - 1 if part else 0) * MONTHS_IN[by]
+
+
+def period_labels(by: str, first: Any, last: Any) -> tuple[int, tuple[str, ...]]:
+    """Return the first month of the first period, and the labels of all up to the last.
+
+    >>> period_labels("quarter", "2020-Q3", "2021-Q1")[1]
+    ('2020-Q3', '2020-Q4', '2021-Q1')
+    """
+    if by not in MONTHS_IN:
+        raise InvalidInput(f"bands must be by {', '.join(MONTHS_IN)}; found {by!r}.")
+    ends = [first_month(str(end), by) for end in (first, last)]
+    if ends[0] is None or ends[1] is None:
+        raise InvalidInput(
+            f"bands by {by} must have from and to such as {EXAMPLES[by]!r}, known without the "
+            f"file; found {first!r} and {last!r}."
+        )
+    width = MONTHS_IN[by]
+    months = range(ends[0], ends[1] + 1, width)
+    if len(months) < 2:
+        raise InvalidInput(f"bands must be two or more; found {first!r} to {last!r}.")
+    return ends[0], tuple(label_of(month, by) for month in months)
+
+
+def label_of(month: int, by: str) -> str:
+    """Return the label of the period that begins with a month."""
+    year, place = divmod(month, 12)
+    part = {"year": "", "quarter": f"-Q{place // 3 + 1}", "month": f"-{place + 1:02d}"}
+    return f"{year:04d}{part[by]}"
+
+
+def months_of(values: Any, *, column: str) -> Any:
+    """Return the month of every date, counted from the year 0, as an Arrow array.
+
+    Dates are Arrow's dates and times, or texts that begin with one, as "2020-01-31".
+    """
+    wrong = InvalidData(
+        f"Column {column!r} must hold dates, such as 2020-01-31, for bands of dates; it holds "
+        "others."
+    )
+    if is_text(values):
+        values = over_labels(values, lambda texts: dates_of(trimmed_texts(texts), wrong))
+    kind = value_type(values.type)
+    if pa.types.is_null(kind):
+        return values.cast(pa.int64())
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        raise wrong
+    dates = plain(values)
+    return pc.subtract(pc.add(pc.multiply(pc.year(dates), 12), pc.month(dates)), 1)
+
+
+def dates_of(texts: Any, wrong: InvalidData) -> Any:
+    if pc.all(pc.match_substring_regex(texts, DATE)).as_py() is False:
+        raise wrong
+    try:
+        return pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
+    except pa.ArrowInvalid:
+        raise wrong from None
+
 
 MOST_BANDS = 2_000
 CLOSE = 1e-9
@@ -105,7 +192,6 @@ def edges_of_labels(labels: Sequence[Label]) -> tuple[float, ...]:
 
 
 def band_of(label: Label) -> tuple[float, float]:
-    """Return where the band of a label begins and ends."""
     found = read_band(str(label) if isinstance(label, str) or is_number(label) else "")
     if found is None or not found[0] < found[1]:
         raise InvalidInput(
@@ -127,3 +213,70 @@ def read_band(text: str) -> tuple[float, float] | None:
             ends = [float(end) for end in found.groups()]
             return ends[0], ends[-1] + added
     return None
+
+
+POINT_KINDS = ("midpoint", "point")
+
+
+@value
+class Points:
+    """How a column of bands is written as numbers, which tell its bands and no more.
+
+    Whole edges give whole numbers: the middle of 0 to below 15 is 7, and a point in it is one of 0
+    to 14. Else the middle is halfway, and a point lies anywhere within.
+
+    Examples
+    --------
+    >>> ages = Points("midpoint", ("0-14", "15-64", "65+"), (0, 15, 65, 100))
+    >>> ages.middles.tolist()
+    [7, 40, 82]
+    """
+
+    kind: str  # "midpoint" or "point"
+    labels: tuple[str, ...]  # the bands, in order
+    edges: tuple[float, ...]  # where each begins, and where the last ends
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "edges", tuple(self.edges))
+        if self.kind not in POINT_KINDS:
+            known = " or ".join(POINT_KINDS)
+            raise InvalidInput(f"Bands are written as {known}; found {self.kind!r}.")
+        if len(self.edges) != len(self.labels) + 1 or self.edges[-1] <= self.edges[-2]:
+            raise InvalidInput(
+                f"{len(self.labels)} bands have so many beginnings and an end after them; found "
+                f"{len(self.edges)} numbers."
+            )
+
+    @property
+    def whole(self) -> bool:
+        return all(float(edge).is_integer() for edge in self.edges)
+
+    @property
+    def arrow_type(self) -> Any:
+        return pa.int64() if self.whole else pa.float64()
+
+    @cached_property
+    def _ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        ends = np.array(self.edges, dtype=np.int64 if self.whole else np.float64)
+        return ends[:-1], ends[1:]
+
+    @property
+    def middles(self) -> NDArray[Any]:
+        """The middle of each band."""
+        low, high = self._ends
+        return np.asarray((low + high) // 2 if self.whole else low + (high - low) / 2)
+
+    def numbers(self, place: NDArray[np.integer[Any]], share: Floats | None) -> Any:
+        """Return the number of each band, as Arrow; −1 is no band and gives null.
+
+        ``share``, from 0 to below 1, says how far into its band a point lies.
+        """
+        low, high = self._ends
+        if share is None:
+            return pa.array(self.middles[place], self.arrow_type, mask=place < 0)
+        within = share * (high - low)[place]
+        found = low[place] + (np.floor(within).astype(np.int64) if self.whole else within)
+        # the product may be rounded up to the end of the band, which is the next one's
+        last = high - 1 if self.whole else np.nextafter(high, low)
+        return pa.array(np.minimum(found, last[place]), self.arrow_type, mask=place < 0)

@@ -1,22 +1,30 @@
 """Cross-tabulation: how many records have each combination of values, counted where they live."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import reduce
+from operator import mul
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.arrays import as_numbers, is_number
-from pramble.data.encode import Encoder
-from pramble.data.frame_records import LazyRecords
+from pramble.data.arrays import as_numbers, is_number_type
+from pramble.data.encode import Encoder, UndeclaredValues
 from pramble.data.labels import Label, Labels
-from pramble.data.levels import Levels
-from pramble.data.presence import Presence
-from pramble.data.records import Records, Watch
-from pramble.data.scan import scan
-from pramble.data.strays import Strays
-from pramble.data.table import Crosstab, Powers, group, totals
+from pramble.data.levels import Levels, Presence
+from pramble.data.records import Records, Watch, scan
+from pramble.data.sources import LazyRecords
+from pramble.data.table import (
+    Cells,
+    Crosstab,
+    Powers,
+    group,
+    joined_cells,
+    merged_cells,
+    regrouped,
+    summed,
+)
 from pramble.errors import InvalidData, InvalidInput, bad_row
 from pramble.values import Floats, Integers
 
@@ -68,16 +76,8 @@ def crosstab(
     return job.result()
 
 
-class Part(NamedTuple):
-    """The cells of one batch, with their counts and sums."""
-
-    cells: Integers
-    counts: Integers
-    sums: list[Floats]
-
-
 class Tabulation:
-    """Counts batch by batch: a job for `pramble.data.scan.scan`."""
+    """Counts batch by batch: a job for `pramble.data.records.scan`."""
 
     def __init__(
         self,
@@ -116,16 +116,16 @@ class Tabulation:
             if name not in self.encoders
         }
         self.rows = 0
-        self.parts: list[Part] = []
+        self.parts: list[Cells] = []
         self.members: list[Integers] = []
-        self.strays: dict[str, Strays] = {}
+        self.undeclared = UndeclaredValues()
 
     def can_be_pushed_down(self, records: LazyRecords) -> bool:
         """Whether the engine that holds the records can group them."""
         if records.reading.recode or self.keep_rows or isinstance(self.weights, np.ndarray):
             return False
         numbers = [name for name in (self.weights, self.measure) if name is not None]
-        return all(is_number(records.schema.field(name).type) for name in numbers)
+        return all(is_number_type(records.schema.field(name).type) for name in numbers)
 
     def add(
         self, batch: Any, times: Floats | None = None, sums: list[Floats] | None = None
@@ -137,35 +137,18 @@ class Tabulation:
         member, first = group(codes, sizes, rows=len(rows))
         cells = np.stack([column[first] for column in codes], axis=1) if codes else NO_COLUMNS
         terms = self._terms(batch, rows) if sums is None else sums
-        self.parts.append(
-            Part(
-                cells[: len(first)],
-                totals(member, times, len(first)).astype(np.int64),
-                [totals(member, term, len(first)) for term in terms],
-            )
-        )
+        counts, sums = summed(member, times, terms, size=len(first))
+        self.parts.append(Cells(cells[: len(first)], counts, sums))
         if self.keep_rows:
             self.members.append(member)
-        elif len(self.parts) > 1 and sum(len(part.cells) for part in self.parts[1:]) > MERGED_AT:
-            self.parts = [self._merged()]
+        elif sum(len(part.cells) for part in self.parts[1:]) > MERGED_AT:
+            self.parts = [merged_cells(self.parts)]
         self.rows = rows.stop
 
     def _codes(self, name: str, batch: Any, rows: range) -> Integers:
         if name not in self.encoders:
             return np.asarray(self.levels[name].codes(batch[name]), dtype=np.int64)
-        try:
-            return np.asarray(self.encoders[name].codes(batch[name], rows), dtype=np.int64)
-        except InvalidData as error:
-            if error.strays is None:
-                raise
-            self._meet(error.strays)
-            return np.zeros(len(rows), dtype=np.int64)
-
-    def _meet(self, found: Strays, *, rows: int = 0) -> None:
-        """Take values that were not declared; they are refused when all have been counted."""
-        none = found._replace(rows=[], values=[], many=0)
-        known = self.strays.get(found.column, none)
-        self.strays[found.column] = known.joined(found, rows=rows)
+        return self.undeclared.codes(self.encoders[name], batch[name], rows)
 
     def merge(self, later: "Tabulation") -> None:
         """Take the counts of the rows that follow."""
@@ -178,27 +161,14 @@ class Tabulation:
             ]
             cells = np.stack(codes, axis=1) if codes else part.cells
             self.parts.append(part._replace(cells=cells))
-        for found in later.strays.values():
-            self._meet(found, rows=self.rows)
+        self.undeclared.merge(later.undeclared, self.rows)
         self.rows += later.rows
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: one part, in place of one for each batch."""
         if self.keep_rows or len(self.parts) < 2:
             return self.__dict__
-        return {**self.__dict__, "parts": [self._merged()]}
-
-    def _merged(self) -> Part:
-        cells = np.concatenate([part.cells for part in self.parts])
-        sizes = (cells.max(axis=0, initial=0) + 1).tolist()
-        member, first = group(list(cells.T), sizes, rows=len(cells))
-        counts = np.concatenate([part.counts for part in self.parts])
-        terms = [np.concatenate(each) for each in zip(*(p.sums for p in self.parts), strict=True)]
-        return Part(
-            cells[first],
-            totals(member, counts, len(first)).astype(np.int64),
-            [totals(member, term, len(first)) for term in terms],
-        )
+        return {**self.__dict__, "parts": [merged_cells(self.parts)]}
 
     def _terms(self, batch: Any, rows: range) -> list[Floats]:
         if not self.powers:
@@ -234,7 +204,7 @@ class Tabulation:
         if terms:
             fine = w.is_finite() & (w >= 0) & y.is_finite()
             terms[sound] = nw.when(fine).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-        shown = {name: shown_or_null(records, name) for name in self.presence}
+        shown = {name: nw.when(is_shown(records, name)).then(nw.lit(1)) for name in self.presence}
         frame = records.frame
         for fresh in (terms, shown):
             frame = frame.with_columns(**fresh) if fresh else frame
@@ -256,12 +226,10 @@ class Tabulation:
         """Return the counts of all batches together."""
         if isinstance(self.weights, np.ndarray) and len(self.weights) != self.rows:
             raise wrong_length(self.weights)
-        for name in self.names:
-            if name in self.strays:
-                raise self.strays[name].error()
+        self.undeclared.refuse(self.names)
         none = np.zeros((0, len(self.names)), np.int64)
-        parts = [*self.parts, Part(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])]
-        cells = np.concatenate([part.cells for part in parts])
+        empty = Cells(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])
+        found = joined_cells([*self.parts, empty])
         levels: list[tuple[Label, ...]] = []
         for axis, name in enumerate(self.names):
             if name in self.encoders:
@@ -269,22 +237,10 @@ class Tabulation:
                 continue
             labels, place = self.levels[name].settled()
             levels.append(labels)
-            cells[:, axis] = place[cells[:, axis]]
-        sizes = [len(labels) or 1 for labels in levels]
-        member, first = group(list(cells.T), sizes, rows=len(cells))
-        counts = np.concatenate([part.counts for part in parts])
-        terms = [np.concatenate(each) for each in zip(*(p.sums for p in parts), strict=True)]
-        return Crosstab(
-            self.names,
-            tuple(levels),
-            cells[first],
-            totals(member, counts, len(first)).astype(np.int64),
-            {
-                p: totals(member, term, len(first))
-                for p, term in zip(self.powers, terms, strict=True)
-            },
-            self._rows(member),
-        )
+            found.cells[:, axis] = place[found.cells[:, axis]]
+        (cells, counts, sums), member = regrouped(found, [len(labels) or 1 for labels in levels])
+        by_powers = dict(zip(self.powers, sums, strict=True))
+        return Crosstab(self.names, tuple(levels), cells, counts, by_powers, self._rows(member))
 
     def _rows(self, member: Integers) -> Integers | None:
         if not self.keep_rows:
@@ -294,21 +250,16 @@ class Tabulation:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def shown_or_null(records: Records, name: str) -> Any:
-    """Return the expression that is 1 where a column is shown, else null."""
+def is_shown(records: Records, name: str) -> Any:
     shown = ~nw.col(name).is_null()
-    if pa.types.is_floating(records.schema.field(name).type):
-        shown = shown & ~nw.col(name).is_nan()
-    return nw.when(shown).then(nw.lit(1))
+    floating = pa.types.is_floating(records.schema.field(name).type)
+    return shown & ~nw.col(name).is_nan() if floating else shown
 
 
 def product(w: Any, a: int, y: Any, b: int) -> Any:
     """Return the expression w^a y^b for small whole powers."""
     factors = [w] * a + [y] * b
-    answer = factors[0] if factors else w * 0 + 1
-    for one in factors[1:]:
-        answer = answer * one
-    return answer
+    return reduce(mul, factors) if factors else w * 0 + 1
 
 
 def wrong_length(weights: Floats) -> InvalidData:
@@ -317,7 +268,6 @@ def wrong_length(weights: Floats) -> InvalidData:
 
 
 def unused(name: str, names: Collection[str]) -> str:
-    """Return a name that no column has."""
     while name in names:
         name += "_"
     return name

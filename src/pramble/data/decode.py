@@ -1,13 +1,14 @@
-"""Codes to values, in the type that the values came in.
+"""Codes to values in the type and container that they came in, and frames with such columns.
 
 Each function makes a short array of the declared outputs in the wanted type and takes from it by
 code. The type is the input's where it can hold every output; where it cannot (an integer column
 whose outputs are text) it is the type that the outputs have of themselves.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from pramble.data.labels import Label
 
 
 def numpy_values(codes: Codes, outputs: Sequence[Label], *, like: NDArray[Any]) -> NDArray[Any]:
-    """Return a NumPy array like the one that came in."""
     kind = like.dtype.kind
     if isinstance(outputs, range) and kind in "iu" and len(outputs) - 1 <= np.iinfo(like.dtype).max:
         return codes.astype(like.dtype, copy=False)
@@ -80,7 +80,6 @@ def arrow_dictionary(
 
 
 def arrow_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
-    """Return an Arrow array of type ``like``."""
     if pa.types.is_dictionary(like):
         labels = arrow_labels(outputs, like=like.value_type)
         kind, ordered = like.index_type, like.ordered
@@ -93,7 +92,6 @@ def arrow_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
 
 
 def arrow_chunks(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
-    """Return a chunked array, chunk for chunk like the one that came in."""
     ends = np.cumsum([len(chunk) for chunk in like.chunks])[:-1]
     parts = np.split(codes, ends) if like.num_chunks else [codes]
     return pa.chunked_array([arrow_values(part, outputs, like=like.type) for part in parts])
@@ -171,3 +169,39 @@ def polars_labels(outputs: Sequence[Label], *, dtype: Any) -> Any:
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         return own
     return labels if holds(labels, outputs) else own
+
+
+def labels_like(codes: Codes, labels: Sequence[Label], *, like: Any) -> Any:
+    """Return codes as labels in a container like a given one.
+
+    >>> labels_like(np.array([1, 0, 1]), ["no", "yes"], like=["yes"])
+    ['yes', 'no', 'yes']
+    """
+    if isinstance(like, list | tuple):
+        return type(like)([labels[code] for code in codes.tolist()])
+    if isinstance(like, np.ndarray):
+        return numpy_values(codes, labels, like=like)
+    if isinstance(like, pa.ChunkedArray):
+        return arrow_chunks(codes, labels, like=like)
+    if isinstance(like, pa.Array):
+        return arrow_values(codes, labels, like=like.type)
+    if nw.from_native(like, series_only=True).implementation.is_polars():
+        return polars_values(codes, labels, like=like)
+    return pandas_values(codes, labels, like=like)
+
+
+def with_columns(frame: Any, columns: Mapping[str, Any]) -> Any:
+    """Return an eager frame of pandas, polars or pyarrow with some columns replaced."""
+    wrapped = nw.from_native(frame, eager_only=True)
+    if wrapped.implementation.is_polars():
+        return frame.with_columns(list(columns.values()))
+    if wrapped.implementation.is_pyarrow():
+        for name, values in columns.items():
+            position = frame.schema.get_field_index(name)
+            field = frame.schema.field(position).with_type(values.type)  # keeps its metadata
+            frame = frame.set_column(position, field, values)
+        return frame
+    outcome = frame.copy(deep=False)  # the caller's own frame must not change
+    for name, values in columns.items():
+        outcome[name] = values
+    return outcome

@@ -10,20 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import is_text, whole_range
-from pramble.data.labels import Label, Labels, label_key, object_key
-from pramble.data.order import texts_of
-from pramble.data.rows import Rows, picked
-from pramble.data.strays import SHOWN, Strays, named
-from pramble.errors import InvalidData, InvalidPlan
-from pramble.values import value
+from pramble.data.arrays import Rows, dictionary_places, is_text, picked, whole_range
+from pramble.data.labels import Label, Labels, label_key, object_key, texts_of
+from pramble.errors import InvalidData, InvalidPlan, with_values
+from pramble.values import Integers, value
 
 Codes = NDArray[Any]
 
@@ -34,26 +31,14 @@ DIRECT_SPAN = 1 << 20
 
 @value
 class Encoder:
-    """The declared categories of one column, ready to look values up.
+    """The declared categories of one column, ready to look values up."""
 
-    Attributes
-    ----------
-    labels : Labels
-        The declared values; codes are their places.
-    column : str
-        The name that an error message gives.
-    from_text : bool
-        Whether every value comes as text, as in a CSV file; see `pramble.data.order.texts_of`.
-    dtype : type
-        The dtype of the codes.
-    null_label : label
-        The label that a missing value stands for; None: for itself, if it is declared.
-    """
-
-    labels: Labels
-    column: str = ""
+    labels: Labels  # the declared values; codes are their places
+    column: str = ""  # the name that an error message gives
+    # whether every value comes as text, as in a CSV file; see `pramble.data.labels.texts_of`
     from_text: bool = False
-    dtype: Any = np.int64
+    dtype: Any = np.int64  # the dtype of the codes
+    # the label that a missing value stands for; None: for itself, if it is declared
     null_label: Label = None
 
     @cached_property
@@ -75,7 +60,12 @@ class Encoder:
                     )
                 known[form] = code
         if self.from_text:
-            join_empty(codes[str], codes[type(None)])
+            # an empty text and null stand for each other where only one of them is declared
+            texts, nulls = codes[str], codes[type(None)]
+            if "" in texts:
+                nulls.setdefault(None, texts[""])
+            elif None in nulls:
+                texts[""] = nulls[None]
         return codes
 
     @cached_property
@@ -95,7 +85,7 @@ class Encoder:
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
             return self.integers(values, numbers)
         if isinstance(values, np.ndarray) and values.dtype.kind not in "OT":
-            return self.arrow(as_arrow(values, self.column), numbers)
+            return self.arrow(numpy_as_arrow(values, self.column), numbers)
         return self.python(values.tolist() if isinstance(values, np.ndarray) else values, numbers)
 
     def python(self, values: Sequence[Any], rows: Rows) -> Codes:
@@ -110,12 +100,10 @@ class Encoder:
         return self.objects(values, rows)
 
     def arrow(self, values: Any, rows: Rows) -> Codes:
-        """Return the codes of an Arrow array or chunked array."""
         codes = self.places(values)
         return self.checked(codes, lambda at: [values[int(i)].as_py() for i in at], rows)
 
     def integers(self, values: NDArray[Any], rows: Rows) -> Codes:
-        """Return the codes of a NumPy array of integers."""
         codes = self._integers(values)
         return self.checked(codes, lambda at: values[at].tolist(), rows)
 
@@ -131,7 +119,7 @@ class Encoder:
         if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
             bad = np.flatnonzero(codes < 0)
             first = bad[:SHOWN]
-            raise Strays(
+            raise Undeclared(
                 self.column,
                 picked(rows, first).tolist(),
                 values_at(first),
@@ -176,18 +164,16 @@ class Encoder:
 
     def _dictionary(self, values: Any) -> Codes:
         table = np.append(self.places(values.dictionary), np.int32(self.null_code))
-        indices = values.indices
-        if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(len(table) - 1)
-        elif table[:-1].min(initial=0) >= 0:
+        if not values.indices.null_count and table[:-1].min(initial=0) >= 0:
             table = table[:-1].astype(self.dtype)
-        codes: Codes = table[indices.to_numpy()]
+        codes: Codes = table[dictionary_places(values, null=len(table) - 1)]
         return codes
 
     def _hashed(self, values: Any) -> Codes:
         values, kind = comparable(values, self.column)
         known = representable(self.by_type[kind], values.type)
-        declared = declared_array(known, values.type)
+        exact = map(Decimal, known) if pa.types.is_decimal(values.type) else list(known)
+        declared = pa.array(exact, type=values.type)
         found = pc.index_in(values, value_set=declared, skip_nulls=True)
         if not found.null_count:
             table = np.fromiter(known.values(), dtype=self.dtype)
@@ -204,14 +190,6 @@ def counts_up(labels: Sequence[Label]) -> bool:
     if isinstance(labels, range):
         return labels == range(len(labels))
     return all(type(label) is int and label == i for i, label in enumerate(labels))
-
-
-def join_empty(texts: dict[Label, int], nulls: dict[Label, int]) -> None:
-    """Let an empty text and null stand for each other where only one of them is declared."""
-    if "" in texts:
-        nulls.setdefault(None, texts[""])
-    elif None in nulls:
-        texts[""] = nulls[None]
 
 
 def comparable(values: Any, column: str) -> tuple[Any, type]:
@@ -252,18 +230,90 @@ def representable(codes: dict[Label, int], kind: Any) -> dict[Label, int]:
     return codes
 
 
-def declared_array(labels: Iterable[Label], kind: Any) -> Any:
-    """Return labels as an Arrow array of a type that holds them."""
-    if pa.types.is_decimal(kind):
-        return pa.array(map(Decimal, labels), type=kind)
-    return pa.array(list(labels), type=kind)
-
-
-def as_arrow(values: NDArray[Any], column: str) -> Any:
-    """Return a NumPy array as an Arrow array."""
+def numpy_as_arrow(values: NDArray[Any], column: str) -> Any:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         raise InvalidData(
             f"{named(column)} must hold text, integers or booleans; found dtype {values.dtype}."
         ) from None
+
+
+SHOWN = 5
+
+
+class Undeclared(NamedTuple):
+    """Values of a column that are no declared categories: how many, and the first of them.
+
+    ``rows`` is empty where an engine counted groups of rows, which have no numbers.
+    """
+
+    column: str
+    rows: list[int]
+    values: list[Any]
+    many: int
+    categories: Sequence[Label]
+
+    def joined(self, later: "Undeclared", *, rows: int = 0) -> "Undeclared":
+        """Return these and those of rows that begin so many rows after these did."""
+        return self._replace(
+            rows=[*self.rows, *(rows + row for row in later.rows)][:SHOWN],
+            values=[*self.values, *later.values][:SHOWN],
+            many=self.many + later.many,
+        )
+
+    def error(self) -> InvalidData:
+        pairs = list(zip(self.rows, self.values, strict=bool(self.rows)))
+        found = ", ".join(f"row {row}{': null' if one is None else ''}" for row, one in pairs)
+        found += "" if self.many <= len(pairs) else ", …"
+        where = f" ({found})" if pairs else ""
+        declared = ", ".join(map(repr, self.categories[:SHOWN]))
+        declared += ", …" if len(self.categories) > SHOWN else ""
+        advice = (
+            "Declare None as a category, or remove the rows with nulls."
+            if self.values and all(one is None for one in self.values)
+            else "Declare them as categories (types count: 1, '1' and True differ), or recode them."
+        )
+        error = InvalidData(
+            f"{named(self.column)} must hold declared categories ({declared}); {self.many} "
+            f"{'row does' if self.many == 1 else 'rows do'} not{where}. {advice}"
+        )
+        error.undeclared = self
+        shown = [f"row {row}: {one!r}" for row, one in pairs] or map(repr, self.values)
+        return with_values(error, ", ".join(shown))
+
+
+class UndeclaredValues:
+    """The undeclared values of some columns, which are refused when all rows have been counted."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Undeclared] = {}
+
+    def codes(self, encoder: Any, values: Any, rows: range) -> Integers:
+        """Return the codes of rows: all 0 where a value was not declared, which is noted."""
+        try:
+            return np.asarray(encoder.codes(values, rows), dtype=np.int64)
+        except InvalidData as error:
+            if error.undeclared is None:
+                raise
+            self.add(error.undeclared)
+            return np.zeros(len(rows), dtype=np.int64)
+
+    def add(self, found: Undeclared, *, rows: int = 0) -> None:
+        """Note values of rows that begin so many rows after those met before."""
+        none = found._replace(rows=[], values=[], many=0)
+        self.found[found.column] = self.found.get(found.column, none).joined(found, rows=rows)
+
+    def merge(self, later: "UndeclaredValues", rows: int) -> None:
+        for found in later.found.values():
+            self.add(found, rows=rows)
+
+    def refuse(self, columns: Iterable[str]) -> None:
+        """Raise if some value was not declared, for the first of these columns that has one."""
+        for name in columns:
+            if name in self.found:
+                raise self.found[name].error()
+
+
+def named(column: str) -> str:
+    return f"Column {column!r}" if column else "The data"

@@ -1,4 +1,4 @@
-"""The values that occur in a column, where no categories were declared."""
+"""Codes of columns without declared categories: the values that occur, or only blank or not."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,18 +7,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pramble.data.arrays import Rows, dictionary_places
 from pramble.data.encode import Codes
-from pramble.data.labels import NO_LABEL, Label, object_key
-from pramble.data.order import in_order, texts_of, typed_texts
+from pramble.data.labels import (
+    NO_LABEL,
+    Label,
+    Labels,
+    in_order,
+    label_key,
+    object_key,
+    texts_of,
+    typed_texts,
+)
 from pramble.errors import InvalidData
-from pramble.values import Integers
+from pramble.values import Integers, value
 
 
 class Levels:
     """Gathers the values of a column batch by batch, and then puts them in order.
 
     Whole floats and decimals are integers, NaN is missing, and texts of a file without types are
-    what they stand for (`pramble.data.order.typed_texts`). Known categories come first, in their
+    what they stand for (`pramble.data.labels.typed_texts`). Known categories come first, in their
     order; in a file without types they are met by their text.
 
     Examples
@@ -68,10 +77,7 @@ class Levels:
             values = pc.if_else(pc.is_nan(values), None, values)
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         used = coded.dictionary.to_pylist()
-        indices = coded.indices
-        if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(len(used))
-        place = np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+        place = dictionary_places(coded, null=len(used)).astype(np.int64, copy=False)
         occurs = np.flatnonzero(np.bincount(place, minlength=len(used) + 1))
         table = np.zeros(len(used) + 1, dtype=np.int64)
         for i in occurs.tolist():
@@ -93,3 +99,35 @@ class Levels:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         return (*self.labels[:first], *later), place
+
+
+NULL = label_key(None)
+
+
+@value
+class Presence:
+    """Codes a column by whether it is blank (0) or not (1)."""
+
+    from_text: bool = False  # whether values come as text, where an empty one is a blank too
+    labels: Labels = Labels((False, True))
+
+    def codes(self, values: Any, rows: Rows | None = None) -> Integers:
+        """Return the codes of an Arrow array, a NumPy array or a list."""
+        del rows
+        if not isinstance(values, pa.Array | pa.ChunkedArray):
+            listed = values.tolist() if isinstance(values, np.ndarray) else values
+            return np.array([object_key(one) != NULL for one in listed], dtype=np.int64)
+        if isinstance(values, pa.ChunkedArray):
+            parts = [self.codes(chunk) for chunk in values.chunks]
+            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        if pa.types.is_dictionary(values.type):
+            table = np.append(self.codes(values.dictionary), 0)
+            if table[:-1].all() and not values.null_count:
+                return np.ones(len(values), dtype=np.int64)
+            return np.asarray(table[dictionary_places(values, null=len(table) - 1)])
+        shown = pc.is_valid(values)
+        if pa.types.is_floating(values.type):
+            shown = pc.and_kleene(shown, pc.invert(pc.is_nan(values)))
+        elif self.from_text and not pa.types.is_null(values.type):
+            shown = pc.and_kleene(shown, pc.not_equal(values, ""))
+        return np.asarray(shown.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -3,42 +3,36 @@
 import glob
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
 import narwhals as nw
 import pyarrow as pa
 
-from pramble.data.arrays import value_type
-from pramble.data.file_records import READ_ERRORS, FileRecords
-from pramble.data.formats.base import Format, Wanted, refuse_repeated, unreadable
+from pramble.data.arrays import number_of_rows, value_type
+from pramble.data.formats.base import Format, Wanted, refuse_repeated, sound_file
 from pramble.data.formats.registry import format_of, split_ending
-from pramble.data.frame_records import LazyRecords, MixedRecords, TableRecords, mixed
 from pramble.data.places import Place, is_address, path_or_place, shown_address
 from pramble.data.reading import Reading, as_reading
 from pramble.data.records import Records
-from pramble.data.rows import number_of_rows
-from pramble.data.spark_files import SparkFileRecords, SparkPath
-from pramble.data.spark_records import SparkRecords
-from pramble.data.spark_workers import is_spark
+from pramble.data.remote import SparkPath, is_spark, on_spark
+from pramble.data.sources import (
+    FileRecords,
+    LazyRecords,
+    MixedRecords,
+    TableRecords,
+    mixed,
+)
 from pramble.errors import InvalidData, with_values
 
 
 def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) -> Records:
-    """Return the records of whatever holds them.
+    """Return the records of whatever holds them, read as said; what is not said is found out.
 
-    Parameters
-    ----------
-    data : path, frame, reader, stream or mapping
-        A file of any known format, a folder of files of one format, or a pattern such as
-        ``"part-*.csv"``; a frame of pandas, polars (eager or lazy), pyarrow, DuckDB or Spark; an
-        Arrow reader, or anything with ``__arrow_c_stream__``; a mapping from names to columns.
-    reading : Reading or mapping, optional
-        How to read it; what is not said is found out.
+    Data is a file of any known format, a folder of files of one format, or a pattern such as
+    ``"part-*.csv"``; a frame of pandas, polars (eager or lazy), pyarrow, DuckDB or Spark; an Arrow
+    reader, or anything with ``__arrow_c_stream__``; or a mapping from names to columns.
 
-    Examples
-    --------
     >>> open_records({"sex": ["f", "m"], "age": [30, 41]}).names
     ('sex', 'age')
     """
@@ -65,18 +59,14 @@ def open_files(path: Path, reading: Reading) -> FileRecords:
     """Return the records of a file, a folder or a pattern."""
     paths = files_of(path)
     form = one_format(paths, reading, path)
-    try:
+    with sound_file(path, form.name):
         if form.settle is not None:
             reading = form.settle(paths[0], reading)
-        schema, rows = peek(paths, form, reading)
-    except InvalidData:
-        raise
-    except READ_ERRORS as error:
-        raise unreadable(path.name, form.name, error) from None
+    schema, rows = peek(paths, form, reading)
     return FileRecords(paths, form, schema, reading, path.name, path, rows)
 
 
-def open_on_spark(data: SparkPath, reading: Reading) -> SparkFileRecords:
+def open_on_spark(data: SparkPath, reading: Reading) -> Records:
     """Return the records of Parquet files, which tasks on Spark read."""
     where = path_or_place(data.path).absolute()
     files = open_files(where, reading)
@@ -85,14 +75,15 @@ def open_on_spark(data: SparkPath, reading: Reading) -> SparkFileRecords:
             f"With spark= the files must be Parquet; {str(where)!r} is {files.format.name}. "
             "Read it with Spark and release the frame, or leave spark= out."
         )
-    return SparkFileRecords.of(files, data.session)
+    found: Records = on_spark("SparkFileRecords").of(files, data.session)
+    return found
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return the data files that a path stands for, in the order of their names.
 
     A folder stands for its files with a known ending but .txt, which are often notes; a pattern
-    takes those too.
+    takes those too. Hidden files, and those private to another program, are left out.
     """
     if path.is_file():
         if not path.stat().st_size:
@@ -104,7 +95,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
             for member in path.rglob("*")
             if member.is_file()
             and split_ending(member)[0] not in ("", ".txt")
-            and not is_hidden(member, path)
+            and not any(part.startswith((".", "_")) for part in member.relative_to(path).parts)
         )
         if not found:
             raise InvalidData(f"{str(path)!r} must hold data files; none has a known ending.")
@@ -113,11 +104,6 @@ def files_of(path: Path) -> tuple[Path, ...]:
     if not found:
         raise InvalidData(f"There is no file {str(path)!r}.")
     return tuple(found)
-
-
-def is_hidden(path: Path, folder: Path) -> bool:
-    """Whether a file or a folder above it is hidden or private to another program."""
-    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
 
 
 def one_format(paths: tuple[Path, ...], reading: Reading, path: Path) -> Format:
@@ -135,11 +121,7 @@ def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, 
     schemas: list[Any] = []
     rows: int | None = 0
     for path in paths:
-        with ExitStack() as stack:
-            try:
-                opened = stack.enter_context(form.read(path, Wanted(reading)))
-            except (*READ_ERRORS, pa.ArrowException) as error:
-                raise unreadable(path.name, form.name, error) from None
+        with sound_file(path, form.name), form.read(path, Wanted(reading)) as opened:
             schema = opened.schema.remove_metadata()
             rows = None if rows is None or opened.rows is None else rows + opened.rows
         refuse_repeated(schema.names, path)
@@ -191,17 +173,17 @@ def as_arrow(values: Any, name: str = "") -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidData(
-            f"Column {name!r} must be a sequence of values of one type; it is none."
+            f"Column {name!r} must be a sequence of values of one type; it is not."
         ) from None
 
 
 def open_frame(data: Any, reading: Reading) -> Records:
-    """Return the records of a frame, a reader or a stream."""
     if isinstance(data, pa.RecordBatch):
         return TableRecords(pa.table(data), "pyarrow", reading)
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):
-        return SparkRecords(frame.to_native(), "pyarrow", reading)
+        found: Records = on_spark("SparkRecords")(frame.to_native(), "pyarrow", reading)
+        return found
     if isinstance(frame, nw.LazyFrame):
         known = "polars" if frame.implementation.is_polars() else "pyarrow"
         return LazyRecords(frame, known, reading)

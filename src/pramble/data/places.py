@@ -66,17 +66,14 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return PurePosixPath(self.inner).name
 
     @property
     def suffix(self) -> str:
-        """The ending of the name."""
         return PurePosixPath(self.inner).suffix
 
     @property
     def parent(self) -> Self:
-        """The folder that it lies in."""
         return self.at(str(PurePosixPath(self.inner).parent))
 
     @property
@@ -85,11 +82,9 @@ class Place:
         return self.store.type_name in RENAMES
 
     def with_name(self, name: str) -> Self:
-        """Return a place beside this one."""
         return self.parent / name
 
     def absolute(self) -> Self:
-        """Return itself: an address is absolute."""
         return self
 
     def resolve(self) -> "Path | Place":
@@ -103,14 +98,12 @@ class Place:
         return self.store.get_file_info(self.inner)
 
     def exists(self) -> bool:
-        """Whether anything is there."""
         return bool(self._kind().type != pa.fs.FileType.NotFound)
 
     def is_file(self) -> bool:
         return bool(self._kind().is_file)
 
     def is_dir(self) -> bool:
-        """Whether a folder is there."""
         return bool(self._kind().type == pa.fs.FileType.Directory)
 
     def is_symlink(self) -> bool:
@@ -118,14 +111,12 @@ class Place:
         return False
 
     def stat(self) -> Size:
-        """Return the size of a file."""
         found = self._kind()
         if not found.is_file:
             raise FileNotFoundError(f"There is no file {str(self)!r}.")
         return Size(int(found.size), int(found.mtime_ns or 0))
 
     def rglob(self, pattern: str) -> Iterator[Self]:
-        """Yield what lies below, in any depth, by the pattern of its name."""
         yield from self._below(pattern, recursive=True)
 
     def glob(self, pattern: str) -> Iterator[Self]:
@@ -137,7 +128,6 @@ class Place:
             yield from self._below(pattern, recursive=False)
 
     def iterdir(self) -> Iterator[Self]:
-        """Yield what lies in this folder."""
         yield from self._below("*", recursive=False)
 
     def _below(self, pattern: str, *, recursive: bool) -> Iterator[Self]:
@@ -155,12 +145,10 @@ class Place:
         return cast("IO[bytes]", found)
 
     def read_bytes(self) -> bytes:
-        """Return the content of a file."""
         with self.open("rb") as file:
             return file.read()
 
     def write_bytes(self, content: bytes) -> None:
-        """Write a file."""
         with self.open("wb") as file:
             file.write(content)
 
@@ -174,16 +162,13 @@ class Place:
         self.store.create_dir(self.inner, recursive=True)
 
     def replace(self, other: "Place") -> None:
-        """Move a file, in place of one that is there."""
         self.store.move(self.inner, other.inner)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
-        """Remove a file."""
         if not missing_ok or self.is_file():
             self.store.delete_file(self.inner)
 
     def remove_tree(self) -> None:
-        """Remove a folder and all that is in it, if it is there."""
         if self.is_dir():
             self.store.delete_dir(self.inner)
 

@@ -59,23 +59,24 @@ class Reading:
         if self.decimal not in (None, ".", ","):
             raise InvalidInput(f'decimal must be "." or ","; found {self.decimal!r}.')
         if self.encoding is not None:
-            check_encoding(self.encoding)
+            try:
+                b" ".decode(self.encoding, errors="ignore")
+            except (LookupError, TypeError):
+                raise InvalidInput(
+                    f"encoding must be one such as 'utf-8'; found {self.encoding!r}."
+                ) from None
         for name in ("quoted_missing", "trim"):
             if getattr(self, name) not in (None, True, False):
                 raise InvalidInput(f"{name} must be true or false; found {getattr(self, name)!r}.")
-        if self.missing is not None:
-            object.__setattr__(self, "missing", as_texts(self.missing))
+        missing: Any = self.missing
+        if missing is not None:
+            if isinstance(missing, str) or not isinstance(missing, Iterable):
+                raise InvalidInput(f"missing must be a list of texts; found {missing!r}.")
+            object.__setattr__(self, "missing", tuple(map(str, missing)))
         if not isinstance(self.recode, Mapping):
             raise InvalidInput("recode must map columns to recodings.")
         recode = {name: as_recodings(steps) for name, steps in self.recode.items()}
         object.__setattr__(self, "recode", recode)
-
-
-def as_texts(given: Any) -> tuple[str, ...]:
-    """Return a list of texts; refuse a single one."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInput(f"missing must be a list of texts; found {given!r}.")
-    return tuple(map(str, given))
 
 
 def check_mark(name: str, mark: Any) -> None:
@@ -86,14 +87,6 @@ def check_mark(name: str, mark: Any) -> None:
         raise InvalidInput(f"{name} must be one character; found {mark!r}.")
     if not mark.isascii() or mark in "\r\n\0":
         raise InvalidInput(f"{name} must be an ASCII character and no line break; found {mark!r}.")
-
-
-def check_encoding(name: Any) -> None:
-    """Refuse an encoding of texts that Python does not know."""
-    try:
-        b" ".decode(name, errors="ignore")
-    except (LookupError, TypeError):
-        raise InvalidInput(f"encoding must be one such as 'utf-8'; found {name!r}.") from None
 
 
 def as_reading(given: Reading | Mapping[str, Any] | None) -> Reading:

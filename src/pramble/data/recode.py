@@ -25,9 +25,17 @@ from pramble.data.arrays import (
     relabelled,
     trimmed_texts,
 )
-from pramble.data.bands import MOST_BANDS, band_labels, even_edges, is_number, text_of_number
+from pramble.data.bands import (
+    MONTHS_IN,
+    MOST_BANDS,
+    band_labels,
+    even_edges,
+    is_number,
+    months_of,
+    period_labels,
+    text_of_number,
+)
 from pramble.data.labels import LABEL_TYPES, Label, object_key
-from pramble.data.periods import MONTHS_IN, months_of, period_labels
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import value
 
@@ -52,7 +60,6 @@ class Trim(Recoding):
     """Take blanks off both ends of texts."""
 
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
-        """Return trimmed texts."""
         return over_labels(values, trimmed_texts) if is_text(values) else values
 
 
@@ -66,11 +73,9 @@ class Missing(Recoding):
         object.__setattr__(self, "labels", checked_labels(one_or_more(self.labels), "missing"))
 
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
-        """Return the values with those labels null."""
         return relabelled(values, dict.fromkeys(self.labels))
 
     def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...] | None:
-        """Return the categories that are left."""
         gone = {object_key(label) for label in self.labels}
         left = (label for label in before or () if object_key(label) not in gone)
         return None if before is None else tuple(left)
@@ -94,11 +99,9 @@ class Merge(Recoding):
         object.__setattr__(self, "into", listed)
 
     def apply(self, values: Any, *, column: str) -> Any:  # noqa: ARG002
-        """Return the new labels."""
         return relabelled(values, {old: new for new, olds in self.into.items() for old in olds})
 
     def categories(self, before: tuple[Label, ...] | None = None) -> tuple[Label, ...] | None:
-        """Return the categories, each new one where the first of its old ones stood."""
         new_of = {object_key(old): new for new, olds in self.into.items() for old in olds}
         left = [new_of.get(object_key(label), label) for label in before or ()]
         return None if before is None else tuple({object_key(one): one for one in left}.values())
@@ -136,7 +139,6 @@ class Clip(Recoding):
             raise InvalidInput(f"low must not exceed high; found {self.low} and {self.high}.")
 
     def apply(self, values: Any, *, column: str) -> Any:
-        """Return numbers within the bounds, in their own type where it holds the bounds."""
         found = numbers(values, column=column)
         out = plain_texts(values) if is_text(values) else found
         for bound, beyond in ((self.low, pc.less), (self.high, pc.greater)):
@@ -148,23 +150,15 @@ class Clip(Recoding):
         return out
 
     def categories(self, before: tuple[Label, ...] | None = None) -> None:  # noqa: ARG002
-        """Return None: numbers within bounds are not known to be categories."""
         return
 
 
 @value
 class Bands(Recoding):
-    """Numbers into bands: from each edge to below the next, the last one open above.
-
-    Attributes
-    ----------
-    edges : increasing numbers
-    labels : one per band, optional
-        "0-15", "16-24", …, "65+" for whole edges, else "0 to 1.5".
-    """
+    """Numbers into bands: from each edge to below the next, the last one open above."""
 
     edges: tuple[float, ...]
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # "0-15", "16-24", …, "65+" for whole edges, else "0 to 1.5"
 
     def __post_init__(self) -> None:
         edges = one_or_more(self.edges)
@@ -179,7 +173,6 @@ class Bands(Recoding):
         object.__setattr__(self, "labels", labels)
 
     def apply(self, values: Any, *, column: str) -> Any:
-        """Return the label of each number's band."""
         found = numbers(values, column=column).cast(pa.float64(), safe=False)
         below = pc.min(found).as_py()
         if below is not None and below < self.edges[0]:
@@ -199,17 +192,10 @@ class Bands(Recoding):
 
 @value
 class Periods(Recoding):
-    """Dates into years, quarters or months, from the first to the last; others are refused.
-
-    Attributes
-    ----------
-    by : "year", "quarter" or "month"
-    first, last : str
-        Such as "2020", "2020-Q1", "2020-01": a public range, never that of the file.
-    """
+    """Dates into years, quarters or months, from the first to the last; others are refused."""
 
     by: str
-    first: str
+    first: str  # such as "2020", "2020-Q1", "2020-01": a public range, never that of the file
     last: str
 
     def __post_init__(self) -> None:
@@ -217,7 +203,6 @@ class Periods(Recoding):
             raise InvalidInput(f"bands must be at most {MOST_BANDS:,}; take longer periods.")
 
     def apply(self, values: Any, *, column: str) -> Any:
-        """Return the label of each date's period."""
         start, labels = period_labels(self.by, self.first, self.last)
         months = months_of(values, column=column)
         found = months.fill_null(start).to_numpy(zero_copy_only=False)

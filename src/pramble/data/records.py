@@ -1,42 +1,29 @@
-"""The records of a file, a frame or a stream, whatever it is: columns by name, read in batches."""
+"""Records, whatever holds them: columns by name, read in batches, in one pass for several jobs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
-from pramble.data.arrays import points
+from pramble.data.arrays import decimal_points
 from pramble.data.formats.base import missing_column
 from pramble.data.labels import Label
 from pramble.data.reading import Reading
 from pramble.data.recode import apply_all, categories_after
-
-if TYPE_CHECKING:
-    from pramble.data.scan import Job
 
 Watch = Callable[[int, float], object]
 """Told, after every batch, how many rows it had and which share of the data has been read."""
 
 
 class Records(ABC):
-    """Records with named columns; `pramble.data.open.open_records` makes one.
+    """Records with named columns; `pramble.data.open.open_records` makes one."""
 
-    Attributes
-    ----------
-    name : str
-        How messages call the data: the file's name, or "The data".
-    reading : Reading
-        How it is read, with all that was found out.
-    backend : str
-        The frame library to answer in: "pyarrow", "pandas" or "polars".
-    """
-
-    name: str
-    reading: Reading
-    backend: str
+    name: str  # how messages call the data: the file's name, or "The data"
+    reading: Reading  # how it is read, with all that was found out
+    backend: str  # the frame library to answer in: "pyarrow", "pandas" or "polars"
 
     @property
     def typed(self) -> bool:
@@ -75,7 +62,6 @@ class Records(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in order."""
         return tuple(self.raw_schema.names)
 
     @cached_property
@@ -86,7 +72,6 @@ class Records(ABC):
         return self._recoded(empty).schema
 
     def refuse_missing(self, names: Iterable[str]) -> None:
-        """Raise when a column is not there."""
         present = set(self.names)
         for name in names:
             if name not in present:
@@ -94,7 +79,13 @@ class Records(ABC):
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
         """Return the categories that a recoding or the column's own type declares, in order."""
-        return categories_after(self.reading.recode.get(column, ()))
+        stated = categories_after(self.reading.recode.get(column, ()))
+        return self.own_categories(column) if stated is None else stated
+
+    def own_categories(self, column: str) -> tuple[Label, ...] | None:
+        """Return the categories that the column's own type declares, in order."""
+        del column
+        return None
 
     def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
         """Return the values that the file itself lists for some columns, with their meanings."""
@@ -154,7 +145,34 @@ def recoded(batch: Any, reading: Reading) -> Any:
     for place, field in enumerate(batch.schema):
         steps = reading.recode.get(field.name, ())
         if steps:
-            found = points(arrays[place]) if reading.decimal == "," else arrays[place]
+            found = decimal_points(arrays[place]) if reading.decimal == "," else arrays[place]
             arrays[place] = apply_all(steps, found, column=field.name)
             fields[place] = field.with_type(arrays[place].type)
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+class Job(Protocol):
+    """Something that wants to see some columns of every batch.
+
+    Jobs must be small and can be pickled: where rows are on many machines, each part of them gets
+    copies of its own. What a job makes of rows must not depend on how they are split into batches
+    and parts, beyond the rounding of sums.
+    """
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that it wants to see."""
+
+    def add(self, batch: Any) -> None:
+        """Take a batch, which has the columns among others."""
+
+    def merge(self, later: Self) -> None:
+        """Take what a job of the same kind made of the rows that follow.
+
+        A job that relies on others is merged after them.
+        """
+
+
+def scan(records: Records, jobs: Sequence[Job], *, watch: Watch | None = None) -> int:
+    """Show every batch to every job, reading once; return the number of rows."""
+    return records.scanned(jobs, watch)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,30 +19,16 @@ Powers = tuple[int, int]
 
 @value(eq=False)
 class Crosstab:
-    r"""Counts of records by the combination of their values in some columns.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    levels : tuple of tuples
-        The labels of each column: as declared, else those that occur in natural order, missing
-        last.
-    cells : (C, d) array of int64
-        The codes of every combination that occurs, in lexicographic order.
-    counts : (C,) array of int64
-        Records in each cell.
-    sums : mapping from (a, b) to (C,) arrays
-        :math:`\sum_i w_i^a y_i^b` over the records of each cell, for the powers asked for.
-    cell_of : (n,) array of int64 or None
-        The cell of each record, if asked for.
-    """
+    r"""Counts of records by the combination of their values in some columns."""
 
     columns: tuple[str, ...]
+    # the labels of each column: as declared, else those that occur in natural order, missing last
     levels: tuple[tuple[Label, ...], ...]
-    cells: Integers
-    counts: Integers
+    cells: Integers  # the codes of every combination that occurs, in lexicographic order
+    counts: Integers  # records in each cell
+    # :math:`\sum_i w_i^a y_i^b` over the records of each cell, for the powers asked for
     sums: Mapping[Powers, Floats] = field(default_factory=dict)
-    cell_of: Integers | None = None
+    cell_of: Integers | None = None  # the cell of each record, if asked for
 
     @property
     def n(self) -> int:
@@ -69,7 +55,6 @@ class Crosstab:
         return np.asarray(flat, dtype=np.float64).reshape(shape)
 
     def labels_of(self, cell: int) -> tuple[Label, ...]:
-        """Return the values of a cell."""
         codes = self.cells[cell]
         return tuple(labels[code] for labels, code in zip(self.levels, codes, strict=True))
 
@@ -101,28 +86,59 @@ def group(
     return place[index], where[used]
 
 
+class Cells(NamedTuple):
+    """Cells of a table, by their codes, with the counts and sums of their records."""
+
+    cells: Integers
+    counts: Integers
+    sums: list[Floats]
+
+
+def summed(
+    member: Integers, counts: Any, terms: Sequence[Floats], *, size: int
+) -> tuple[Integers, list[Floats]]:
+    """Return the counts of groups (of 1 each by default), and the sums of terms in them."""
+    own = totals(member, counts, size).astype(np.int64)
+    return own, [totals(member, term, size) for term in terms]
+
+
+def joined_cells(parts: Sequence[Cells]) -> Cells:
+    return Cells(
+        np.concatenate([part.cells for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        [np.concatenate(each) for each in zip(*(part.sums for part in parts), strict=True)],
+    )
+
+
+def regrouped(found: Cells, sizes: Sequence[int]) -> tuple[Cells, Integers]:
+    """Return each cell once, in order, and where every given cell is among them."""
+    member, first = group(list(found.cells.T), sizes, rows=len(found.cells))
+    counts, sums = summed(member, found.counts, found.sums, size=len(first))
+    return Cells(found.cells[first], counts, sums), member
+
+
+def merged_cells(parts: Sequence[Cells]) -> Cells:
+    found = joined_cells(parts)
+    return regrouped(found, (found.cells.max(axis=0, initial=0) + 1).tolist())[0]
+
+
 def reordered(table: Crosstab, columns: Sequence[str]) -> Crosstab:
     """Return the table with its columns in another order, or fewer of them."""
     axes = [table.columns.index(name) for name in columns]
-    cells = table.cells[:, axes]
-    sizes = [table.shape[axis] for axis in axes]
-    member, first = group(list(cells.T), sizes, rows=len(cells))
-    counts = totals(member, table.counts, len(first)).astype(np.int64)
-    sums = {p: totals(member, s, len(first)) for p, s in table.sums.items()}
-    cell_of = None if table.cell_of is None else member[table.cell_of]
+    given = Cells(table.cells[:, axes], table.counts, list(table.sums.values()))
+    (cells, counts, sums), member = regrouped(given, [table.shape[axis] for axis in axes])
     return replace(
         table,
         columns=tuple(columns),
         levels=tuple(table.levels[axis] for axis in axes),
-        cells=cells[first],
+        cells=cells,
         counts=counts,
-        sums=sums,
-        cell_of=cell_of,
+        sums=dict(zip(table.sums, sums, strict=True)),
+        cell_of=None if table.cell_of is None else member[table.cell_of],
     )
 
 
 def refuse_empty(table: Crosstab, name: str) -> None:
-    """Raise when there is no record."""
     if not table.n:
         raise InvalidData(f"{name} must have at least one row; it has none.")
 

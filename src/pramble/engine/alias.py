@@ -10,13 +10,7 @@ nothing is rejected.
 
 import numpy as np
 
-from pramble.engine.cells import fill_row
 from pramble.values import Integers, value
-
-COMPILED_ABOVE = 1 << 19
-"""So many cells are filled by Python in the time in which compiled code is loaded."""
-
-_filled = [0]
 
 
 @value
@@ -40,21 +34,40 @@ def index_bits(outputs: int) -> int:
     return max(1, (outputs - 1).bit_length())
 
 
+def fill_row(weights: Integers, capacity: int, threshold: Integers, other: Integers) -> None:
+    """Lay one row of weights into cells of ``capacity`` units (Walker; here in integers).
+
+    On return cell c belongs to output c below ``threshold[c]`` and to ``other[c]`` from there on.
+    A full cell has threshold 0 and itself as the other, so every threshold is below the capacity.
+    """
+    cells = len(threshold)
+    left = np.zeros(cells, dtype=np.int64)
+    left[: len(weights)] = weights
+    scanty = np.empty(cells, dtype=np.int64)
+    ample = np.empty(cells, dtype=np.int64)
+    few = many = 0
+    for cell in range(cells):
+        threshold[cell] = 0
+        other[cell] = cell
+        if left[cell] < capacity:
+            scanty[few] = cell
+            few += 1
+        else:
+            ample[many] = cell
+            many += 1
+    while few:
+        few -= 1
+        cell = scanty[few]
+        donor = ample[many - 1]
+        threshold[cell] = left[cell]
+        other[cell] = donor
+        left[donor] -= capacity - left[cell]
+        if left[donor] < capacity:
+            many -= 1
+            scanty[few] = donor
+            few += 1
+
+
 def fill_rows(weights: Integers, capacity: int, threshold: Integers, other: Integers) -> None:
-    """Lay every row; see :func:`fill_row`."""
     for row in range(len(weights)):
         fill_row(weights[row], capacity, threshold[row], other[row])
-
-
-def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Integers]:
-    """Return thresholds and other outputs, each of shape (S, 2**k)."""
-    S, T = weights.shape
-    k = index_bits(T)
-    threshold = np.empty((S, 1 << k), dtype=np.int64)
-    other = np.empty((S, 1 << k), dtype=np.int64)
-    fill = fill_rows
-    _filled[0] += threshold.size
-    if _filled[0] > COMPILED_ABOVE:
-        from pramble.engine.kernels import fill_rows_compiled as fill
-    fill(weights, 1 << (width.bits - k), threshold, other)
-    return threshold, other

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.encode import Codes
+from pramble.data.arrays import Rows, picked
+from pramble.data.encode import SHOWN, Codes
 from pramble.data.labels import Labels, label_keys
-from pramble.data.rows import Rows, picked
-from pramble.data.strays import SHOWN
 from pramble.engine.columns import Column
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import Sampler, code_type, sampler, slim_sampler
-from pramble.engine.threads import draw_rows
+from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler, slim_sampler
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
 from pramble.mechanisms.base import Mechanism
@@ -48,18 +46,15 @@ class Block:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
     def sampler(self) -> Sampler:
-        """The mechanism's sampler."""
         made = sampler if len(self.columns) == 1 else slim_sampler
         return made(self.mechanism)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many categories each column has."""
         return tuple(len(column.labels) for column in self.columns)
 
     @cached_property
@@ -108,7 +103,6 @@ class Block:
         return draw_rows(self.sampler, codes, stream=self.stream, rows=rows, threads=self.threads)
 
     def split(self, drawn: Codes) -> Sequence[Codes]:
-        """Return the codes of each column from the codes of outputs."""
         return [drawn] if self.outputs is None else [own[drawn] for own in self.outputs]
 
 

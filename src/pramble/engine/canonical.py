@@ -10,18 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramble.data.arrays import is_text, sorted_dictionary
+from pramble.data.arrays import even_batches, is_text, sorted_dictionary
 from pramble.data.encode import Codes
-from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records, Watch
 from pramble.engine.block import Block
 from pramble.engine.record import Record
-from pramble.engine.threads import Each
+from pramble.engine.sampling import Each
 
 
-class Onlooker:
-    """Told of every block of every column, if somebody wants to compare; this one is not."""
+class DrawObserver:
+    """What is shown every block of every column, to compare them; this one looks at nothing."""
 
     def keep(self, name: str, values: Any) -> None:
         """Take a block of an untouched column."""
@@ -38,15 +37,6 @@ class Canonical:
 
     It holds no records and can be pickled: whoever has it and some batches of the source, with the
     number of their first row, gets the batches that anybody else gets.
-
-    Attributes
-    ----------
-    names : sequence of str
-        Every column that is written, in order.
-    schema : Arrow schema
-        The types of the values; batches may hold dictionaries of them.
-    coded : list of str
-        Untouched columns of text that come as dictionaries.
     """
 
     def __init__(
@@ -56,9 +46,11 @@ class Canonical:
         self.names = list(source_schema.names if names is None else names)
         found = {field.name: field.type for field in source_schema}
         others = [name for name in self.names if name not in self.columns]
+        # untouched columns of text that come as dictionaries
         self.coded = [name for name in others if is_coded_text(found[name])]
         kinds = {name: plain_type(found[name]) for name in others}
         kinds |= {name: column.written_type for name, column in self.columns.items()}
+        # of the values: batches may hold dictionaries of them
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
 
     def source(self, records: Records, *, watch: Watch | None = None) -> Iterator[Any]:
@@ -67,22 +59,22 @@ class Canonical:
         return even_batches(read, BATCH_ROWS)
 
     def released(
-        self, batch: Any, rows: range, *, each: Each = map, tally: Onlooker | None = None
+        self, batch: Any, rows: range, *, each: Each = map, tally: DrawObserver | None = None
     ) -> Any:
-        """Return a released batch; ``each`` maps over columns, ``tally`` is told of each."""
-        told, names = tally or Onlooker(), list(self.columns)
+        """Return a released batch; ``each`` maps over columns, ``tally`` observes each."""
+        observer, names = tally or DrawObserver(), list(self.columns)
 
         def codes_of(name: str) -> Codes:
             return self.columns[name].encoder.codes(batch[name], rows)
 
         codes = dict(zip(names, each(codes_of, names), strict=True))
         drawn = self.record.draw(
-            codes, rows, each=each, told=None if tally is None else tally.draw_cells
+            codes, rows, each=each, observe=None if tally is None else tally.draw_cells
         )
 
         def column(name: str) -> Any:
             if name in drawn:
-                told.draw(name, codes[name], drawn[name])
+                observer.draw(name, codes[name], drawn[name])
                 return self.columns[name].written(drawn[name], rows)
             values = batch[name]
             kind = self.schema.field(name).type
@@ -90,7 +82,7 @@ class Canonical:
                 values = sorted_dictionary(values)
             elif values.type != kind:
                 values = values.cast(kind)
-            told.keep(name, values)
+            observer.keep(name, values)
             return values
 
         return pa.RecordBatch.from_arrays(list(each(column, self.names)), names=self.names)
@@ -118,5 +110,4 @@ def plain_type(kind: Any) -> Any:
 
 
 def is_coded_text(kind: Any) -> bool:
-    """Whether a type is a dictionary of texts."""
     return bool(pa.types.is_dictionary(kind)) and is_text(pa.field("", kind))

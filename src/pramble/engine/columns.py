@@ -1,19 +1,21 @@
-"""One column of a plan: values to codes, and codes back to values."""
+"""One column of a plan: values in any container to codes, and codes back to values."""
 
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from pramble.data import decode
+from pramble.data.arrays import Rows
+from pramble.data.bands import Points
 from pramble.data.encode import Codes, Encoder, counts_up
 from pramble.data.labels import Label, Labels
-from pramble.data.points import Points
-from pramble.data.rows import Rows
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import code_type
+from pramble.errors import InvalidData
 from pramble.mechanisms.column_labels import ColumnLabels
 from pramble.values import Integers, value
 
@@ -35,7 +37,6 @@ class Column:
 
     @property
     def labels(self) -> Labels:
-        """The categories."""
         return self.declared.labels
 
     @cached_property
@@ -51,7 +52,6 @@ class Column:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The declared categories."""
         return Encoder(
             self.labels,
             self.name,
@@ -93,3 +93,26 @@ class Column:
         if pa.types.is_string(labels.type):
             return decode.arrow_dictionary(codes, labels)
         return labels.take(pa.array(codes))
+
+
+def codes_in(values: Any, column: Column, rows: Rows) -> Codes:
+    """Return the codes of the values that a container holds; refuse an undeclared one."""
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise InvalidData(f"One column is needed; found an array of {values.ndim} dimensions.")
+    if isinstance(values, list | tuple | np.ndarray | pa.Array | pa.ChunkedArray):
+        return column.encoder.codes(values, rows)
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        raise unknown(values, "one mechanism")
+    plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuO"
+    return column.encoder.codes(values.to_numpy() if plain else series.to_arrow(), rows)
+
+
+def unknown(data: Any, plan: str) -> InvalidData:
+    """Return the error for a type that no door is made for."""
+    return InvalidData(
+        f"{plan.capitalize()} cannot be applied to a {type(data).__name__}. One mechanism is for a "
+        "list, NumPy array, Series or Arrow array; a mapping from column names to mechanisms for "
+        "a frame of pandas, polars, pyarrow, DuckDB or Spark, or a mapping of columns. Files are "
+        "for perturb_file, or for perturb with spark=."
+    )

@@ -1,4 +1,4 @@
-"""Frames of pandas, polars and pyarrow, through narwhals and Arrow."""
+"""Frames of pandas, polars and pyarrow, through narwhals and Arrow; lazy ones of polars."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -8,9 +8,11 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from pramble.data import decode
+from pramble.data.arrays import Rows, number_of_rows
+from pramble.data.crosstab import unused
+from pramble.data.decode import with_columns
 from pramble.data.open import as_arrow
-from pramble.data.replaced import with_columns
-from pramble.data.rows import Rows, number_of_rows
 from pramble.engine.keystream import checked_rows
 from pramble.engine.record import Record
 from pramble.errors import InvalidData, InvalidPlan, with_values
@@ -20,28 +22,25 @@ from pramble.values import Integers
 def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     """Return an eager frame with the columns of a plan randomised and all else untouched."""
     check_names(frame.columns, record.columns, row_number)
-    rows = frame_rows(frame, row_number, first_row)
+    rows: Rows = range(first_row, first_row + len(frame))
+    if row_number is not None:
+        rows = column_rows(frame[row_number].to_arrow(), row_number)
     drawn = record.perturb({name: frame[name].to_native() for name in record.columns}, rows)
     return with_columns(frame.to_native(), drawn)
 
 
-def frame_rows(frame: Any, row_number: str | None, first_row: int) -> Rows:
-    """Return the row numbers of a frame: a column's, or counted from ``first_row``."""
-    if row_number is None:
-        return range(first_row, first_row + len(frame))
-    return column_rows(frame[row_number].to_arrow(), row_number)
-
-
-def mapping_rows(data: Mapping[str, Any], row_number: str | None, first_row: int) -> Rows:
-    """Return the row numbers of columns by name, which must be equally long."""
-    count = number_of_rows(data)
-    if row_number is None:
-        return range(first_row, first_row + count)
-    return column_rows(as_arrow(data[row_number]), row_number)
+def perturb_mapping(
+    data: Mapping[str, Any], record: Record, *, row_number: str | None, first_row: int
+) -> dict[str, Any]:
+    """Return columns by name, which must be equally long, some of them randomised."""
+    check_names(list(data), record.columns, row_number)
+    rows: Rows = range(first_row, first_row + number_of_rows(data))
+    if row_number is not None:
+        rows = column_rows(as_arrow(data[row_number]), row_number)
+    return {**data, **record.perturb(data, rows)}
 
 
 def column_rows(values: Any, name: str) -> Rows:
-    """Return the row numbers that a column holds."""
     if not pa.types.is_integer(values.type) or values.null_count:
         raise InvalidData(
             f"Column {name!r} must hold an integer for every row to number them; found "
@@ -84,14 +83,6 @@ def check_names(present: Iterable[str], columns: Collection[str], row_number: st
         raise InvalidPlan(f"Column {row_number!r} numbers the rows, so it cannot be randomised.")
 
 
-def perturb_batch(batch: Any, record: Record, rows: Rows) -> Any:
-    """Return a record batch with the columns of a plan randomised."""
-    found = record.perturb(batch, rows)
-    arrays = [found.get(name, batch.column(i)) for i, name in enumerate(batch.schema.names)]
-    schema = with_types(batch.schema, {name: values.type for name, values in found.items()})
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
 def with_types(schema: Any, kinds: Mapping[str, Any]) -> Any:
     """Return a schema with some columns of other types, and its notes kept."""
     fields = [field.with_type(kinds.get(field.name, field.type)) for field in schema]
@@ -106,7 +97,10 @@ def perturb_batches(
     for batch in batches:
         counted = range(row, row + batch.num_rows)
         rows = counted if row_number is None else column_rows(batch[row_number], row_number)
-        yield perturb_batch(batch, record, rows)
+        found = record.perturb(batch, rows)
+        arrays = [found.get(name, batch.column(i)) for i, name in enumerate(batch.schema.names)]
+        schema = with_types(batch.schema, {name: values.type for name, values in found.items()})
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         row += batch.num_rows
 
 
@@ -131,3 +125,50 @@ def narwhals_frame(data: Any) -> Any:
     except nw.exceptions.DuplicateError as error:
         raise InvalidPlan(f"Column names must be unique; {error}") from error
     return wrapped if isinstance(wrapped, nw.DataFrame | nw.LazyFrame) else None
+
+
+def perturb_lazy(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+    """Return a lazy frame whose every collect gives the same release.
+
+    The key is fixed by now, and rows carry their number along, so polars may split and reorder the
+    work as it likes.
+    """
+    import polars as pl
+
+    schema = frame.collect_schema()
+    check_names(schema.names(), record.columns, row_number)
+    number = row_number or unused("row number", schema.names())
+    if row_number is None:
+        frame = frame.with_row_index(number).with_columns(pl.col(number).cast(pl.Int64) + first_row)
+    for part in record.parts:
+        drawn = unused("drawn", [*schema.names(), number])
+        frame = frame.with_columns(lazy_columns(part, number, schema=schema).alias(drawn))
+        fields = [pl.col(drawn).struct.field(name) for name in part.columns]
+        frame = frame.with_columns(fields).drop(drawn)
+    return frame if row_number else frame.drop(number)
+
+
+def lazy_columns(record: Record, number: str, *, schema: Any) -> Any:
+    """Return the expression that draws columns together, from their values and row numbers."""
+    import polars as pl
+
+    names = list(record.columns)
+
+    def draw(given: Any) -> Any:
+        rows = consecutive(column_rows(given.struct.field(number).to_arrow(), number))
+        drawn = record.perturb({name: given.struct.field(name) for name in names}, rows)
+        return pl.DataFrame(list(drawn.values())).to_struct(given.name)
+
+    kinds = {
+        name: decode.polars_labels(column.outputs, dtype=schema[name]).dtype
+        for name, column in record.columns.items()
+    }
+    given = pl.struct(*names, number)
+    return given.map_batches(draw, return_dtype=pl.Struct(kinds), is_elementwise=True)
+
+
+def consecutive(rows: Rows) -> Rows:
+    """Return row numbers as a range if they follow each other."""
+    if isinstance(rows, range) or not len(rows) or not (np.diff(rows) == 1).all():
+        return rows
+    return range(int(rows[0]), int(rows[-1]) + 1)

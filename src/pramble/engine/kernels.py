@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from pramble.compiled import compiled
-from pramble.engine.cells import fill_row
+from pramble.engine.alias import fill_row
 
 _fill_row = compiled(fill_row)
 
 
 @compiled
 def fill_rows_compiled(weights: Any, capacity: int, threshold: Any, other: Any) -> None:
-    """Lay every row of weights into alias cells; see :func:`pramble.engine.cells.fill_row`."""
+    """Lay every row of weights into alias cells; see :func:`pramble.engine.alias.fill_row`."""
     for row in range(len(weights)):
         _fill_row(weights[row], capacity, threshold[row], other[row])
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.rows import Rows
+from pramble.data.arrays import Rows
 from pramble.errors import InvalidInput
 from pramble.values import Integers
 
@@ -73,7 +73,6 @@ class KeyStream:
         return KeyStream(self._key, *self.path, name)
 
     def words(self, rows: Rows) -> NDArray[np.uint32]:
-        """Return the 32-bit word of each row."""
         if isinstance(rows, range):
             return contiguous_words(self._words, rows)
         blocks = encrypted_blocks(self._words, rows // _WORDS_PER_BLOCK)

@@ -52,15 +52,8 @@ CHUNK = 1 << 17
 def lattice_noise(stream: KeyStream, cells: int, *, scale: int, precision: float) -> NDArray[Any]:
     r"""Return :math:`N` times the noise of so many cells: int64, or Python's own where s is huge.
 
-    Parameters
-    ----------
-    stream : KeyStream
-        The secret bits; the same stream gives the same noise.
-    cells : int
-    scale : int
-        N: the lattice has this many points a unit.
-    precision : float
-        One over the variance, as the exact number that the float is.
+    ``stream`` holds the secret bits, ``scale`` is N, and ``precision`` is one over the variance, as
+    the exact number that the float is.
 
     Examples
     --------

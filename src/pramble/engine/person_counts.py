@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
 from pramble.data.crosstab import unused
-from pramble.data.frame_records import LazyRecords
-from pramble.data.records import Records, Watch
-from pramble.data.scan import scan
-from pramble.data.spark_records import SparkRecords
-from pramble.data.spark_workers import quoted
+from pramble.data.records import Records, Watch, scan
+from pramble.data.remote import RemoteRecords
+from pramble.data.sources import LazyRecords
 from pramble.data.table import group
 from pramble.data.table_counts import TableCounts
 from pramble.engine.keystream import derived_key
@@ -36,7 +34,7 @@ ARROW = pa.Array | pa.ChunkedArray
 
 
 class PersonCounts:
-    """Tables of at most so many rows of each person: a job for `pramble.data.scan.scan`.
+    """Tables of at most so many rows of each person: a job for `pramble.data.records.scan`.
 
     ``together`` says that whoever has rows in a part of the data has all of them there: then a part
     sends its tables, else its rows.
@@ -59,7 +57,6 @@ class PersonCounts:
         self.times: list[Integers] = []
 
     def add(self, batch: Any, times: Integers | None = None) -> None:
-        """Take a batch of rows, or of groups of so many rows."""
         start = self.tables.rows if times is None else None
         codes = self.tables.codes(batch, times)
         self.codes.append(np.array(list(codes.values()), dtype=np.int32))
@@ -120,11 +117,11 @@ def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = N
     """Return the tables of at most so many rows of each person, wherever the rows are."""
     if isinstance(records, LazyRecords) and not records.reading.recode:
         add_groups(records, job)
-    elif isinstance(records, SparkRecords):
+    elif isinstance(records, RemoteRecords):
         count_on_spark(records, job, watch)
     else:
         scan(records, [job], watch=watch)
-    job.tables.refuse_strays()
+    job.tables.refuse_undeclared()
     job.settle()
     return job.tables
 
@@ -137,23 +134,22 @@ def add_groups(records: LazyRecords, job: PersonCounts) -> None:
         job.add(batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64))
 
 
-def count_on_spark(records: SparkRecords, job: PersonCounts, watch: Watch | None) -> None:
+def count_on_spark(records: RemoteRecords, job: PersonCounts, watch: Watch | None) -> None:
     """Count where the rows are, after all rows of a person have come to one part of them."""
     if any(records.reading.recode.get(name) for name in job.person):
         raise InvalidInput(
             "On Spark a column that says whose a row is cannot be recoded: rows are brought "
             f"together by it. Recode {', '.join(job.person)} in the frame."
         )
-    frame = records.rows_in_spark().select(*map(quoted, job.columns))
-    here = SparkRecords(frame.repartition(*map(quoted, job.person)), reading=records.reading)
+    here = records.gathered_by(job.person, job.columns)
     spare = deepcopy(job)
     try:
         scan(here, [job], watch=watch)
-        job.tables.refuse_strays()
+        job.tables.refuse_undeclared()
     except PrambleError:
         # rows were moved: an error is to name them by the places that the caller knows
         scan(records, [spare])
-        spare.tables.refuse_strays()
+        spare.tables.refuse_undeclared()
         raise
 
 

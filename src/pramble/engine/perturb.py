@@ -6,9 +6,9 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from pramble.data.spark_workers import is_spark
+from pramble.data.remote import is_spark, on_spark
 from pramble.engine import frames
-from pramble.engine.containers import unknown
+from pramble.engine.columns import unknown
 from pramble.engine.keystream import checked_key
 from pramble.engine.record import Record, as_record
 from pramble.errors import InvalidInput
@@ -104,10 +104,9 @@ def perturb(
                 "With spark= rows of files are numbered in order and randomised by a plan for "
                 "columns: one mechanism, row_number and column are not for it."
             )
-        from pramble.engine.spark_paths import perturb_spark_path
-
         record = as_record(secret, plan, threads=1)
-        return perturb_spark_path(data, record, session=spark, first_row=first_row)
+        draw = on_spark("perturb_spark_path")
+        return draw(data, record, session=spark, first_row=first_row)
     if isinstance(plan, Mechanism):
         if row_number is not None:
             raise InvalidInput("row_number names a column of a frame; a single column has none.")
@@ -133,9 +132,7 @@ def checked_first_row(first_row: int) -> None:
 def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     """Return a frame with the columns of a plan randomised."""
     if isinstance(data, Mapping):
-        frames.check_names(list(data), record.columns, row_number)
-        rows = frames.mapping_rows(data, row_number, first_row)
-        return {**data, **record.perturb(data, rows)}
+        return frames.perturb_mapping(data, record, row_number=row_number, first_row=first_row)
     if isinstance(data, pa.RecordBatch):
         frames.check_names(data.schema.names, record.columns, row_number)
         only = frames.perturb_batches([data], record, row_number=row_number, first_row=first_row)
@@ -146,13 +143,10 @@ def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row
     if isinstance(frame, nw.DataFrame):
         return frames.perturb_frame(frame, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-        from pramble.engine.lazy import perturb_lazy
-
-        return perturb_lazy(data, record, row_number=row_number, first_row=first_row)
+        return frames.perturb_lazy(data, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):
-        from pramble.engine.spark import perturb_spark
-
-        return perturb_spark(data, record, row_number=row_number, first_row=first_row)
+        draw = on_spark("perturb_spark")
+        return draw(data, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame):
         table = frame.collect(backend="pyarrow").to_native()
         return perturb_many(table, record, row_number=row_number, first_row=first_row)

@@ -1,9 +1,12 @@
 r"""A record under a plan: every column encoded, drawn with its block, and decoded.
 
-A public coin picks the branch of each record (:mod:`pramble.engine.coin`). Each block of the branch
-is drawn by its mechanism, and the columns that the branch leaves out are blank: null in the outcome
-of every library. A column that some branch leaves out can therefore hold nulls whatever the data
-are, and its type follows from the plan alone.
+A public coin picks the branch of each record. It never looks at the record, so privacy does not
+hang on it. It is drawn like every other value, from weights over :math:`2^{53}`: exactly by shares
+that are multiples of :math:`2^{-53}`, and otherwise by the nearest weights with the same sum, each
+within one unit of its share. Each block of the branch is drawn by its mechanism, and the columns
+that the branch leaves out are blank: null in the outcome of every library. A column that some
+branch leaves out can therefore hold nulls whatever the data are, and its type follows from the plan
+alone.
 
 No two draws share bits. Under the plan's own key, a simple plan has a stream for each column by its
 name; in any other the coin has one, and each block one by the number of its branch and the names of
@@ -11,62 +14,50 @@ its columns.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pramble.data.arrays import Rows, picked
+from pramble.data.bands import Points
+from pramble.data.decode import labels_like
 from pramble.data.encode import Codes
 from pramble.data.labels import Label
-from pramble.data.points import Points
-from pramble.data.replaced import labels_like
-from pramble.data.rows import Rows
 from pramble.engine.block import Block
-from pramble.engine.coin import Coin, Positions, rows_at
-from pramble.engine.columns import Column
-from pramble.engine.containers import codes_in
+from pramble.engine.columns import Column, codes_in
 from pramble.engine.keystream import KeyStream, derived_key
-from pramble.engine.threads import Each, available_threads
+from pramble.engine.sampling import AliasSampler, Each, available_threads, code_type, draw_rows
 from pramble.errors import InvalidInput
+from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
-from pramble.values import value
+from pramble.values import Integers, value
+
+Positions = slice | Integers
+"""Where some of the rows at hand stand: all of them as a slice, or an array of places."""
 
 
 @value(eq=False, repr=False)
 class Record:
-    """A plan bound to a key: what every door draws with.
-
-    Attributes
-    ----------
-    plan : Plan
-    key : bytes
-        The plan's own key.
-    threads : int
-        How many threads draw.
-    from_text : bool
-        Whether values come as text, as from a CSV file.
-    null_labels : mapping
-        The label that a missing value of a column stands for.
-    names : tuple of str, optional
-        Draw these columns only; all that share a block with one of them are among them.
-    points : mapping from column to Points
-        Columns whose bands are written as numbers.
-    """
+    """A plan bound to a key: what every door draws with."""
 
     plan: Plan
-    key: bytes
-    threads: int = 1
-    from_text: bool = False
+    key: bytes  # the plan's own key
+    threads: int = 1  # how many threads draw
+    from_text: bool = False  # whether values come as text, as from a CSV file
+    # the label that a missing value of a column stands for
     null_labels: Mapping[str, Label] | None = None
+    # draw these columns only; all that share a block with one of them are among them
     names: tuple[str, ...] | None = None
+    # columns whose bands are written as numbers
     points: Mapping[str, Points] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """The columns, in the order of the plan."""
         missing = self.null_labels or {}
         return {
             name: Column(
@@ -89,10 +80,27 @@ class Record:
         return tuple(replace(self, names=block) for block in self.plan.branches[0].blocks)
 
     @cached_property
-    def coin(self) -> Coin:
-        """What picks the branch."""
-        shares = tuple(branch.share for branch in self.plan.branches)
-        return Coin(shares, KeyStream(self.key, "coin"), self.threads)
+    def branch_stream(self) -> KeyStream:
+        """The bits that pick the branch, which nothing else is drawn from."""
+        # the name is bound into every release ever made with branches, so it stays
+        return KeyStream(self.key, "coin")
+
+    @cached_property
+    def branch_sampler(self) -> AliasSampler:
+        """The sampler of the branch: one row of shares, the same for every record."""
+        return AliasSampler.of(share_weights([b.share for b in self.plan.branches])[None, :])
+
+    def branch_positions(self, rows: Rows) -> list[Positions]:
+        """Return for each branch where its rows stand, in order."""
+        many = len(self.plan.branches)
+        if many == 1:
+            return [slice(None)]
+        none = np.zeros(len(rows), dtype=code_type(many))
+        drawn = draw_rows(
+            self.branch_sampler, none, stream=self.branch_stream, rows=rows, threads=self.threads
+        )
+        ends = np.bincount(drawn, minlength=many).cumsum()
+        return list(np.split(np.argsort(drawn, kind="stable"), ends[:-1]))
 
     @cached_property
     def blocks(self) -> tuple[tuple[Block, ...], ...]:
@@ -129,11 +137,11 @@ class Record:
         rows: Rows,
         *,
         each: Each = map,
-        told: Callable[[Block, Codes, Codes], object] | None = None,
+        observe: Callable[[Block, Codes, Codes], object] | None = None,
     ) -> dict[str, Codes]:
         """Return the drawn codes of every column; ``each`` maps over blocks.
 
-        ``told`` gets the mechanism's codes of each block before and after.
+        ``observe`` gets the mechanism's codes of each block before and after.
 
         A combination that a block does not know is refused in whichever branch its record is, so
         that it does not depend on the key.
@@ -142,18 +150,18 @@ class Record:
 
         def draw(task: tuple[Block, Positions]) -> None:
             block, at = task
-            own = rows_at(rows, at)
+            own = rows[at] if isinstance(at, slice) else picked(rows, at)
             if block.has_gaps:
                 cells = block.cells(codes, rows)[at]
             else:
                 cells = block.cells({name: codes[name][at] for name in block.names}, own)
             drawn = block.draw(cells, own)
-            if told is not None:
-                told(block, cells, drawn)
+            if observe is not None:
+                observe(block, cells, drawn)
             for name, found in zip(block.names, block.split(drawn), strict=True):
                 out[name][at] = found
 
-        places = self.coin.positions(rows)
+        places = self.branch_positions(rows)
         tasks = zip(self.blocks, places, strict=True)
         list(each(draw, [(block, at) for blocks, at in tasks for block in blocks]))
         return out
@@ -175,3 +183,19 @@ def as_record(secret: bytes, plan: Any, *, threads: int | None) -> Record:
     whole = as_plan(plan)
     own = derived_key(secret, "plan", json.dumps(whole.to_json(), sort_keys=True))
     return Record(whole, own, workers)
+
+
+def share_weights(shares: Sequence[Fraction]) -> Integers:
+    """Return shares as integer weights with sum ``2**53``, rounded by largest remainders.
+
+    >>> share_weights([Fraction(1, 4), Fraction(3, 4)]).tolist() == [2**51, 3 * 2**51]
+    True
+    >>> int(share_weights([Fraction(1, 3)] * 3).sum()) == 2**53
+    True
+    """
+    scaled = [share * TOTAL for share in shares]
+    weights = np.array([int(exact) for exact in scaled], dtype=np.int64)
+    remainders = [exact - int(exact) for exact in scaled]
+    largest = sorted(range(len(shares)), key=lambda b: remainders[b], reverse=True)
+    weights[largest[: TOTAL - int(weights.sum())]] += 1
+    return weights

@@ -1,21 +1,24 @@
 """From a mechanism and secure words to drawn outputs, exactly.
 
 A sampler is a function of (code, word, extra bits): over all :math:`2^{53}` of them each output of
-a row appears exactly as often as its weight says.
+a row appears exactly as often as its weight says. Many rows are drawn over several threads.
 """
 
+import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property, partial, singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.data.arrays import Rows, picked
 from pramble.data.encode import Codes
-from pramble.data.rows import Rows, picked
-from pramble.engine.alias import FULL, Width, alias_rows, index_bits
+from pramble.engine.alias import FULL, Width, fill_rows, index_bits
 from pramble.engine.keystream import KeyStream
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
@@ -36,7 +39,11 @@ CLOSED_FORM_ABOVE = 256
 """Uniform rows over more categories than this are drawn by division rather than from a table."""
 
 
+FILLED_BY_PYTHON = 1 << 19
+"""So many alias cells are filled by Python in the time in which compiled code is loaded."""
+
 _drawn = [0]
+_filled = [0]
 
 
 def worth_compiling(rows: int) -> bool:
@@ -118,8 +125,21 @@ class WordSampler(Sampler):
 
 
 def extras_of(stream: KeyStream, rows: Rows, positions: Codes) -> Codes:
-    """Return the further bits of the rows at some positions."""
     return stream.extras(picked(rows, positions))
+
+
+def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Integers]:
+    """Return thresholds and other outputs, each of shape (S, 2**k)."""
+    S, T = weights.shape
+    k = index_bits(T)
+    threshold = np.empty((S, 1 << k), dtype=np.int64)
+    other = np.empty((S, 1 << k), dtype=np.int64)
+    fill = fill_rows
+    _filled[0] += threshold.size
+    if _filled[0] > FILLED_BY_PYTHON:
+        from pramble.engine.kernels import fill_rows_compiled as fill
+    fill(weights, 1 << (width.bits - k), threshold, other)
+    return threshold, other
 
 
 @value(eq=False)
@@ -142,7 +162,6 @@ class AliasSampler(WordSampler):
         return cls(packed.ravel(), low.astype(np.uint32).ravel(), k, width)
 
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
-        """Return the output that each (code, word, extra) stands for."""
         cell = words >> np.uint32(self.width.word - self.index_bits)
         at = (codes.astype(np.int64) << self.index_bits) | cell
         entry = self.table[at]
@@ -151,7 +170,6 @@ class AliasSampler(WordSampler):
         return np.where(own, cell, entry.astype(np.uint32))
 
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide and list the other rows."""
         from pramble.engine.kernels import draw_alias
 
         shift = self.width.word - self.index_bits
@@ -166,7 +184,6 @@ class UniformSampler(WordSampler):
     width: Width
 
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
-        """Return the output that each (code, word, extra) stands for."""
         x = codes.astype(np.int64)
         unit = (words.astype(np.int64) << self.width.extra) | extras
         off = self.off[x]
@@ -175,7 +192,6 @@ class UniformSampler(WordSampler):
         return np.where(moved < 0, x, step + (step >= x))
 
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide and list the other rows."""
         from pramble.engine.kernels import draw_uniform
 
         total, extra = 1 << self.width.bits, self.width.extra
@@ -202,7 +218,6 @@ class ArcSampler(WordSampler):
         return np.cumsum([0, *self.lengths[:2]]), np.cumsum([0, *units[:2]])
 
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
-        """Return the output that each (code, word, extra) stands for."""
         unit = (words.astype(np.int64) << self.width.extra) | extras
         distances, units = self.bounds
         stretch = (unit >= units[1]).astype(np.int64) + (unit >= units[2])
@@ -211,7 +226,6 @@ class ArcSampler(WordSampler):
         return np.asarray(self.slots[(self.positions[codes] - distance) % len(self.slots)])
 
     def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide and list the other rows."""
         from pramble.engine.kernels import draw_arc
 
         circle = (self.positions, self.slots)
@@ -228,7 +242,6 @@ class ProductSampler(Sampler):
     shapes: tuple[tuple[int, int], ...]
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
-        """Write the drawn output of each row to ``out``."""
         digits = np.unravel_index(codes, [S for S, _ in self.shapes])
         drawn = []
         for position, factor in enumerate(self.factors):
@@ -278,3 +291,47 @@ def _(mechanism: Product) -> Sampler:
         tuple(code_type(*factor.shape) for factor in mechanism.factors),
         tuple(factor.shape for factor in mechanism.factors),
     )
+
+
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""What calls a function on each of some items, in order: ``map``, or that of a pool of threads."""
+
+THREADED_ABOVE = 1 << 19
+"""Fewer rows than this are drawn by one thread."""
+
+
+def available_threads() -> int:
+    """Return how many processors this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@contextmanager
+def each_column(threads: int) -> Iterator[Each]:
+    """Yield what maps over the columns of a batch: in turn, unless several threads are to spare.
+
+    Reading and writing keep one busy.
+    """
+    if threads < 3:
+        yield map
+        return
+    with ThreadPoolExecutor(threads - 1) as pool:
+        yield pool.map
+
+
+def draw_rows(
+    sampler: Sampler, codes: Codes, *, stream: KeyStream, rows: Rows, threads: int
+) -> Codes:
+    """Return the drawn output of each row, in the dtype of the codes."""
+    out = np.empty_like(codes)
+    if threads < 2 or len(codes) < THREADED_ABOVE:
+        sampler.sample(codes, stream, rows=rows, out=out)
+        return out
+
+    def draw(span: slice) -> None:
+        sampler.sample(codes[span], stream, rows=rows[span], out=out[span])
+
+    step = -(-len(codes) // threads)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(draw, [slice(i, i + step) for i in range(0, len(codes), step)]))
+    return out

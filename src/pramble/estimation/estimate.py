@@ -11,16 +11,14 @@ import numpy as np
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.functions import conditional
-from pramble.estimation.follow.means import group_estimate
-from pramble.estimation.follow.queries import query_estimate
-from pramble.estimation.follow.result import Covers, Estimate, Method, Settings, as_cover
-from pramble.estimation.inverse.intervals import check_level, errors_within, nothing_known
+from pramble.estimation.follow.queries import group_estimate, query_estimate
+from pramble.estimation.follow.result import Covers, Estimate, Method, Settings
+from pramble.estimation.inverse.intervals import errors_within, nothing_known
 from pramble.estimation.inverse.layout import Tabulated
 from pramble.estimation.inverse.likelihood import FittedTable, fit_table
 from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
 from pramble.estimation.inverse.tabulate import data_and_plan, tabulate
-from pramble.estimation.survey import ReplicateMethod, Sampled
-from pramble.estimation.survey_table import surveyed
+from pramble.estimation.survey import Survey, as_survey, surveyed
 from pramble.estimation.tables.cells import measured_of, refuse_records, table_estimate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -46,21 +44,14 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     p, errors = layout.flatten(fitted.p), np.sqrt(layout.flatten(moments.variances()))
     if settings.method == "mle":
         errors = errors_within(p, errors, layout.flatten(moments.noise()))
-    return Estimate(
-        cells=layout.labels(),
-        probabilities=p,
-        standard_errors=errors,
-        lower=layout.flatten(lower),
-        upper=layout.flatten(upper),
-        n=tabulated.n,
-        covariance_parts=CellAnswers(layout, moments, centre),
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        log_likelihood=fitted.log_likelihood,
-        gap=fitted.gap,
+    return settings.estimate(
+        tabulated,
+        p,
+        errors,
+        (layout.flatten(lower), layout.flatten(upper)),
+        covariance=CellAnswers(layout, moments, centre),
+        fitted=fitted,
         misfit=misfit,
-        backend=tabulated.backend,
         notes=(*nothing_known(lower, upper, "cells"), *([MISFIT] if misfit < UNLIKELY else [])),
     )
 
@@ -100,12 +91,8 @@ def estimate(
     method: Method = "mle",
     level: float = 0.95,
     covers: Covers = "both",
-    population_size: float | None = None,
     weights: Any = None,
-    strata: str | None = None,
-    clusters: str | None = None,
-    replicates: Sequence[str] = (),
-    replicate_method: ReplicateMethod | float = "acs",
+    survey: Survey | Mapping[str, Any] | None = None,
     query: Any = None,
     mean: str | None = None,
     total: str | None = None,
@@ -140,7 +127,7 @@ def estimate(
     given : str or sequence of str, optional
         Further columns: the shares of the table within each combination of their labels, as of
         the employed among women. Their intervals know that the size of the group is itself
-        estimated (:mod:`pramble.estimation.follow.ratios`).
+        estimated (:mod:`pramble.estimation.follow.functions`).
     counts : bool
         Whether ``data`` holds counts.
     method : {"mle", "inverse"}
@@ -149,21 +136,13 @@ def estimate(
     covers : {"both", "randomisation"}
         What standard errors and intervals account for: sampling and randomisation, for the
         population behind the file; or randomisation alone, for the file itself.
-    population_size : float, optional
-        Size N of the finite population that the n records are a simple random sample of. The
-        sampling variance is then multiplied by (N − n)/(N − 1).
     weights : str or array, optional
         Survey weights: a column of the frame, or one number per record. The likelihood becomes
         the weighted pseudo-likelihood, and the variance that of a weighted share.
-    strata, clusters : str, optional
-        Columns of the sampling design, not randomised: errors are then those between clusters
-        within strata.
-    replicates : sequence of str, optional
-        Columns of replicate weights instead, with ``weights``.
-    replicate_method : {"acs", "brr", "jackknife"} or float
-        How they were made: successive differences as those of the American Community Survey, which
-        has 80; balanced halves; one cluster left out at a time; or the factor of the sum of squared
-        differences itself.
+    survey : Survey or mapping, optional
+        How the records were sampled, where they are no simple random sample of a large population:
+        strata and clusters, or replicate weights, or the size of the population
+        (`pramble.Survey`).
     query : mapping, array, str, or several of them, optional
         Weights of the cells, as a mapping from label (a tuple for several columns) to weight or as
         an array; or the cells to sum, as ``"sex=f,town=x|y"``. A list or a mapping from names asks
@@ -217,48 +196,30 @@ def estimate(
     if sum(wanted is not None for wanted in (query, mean, total, given)) > 1:
         raise InvalidInput("Ask for one of query=, mean=, total= and given= at a time.")
     if given is not None:
-        table = estimate(
-            data,
-            plan,
-            by=[*names_of(given), *names_of(by or ())],
-            counts=counts,
-            method=method,
-            level=level,
-            covers=covers,
-            population_size=population_size,
-            weights=weights,
-            strata=strata,
-            clusters=clusters,
-            replicates=replicates,
-            replicate_method=replicate_method,
-            reading=reading,
-        )
-        with one_thread():
-            return conditional(table, names_of(given))
-    settings = Settings(check_level(level), as_cover(covers), population_size, method)
-    sampled = Sampled(strata, clusters, tuple(replicates), replicate_method)
-    sampled.refuse(settings.covers, weights)
+        by = [*names_of(given), *names_of(by or ())]
+    survey = as_survey(survey, covers=covers, weights=weights)
+    settings = Settings(level, covers, survey.population_size, method)
     measure = mean if mean is not None else total
-    if not sampled.is_simple and not (query is None and measure is None):
+    if not survey.is_simple and not (query is None and measure is None):
         raise InvalidInput(
-            "strata=, clusters= and replicates= go with tables, given= and what follows from them; "
-            "for means and other functions take estimate_regression, or e.function."
+            "survey= with strata, clusters or replicates goes with tables, given= and what follows "
+            "from them; for means and other functions take estimate_regression, or e.function."
         )
     measured = measured_of(data)
     if measured is not None:
+        design = None if survey.is_simple else survey
         refuse_records(
             plan=plan,
             counts=counts,
             weights=weights,
             mean=mean,
             total=total,
-            strata=strata,
-            clusters=clusters,
-            replicates=tuple(replicates),
+            survey=design,
             reading=reading,
         )
         with one_thread():
-            return table_estimate(measured, settings, by=by, query=query)
+            table = table_estimate(measured, settings, by=by, query=query)
+            return table if given is None else conditional(table, names_of(given))
     data, plan = data_and_plan(data, plan)
     with one_thread():
         tabulated = tabulate(
@@ -275,7 +236,7 @@ def estimate(
             return query_estimate(tabulated, settings, query=query)
         if measure is not None:
             return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
-        found = cell_estimate(tabulated, settings)
-        if sampled.is_simple:
-            return found
-        return surveyed(found, data, plan, sampled=sampled, weights=weights, reading=reading)
+        table = cell_estimate(tabulated, settings)
+        if not survey.is_simple:
+            table = surveyed(table, data, plan, survey=survey, weights=weights, reading=reading)
+        return table if given is None else conditional(table, names_of(given))

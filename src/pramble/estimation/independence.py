@@ -1,4 +1,4 @@
-r"""A test of independence of two columns, right when they were randomised.
+r"""Tests of independence of two columns, right when they were randomised.
 
 If the originals are independent, so are the released columns, and then the matrix of standardised
 residuals :math:`R_{zz'} = \sqrt n\,(\hat c_{zz'} - r_z r'_{z'})/\sqrt{r_z r'_{z'}}` is normal noise
@@ -18,51 +18,241 @@ five times, the statistic is compared with that of tables drawn given both margi
 originals are, if they are independent then every pairing of the released values is equally likely,
 so this permutation test is exact for any number of records.
 
-Where the two columns come from branches, or from one block, the test is that of the estimated cells
-with their covariance (:mod:`pramble.estimation.follow.dependence`); so is that of protected tables
+Where the two columns come from branches, or from one block, no table of them is released. With the
+unbiased estimate :math:`\hat p` of the two-way table and its margins a and b, :math:`D = \hat p -
+ab^\top = (I - a1^\top)\,\hat p\,(I - 1b^\top)`, whose covariance C under independence follows from
+that of :math:`\hat p` at the law :math:`ab^\top`, randomisation included:
+
+.. math:: X^2 = \operatorname{vec}(D)^\top C^{+} \operatorname{vec}(D) \sim
+          \chi^2_{(S-1)(S'-1)} .
+
+Where some released cell is expected fewer than five times, the statistic is compared with those of
+releases drawn from :math:`ab^\top` (a parametric bootstrap). The test of protected tables is alike
 (:mod:`pramble.estimation.tables.dependence`).
 
-The strength of the dependence is that of the originals
-(:mod:`pramble.estimation.follow.dependence`).
+How strongly the originals depend on each other is Cramér's V, :math:`\sqrt{\phi^2/(\min(S,S')-1)}`
+with :math:`\phi^2 = \sum p^2/(ab) - 1` over the cells of the original table. From a release
+:math:`\phi^2` is estimated with unbiased squares, :math:`\hat p^2 - \hat V`. Its law is skewed and
+far from normal where dependence is weak, so the interval inverts a test: for every strength t the
+law of the estimate is simulated around
+
+.. math:: p_t = ab + t\,(\hat p - ab), \qquad V(p_t) = t\,V(\hat p) ,
+
+with normal noise of the estimated covariance, and t is kept when the estimate found is neither
+among the largest nor among the smallest of its law.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.dependence import (
-    MomentTest,
-    cramers_v,
-    unbiased_contingency,
-    v_interval,
-)
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import check_level
 from pramble.estimation.inverse.layout import Tabulated, refuse_many
-from pramble.estimation.inverse.likelihood import inverse_moments
-from pramble.estimation.inverse.moments import SecondMoments
+from pramble.estimation.inverse.likelihood import by_inverse, inverse_moments
+from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.estimation.inverse.tabulate import tabulate
 from pramble.estimation.tables.cells import measured_of, refuse_records, table_answers
 from pramble.estimation.tables.dependence import TableTest
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
+from pramble.mechanisms.operators.base import along_axes, apply_axes, category_shape
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
 from pramble.shown import Display, Facts, number
-from pramble.values import Floats, value
+from pramble.values import Floats, Integers, value
 
 RARE = 5
 """Expected counts below this are too few for chi-square (Cochran 1954)."""
-PERMUTATIONS = 1999
+
+DRAWS = 1999
+"""Tables drawn for a p-value where chi-square does not hold."""
+
+LARGEST_BATCH = 5_000_000
+NEGLIGIBLE = 1e-9
+
 MOST_TESTED = 5000
 """Cells of a protected table that is tested."""
 
-LARGEST_BATCH = 5_000_000
+STRENGTH_DRAWS = 2000
+MOST_NUMBERS = 20_000_000
+LARGEST_TABLE = 2500
+HALVINGS = 30
+STRONGEST = 2.0**20
+
+
+def share_as_far(draw: Callable[[int], Floats], found: float, *, width: int) -> float:
+    """Return the share of statistics drawn, the one found among them, that are as far off."""
+    step, farther = max(LARGEST_BATCH // width, 1), 0
+    for first in range(0, DRAWS, step):
+        farther += int((draw(min(step, DRAWS - first)) >= found * (1 - 1e-9)).sum())
+    return (1 + farther) / (1 + DRAWS)
+
+
+@value(eq=False)
+class MomentTest:
+    """Estimated cells against those of independent columns."""
+
+    tabulated: Tabulated
+
+    def two_way(self, cells: Floats) -> Floats:
+        """Return cells (…, R, S1, …) as two-way tables in the order of the columns asked for."""
+        layout, depth = self.tabulated.layout, 1 + len(self.tabulated.axes)
+        flat = cells.reshape(*cells.shape[: cells.ndim - depth], -1)[..., layout.order]
+        rows = len(np.unique(layout.codes[layout.by[0]]))
+        return flat.reshape(*flat.shape[:-1], rows, -1)
+
+    @cached_property
+    def cells(self) -> Floats:
+        return self.two_way(by_inverse(self.tabulated.axes, self.tabulated.counts).p)
+
+    @cached_property
+    def independent(self) -> SecondMoments:
+        tabulated = self.tabulated
+        rows, columns = (np.maximum(self.cells.sum(axis=axis), 0.0) for axis in (1, 0))
+        expected = np.outer(rows / rows.sum(), columns / columns.sum())
+        shape = (len(tabulated.layout.groups), *category_shape(tabulated.axes))
+        p = tabulated.layout.unflatten(expected.ravel()).reshape(shape)
+        law = apply_axes(tabulated.axes, p)
+        inverses = right_inverses(tabulated.axes)
+        return SecondMoments(tabulated.axes, inverses, p, law, law / tabulated.n, 1.0)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Directions (f, SS') along which the residuals have variance 1 under independence."""
+        order = self.tabulated.layout.order
+        covariance = self.independent.covariance()[np.ix_(order, order)]
+        p = self.two_way(self.independent.p)
+        away = [np.eye(len(m)) - np.outer(m, np.ones(len(m))) for m in (p.sum(1), p.sum(0))]
+        J = np.kron(*away)
+        values, vectors = np.linalg.eigh(J @ covariance @ J.T)
+        most = (p.shape[0] - 1) * (p.shape[1] - 1)
+        large = np.flatnonzero(values > NEGLIGIBLE * max(values[-1], 1e-300))
+        kept = large[max(len(large) - most, 0) :]
+        return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T)
+
+    @property
+    def freedom(self) -> int:
+        return len(self.scores)
+
+    def statistics(self, tables: Floats) -> Floats:
+        expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
+        residuals = (tables - expected).reshape(*tables.shape[:-2], -1)
+        return np.asarray(((residuals @ self.scores.T) ** 2).sum(axis=-1))
+
+    @property
+    def statistic(self) -> float:
+        return float(self.statistics(self.cells))
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether some released cell is expected too seldom for chi-square to hold."""
+        law = self.independent.law
+        return self.freedom > 0 and self.tabulated.n * float(law[law > 0].min(initial=1.0)) < RARE
+
+    def p_value(self) -> float:
+        """Return how likely a statistic as large is when the originals are independent."""
+        from scipy.special import chdtrc
+
+        if not self.freedom:
+            return 1.0
+        if not self.is_rare:
+            return float(chdtrc(self.freedom, self.statistic))
+        law, rng = self.independent.law, np.random.default_rng(0)
+        flat = np.maximum(law.ravel(), 0.0)
+        n, inverses = round(self.tabulated.n), [one.apply for one in self.independent.inverses]
+
+        def draw(count: int) -> Floats:
+            drawn = rng.multinomial(n, flat / flat.sum(), size=count).reshape(count, *law.shape)
+            return self.statistics(self.two_way(along_axes(inverses, drawn / n)))
+
+        return share_as_far(draw, self.statistic, width=flat.size)
+
+
+def cramers_v(contingency: float, shape: tuple[int, ...]) -> float:
+    """Return Cramér's V of a mean square contingency, within 0 and 1."""
+    return float(np.sqrt(min(max(contingency, 0.0) / max(min(shape) - 1, 1), 1.0)))
+
+
+def unbiased_contingency(p: Floats, variances: Floats) -> Floats:
+    r"""Return :math:`\sum (\hat p^2 - \hat V)/(a b) - 1` over cells with positive margins.
+
+    ``p`` may hold many tables, on its first axes.
+    """
+    rows, columns = p.sum(axis=-1), p.sum(axis=-2)
+    expected = np.maximum(rows, 0)[..., :, None] * np.maximum(columns, 0)[..., None, :]
+    squares = np.divide(p**2 - variances, expected, out=np.zeros_like(p), where=expected > 0)
+    return np.asarray(squares.sum(axis=(-2, -1)) - 1)
+
+
+def v_interval(
+    p: Floats, variances: Floats, covariance: Callable[[], Floats], *, level: float
+) -> tuple[float, float]:
+    """Return an interval for Cramér's V of the originals; NaN for tables too large for it.
+
+    Rows and columns are taken in the order of their shares, so that the interval does not depend
+    on how levels are listed.
+    """
+    cells = np.arange(p.size).reshape(p.shape)
+    order = cells[by_size(p)][:, by_size(p.T)]
+    p, variances = p.ravel()[order], variances.ravel()[order]
+    if p.size > LARGEST_TABLE or min(p.shape) < 2:
+        return float("nan"), float("nan")
+    found = float(unbiased_contingency(p, variances))
+    margins = [np.maximum(p.sum(axis=1), 0), np.maximum(p.sum(axis=0), 0)]
+    independent = np.outer(margins[0] / margins[0].sum(), margins[1] / margins[1].sum())
+    draws = max(min(STRENGTH_DRAWS, MOST_NUMBERS // p.size), 200)
+    noise = normal_draws(covariance()[np.ix_(order.ravel(), order.ravel())], draws=draws)
+    noise = noise.reshape(-1, *p.shape)
+    direction = p - independent
+    used = independent > 0
+    strength = float((direction[used] ** 2 / independent[used]).sum())
+    if strength == 0:
+        return 0.0, 0.0
+
+    def share_below(t: float) -> float:
+        tables = independent + t * direction + noise
+        return float((unbiased_contingency(tables, variances) < found).mean())
+
+    tail = (1 - level) / 2
+    ends = (strongest(share_below, 1 - tail), strongest(share_below, tail))
+    lower, upper = (cramers_v(t**2 * strength, p.shape) for t in ends)
+    best = cramers_v(found, p.shape)
+    return min(lower, best), max(upper, best)
+
+
+def by_size(rows: Floats) -> Integers:
+    """Return the places of rows in the order of their sums, and of their squares where those tie.
+
+    >>> by_size(np.array([[0.3, 0.2], [0.1, 0.4], [0.0, 0.0]]))
+    array([2, 0, 1])
+    """
+    return np.lexsort((np.round((rows**2).sum(axis=1), 12), np.round(rows.sum(axis=1), 12)))
+
+
+def strongest(share_below: Callable[[float], float], share: float) -> float:
+    """Return the largest t for which at least that share of estimates would be smaller; 0 if none.
+
+    The share falls with t.
+    """
+    if share_below(0.0) < share:
+        return 0.0
+    low, high = 0.0, 1.0
+    while share_below(high) >= share and high < STRONGEST:
+        low, high = high, 2 * high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if share_below(middle) >= share:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 @value(repr=False)
@@ -173,68 +363,48 @@ def independence_test(
     names = list(columns)
     if len(names) != 2 or names[0] == names[1]:
         raise InvalidInput(f"columns must name two different columns; found {names!r}.")
-    measured = measured_of(data)
+    level, measured = check_level(level), measured_of(data)
     if measured is not None:
         refuse_records(plan=plan, reading=reading)
         with one_thread():
-            return from_tables(measured, names, level=check_level(level))
+            return from_tables(measured, names, level=level)
     tabulated = tabulate(data, plan, by=names, reading=reading)
-    if not all(len(block) == 1 for block in tabulated.mechanisms) or is_stacked(tabulated):
-        return from_moments(tabulated, level=check_level(level))
+    is_stacked = any(isinstance(axis, StackedOperator) for axis in tabulated.axes)
+    if is_stacked or not all(len(block) == 1 for block in tabulated.mechanisms):
+        return from_moments(tabulated, level=level)
+    return from_released(tabulated, level=level)
+
+
+def from_released(tabulated: Tabulated, *, level: float) -> Independence:
+    """Return the test from the released table of two columns."""
     table = two_way(tabulated.counts, tabulated, side=1)
     matrices = [m.operator.dense() for m in tabulated.mechanisms.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
-    shape, seen = table.shape, (table.sum(axis=1) > 0, table.sum(axis=0) > 0)
-    table = table[np.ix_(*seen)]
-    released = released_table(table, [M[:, z] for M, z in zip(matrices, seen, strict=True)])
-    statistic, rare = float(released.statistics(table[None])[0]), released.is_rare
+    seen = table.sum(axis=1) > 0, table.sum(axis=0) > 0
+    occurring = [M[:, z] for M, z in zip(matrices, seen, strict=True)]
+    test = released_test(table[np.ix_(*seen)], occurring)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
-    p, variances = (two_way(cells, tabulated, side=0) for cells in (moments.p, moments.variances()))
-    interval = v_interval(
-        p, variances, lambda: two_way_covariance(moments, tabulated), level=check_level(level)
-    )
-    return Independence(
-        statistic=statistic,
-        degrees_of_freedom=released.freedom,
-        p_value=released.permuted(statistic) if rare else released.by_chi_square(statistic),
-        method="permutation" if rare else "chi-square",
-        cramers_v=known_v(p, variances, interval),
-        cramers_v_interval=interval,
-        cramers_v_released=cramers_v(released.pearson(table) / tabulated.n, shape),
+    return outcome(
+        test,
+        two_way(moments.p, tabulated, side=0),
+        two_way(moments.variances(), tabulated, side=0),
+        lambda: two_way_covariance(moments, tabulated),
         level=level,
         n=tabulated.n,
+        released=cramers_v(test.pearson() / tabulated.n, table.shape),
+        drawn="permutation",
     )
-
-
-def known_v(p: Floats, variances: Floats, interval: tuple[float, float]) -> float:
-    """Return Cramér's V of the originals; not a number where it may be anything."""
-    if interval == (0.0, 1.0):
-        return float("nan")
-    return cramers_v(float(unbiased_contingency(p, variances)), p.shape)
-
-
-def is_stacked(tabulated: Tabulated) -> bool:
-    """Whether the table comes from several branches."""
-    return any(isinstance(axis, StackedOperator) for axis in tabulated.axes)
 
 
 def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
     """Return the test from estimated cells, for plans of branches and blocks."""
-    test = MomentTest(tabulated)
+    test, order = MomentTest(tabulated), tabulated.layout.order
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
-    order = tabulated.layout.order
-    p, variances = test.cells, test.two_way(moments.variances())
-    interval = v_interval(
-        p, variances, lambda: moments.covariance()[np.ix_(order, order)], level=level
-    )
-    return Independence(
-        statistic=test.statistic,
-        degrees_of_freedom=test.freedom,
-        p_value=test.p_value(),
-        method="bootstrap" if test.is_rare else "chi-square",
-        cramers_v=known_v(p, variances, interval),
-        cramers_v_interval=interval,
-        cramers_v_released=float("nan"),
+    return outcome(
+        test,
+        test.cells,
+        test.two_way(moments.variances()),
+        lambda: moments.covariance()[np.ix_(order, order)],
         level=level,
         n=tabulated.n,
     )
@@ -245,18 +415,34 @@ def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> 
     answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
     refuse_many(answers.noise.shape, columns, most=MOST_TESTED)
     test = TableTest(answers)
-    p, variances = test.cells, test.variances
-    interval = v_interval(p, variances, answers.covariance, level=level)
+    return outcome(test, test.cells, test.variances, answers.covariance, level=level, n=answers.n)
+
+
+def outcome(
+    test: Any,
+    p: Floats,
+    variances: Floats,
+    covariance: Callable[[], Floats],
+    *,
+    level: float,
+    n: float,
+    released: float = float("nan"),
+    drawn: str = "bootstrap",
+) -> Independence:
+    """Return a test with the strength of dependence in the estimated table p."""
+    interval = v_interval(p, variances, covariance, level=level)
+    known = interval != (0.0, 1.0)
+    found = cramers_v(float(unbiased_contingency(p, variances)), p.shape)
     return Independence(
         statistic=test.statistic,
         degrees_of_freedom=test.freedom,
         p_value=test.p_value(),
-        method="bootstrap" if test.is_rare else "chi-square",
-        cramers_v=known_v(p, variances, interval),
+        method=drawn if test.is_rare else "chi-square",
+        cramers_v=found if known else float("nan"),
         cramers_v_interval=interval,
-        cramers_v_released=float("nan"),
+        cramers_v_released=released,
         level=level,
-        n=answers.n,
+        n=n,
     )
 
 
@@ -289,25 +475,19 @@ def two_way_covariance(moments: SecondMoments, tabulated: Tabulated) -> Floats:
 
 
 @value(eq=False)
-class ReleasedTable:
-    """The margins of a released table, and where dependence of the originals can show.
+class ReleasedTest:
+    """A released table, and where dependence of the originals can show in it."""
 
-    Attributes
-    ----------
-    n : float
-    margins : pair of arrays
-        Shares of the outputs that occur.
-    bases : pair of arrays
-        Q and Q'.
-    """
+    table: Floats
+    margins: tuple[Floats, Floats]  # Shares of the outputs that occur
+    bases: tuple[Floats, Floats]  # Q and Q'
 
-    n: float
-    margins: tuple[Floats, Floats]
-    bases: tuple[Floats, Floats]
+    @property
+    def n(self) -> float:
+        return float(self.table.sum())
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom."""
         return int(self.bases[0].shape[1] * self.bases[1].shape[1])
 
     @property
@@ -316,45 +496,43 @@ class ReleasedTable:
         return self.freedom > 0 and self.n * float(np.outer(*self.margins).min()) < RARE
 
     def residuals(self, tables: Floats) -> Floats:
-        """Return the standardised residuals of tables with these margins."""
         expected = np.outer(*self.margins)
         return np.asarray(np.sqrt(self.n) * (tables / self.n - expected) / np.sqrt(expected))
 
-    def pearson(self, table: Floats) -> float:
-        """Return Pearson's statistic of the table."""
-        return float((self.residuals(table[None]) ** 2).sum())
+    def pearson(self) -> float:
+        """Return Pearson's statistic of the released table."""
+        return float((self.residuals(self.table) ** 2).sum())
 
     def statistics(self, tables: Floats) -> Floats:
         kept = self.bases[0].T @ self.residuals(tables) @ self.bases[1]
-        return np.asarray((kept**2).sum(axis=(1, 2)))
+        return np.asarray((kept**2).sum(axis=(-2, -1)))
 
-    def by_chi_square(self, statistic: float) -> float:
-        """Return the p-value for large counts."""
+    @property
+    def statistic(self) -> float:
+        return float(self.statistics(self.table))
+
+    def p_value(self) -> float:
+        """Return how likely a statistic as large is, given both margins where cells are rare."""
         from scipy.special import chdtrc
-
-        return float(chdtrc(self.freedom, statistic)) if self.freedom else 1.0
-
-    def permuted(self, statistic: float) -> float:
-        """Return the share of tables with these margins, this one among them, as far off."""
         from scipy.stats import random_table
 
+        if not self.is_rare:
+            return float(chdtrc(self.freedom, self.statistic)) if self.freedom else 1.0
         rows, columns = (np.rint(self.n * margin).astype(np.int64) for margin in self.margins)
         law, rng = random_table(rows, columns), np.random.default_rng(0)
-        step = max(LARGEST_BATCH // (len(rows) * len(columns)), 1)
-        farther = 0
-        for first in range(0, PERMUTATIONS, step):
-            count = min(step, PERMUTATIONS - first)
-            drawn = law.rvs(size=count, random_state=rng).reshape(count, len(rows), -1)
-            farther += int((self.statistics(drawn) >= statistic * (1 - 1e-9)).sum())
-        return (1 + farther) / (1 + PERMUTATIONS)
+
+        def draw(count: int) -> Floats:
+            tables = law.rvs(size=count, random_state=rng).reshape(count, len(rows), -1)
+            return self.statistics(tables)
+
+        return share_as_far(draw, self.statistic, width=len(rows) * len(columns))
 
 
-def released_table(table: Floats, matrices: Sequence[Floats]) -> ReleasedTable:
-    """Return what a test needs to know of a table without empty rows and columns."""
-    n = float(table.sum())
-    rows, columns = table.sum(axis=1) / n, table.sum(axis=0) / n
-    bases = informative(matrices[0], rows), informative(matrices[1], columns)
-    return ReleasedTable(n, (rows, columns), bases)
+def released_test(table: Floats, matrices: Sequence[Floats]) -> ReleasedTest:
+    """Return the test of a table without empty rows and columns."""
+    margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
+    bases = informative(matrices[0], margins[0]), informative(matrices[1], margins[1])
+    return ReleasedTest(table, margins, bases)
 
 
 def informative(M: Floats, margin: Floats) -> Floats:

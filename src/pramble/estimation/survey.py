@@ -1,20 +1,35 @@
-r"""Sampling designs: strata and clusters, in the variance of a sum over records.
+r"""Survey designs: the variance of sampling by strata and clusters, or by replicate weights.
 
-With clusters c in strata h and :math:`U_{hc}` the sum of their records,
+With clusters c in strata h and :math:`U_{hc}` the sum of their records, a sum over records has the
+variance
 
 .. math:: \sum_h \frac{m_h}{m_h - 1} \sum_c (U_{hc} - \bar U_h)(U_{hc} - \bar U_h)^\top ,
 
-where without clusters every record is one. A stratum with one cluster counts about zero.
+where without clusters every record is one. A stratum with one cluster counts about zero. In a table
+a record that was released as z moves the estimate of cell x by :math:`w_i (G_{zx} - p_x)/W`. With
+replicate weights the table is estimated again with each of them, and
+
+.. math:: V = c \sum_r (\hat p_r - \hat p)(\hat p_r - \hat p)^\top .
+
+Both hold what randomisation adds: it is independent from record to record, and so from cluster to
+cluster.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from pramble.data.table import totals
+from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.patterns import Patterns
-from pramble.values import Floats, Integers, value
+from pramble.estimation.follow.result import Estimate
+from pramble.estimation.inverse.intervals import errors_within
+from pramble.estimation.inverse.likelihood import by_inverse
+from pramble.estimation.inverse.moments import CellAnswers
+from pramble.estimation.inverse.signed import RecordSource, patterns_of
+from pramble.estimation.inverse.tabulate import plan_of, tabulate
+from pramble.values import Floats, names_of, value
 
 ReplicateMethod = Literal["acs", "brr", "jackknife"]
 SCALES = {
@@ -27,38 +42,54 @@ American Community Survey, balanced halves, and one cluster left out at a time."
 
 
 @value
-class Sampled:
-    """How the records were sampled, as columns of the data.
+class Survey:
+    r"""How the records were sampled: the ``survey=`` of estimates and regressions.
 
     Attributes
     ----------
-    strata, clusters : str or None
-    replicates : tuple of str
-        Columns of replicate weights.
-    method : str or float
-        How they were made: "acs", "brr", "jackknife", or the factor c itself, as
-        :math:`1/(R(1-k)^2)` for Fay's.
+    strata, clusters : str, optional
+        Columns of the sampling design, not randomised: errors are then those between clusters
+        within strata.
+    replicates : sequence of str
+        Columns of replicate weights instead, which go with ``weights=``.
+    replicate_method : {"acs", "brr", "jackknife"} or float
+        How they were made: successive differences as those of the American Community Survey, which
+        has 80; balanced halves; one cluster left out at a time; or the factor of the sum of squared
+        differences itself, as :math:`1/(R(1-k)^2)` for Fay's.
+    population_size : float, optional
+        Size N of the finite population that the n records are a simple random sample of. The
+        sampling variance is then multiplied by (N − n)/(N − 1).
+
+    Examples
+    --------
+    >>> import pramble
+    >>> frame = {"x": ["a", "b"] * 20, "block": [i // 4 for i in range(40)]}
+    >>> e = pramble.estimate(frame, {}, by="x", survey=pramble.Survey(clusters="block"))
+    >>> e.values, e.standard_errors
+    (array([0.5, 0.5]), array([0., 0.]))
     """
 
     strata: str | None = None
     clusters: str | None = None
-    replicates: tuple[str, ...] = ()
-    method: str | float = "acs"
+    replicates: Sequence[str] = ()
+    replicate_method: ReplicateMethod | float = "acs"
+    population_size: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "replicates", tuple(names_of(self.replicates or ())))
         if self.replicates and self.columns:
-            raise InvalidInput("Give strata= and clusters=, or replicates=: they hold both.")
-        if isinstance(self.method, str) and self.method not in SCALES:
+            raise InvalidInput("Give strata and clusters, or replicates: they hold both.")
+        if isinstance(self.replicate_method, str) and self.replicate_method not in SCALES:
             raise InvalidInput(
                 f"replicate_method is one of {', '.join(SCALES)}, or a factor; found "
-                f"{self.method!r}."
+                f"{self.replicate_method!r}."
             )
         if self.replicates and len(self.replicates) < 2:
-            raise InvalidInput("replicates= names two or more columns of weights.")
+            raise InvalidInput("replicates names two or more columns of weights.")
 
     @property
     def columns(self) -> list[str]:
-        """The columns that say strata and clusters."""
+        """The columns of strata and clusters."""
         return [name for name in (self.strata, self.clusters) if name is not None]
 
     @property
@@ -68,134 +99,115 @@ class Sampled:
 
     @property
     def scale(self) -> float:
-        """The factor c of replicates."""
-        if isinstance(self.method, str):
-            return float(SCALES[self.method](len(self.replicates)))
-        return float(self.method)
+        """What squared differences of replicates are multiplied by."""
+        if isinstance(self.replicate_method, str):
+            return float(SCALES[self.replicate_method](len(self.replicates)))
+        return float(self.replicate_method)
 
-    def refuse(self, covers: str, weights: Any) -> None:
-        """Refuse what does not go with a sampling design."""
-        if self.is_simple:
-            return
-        if covers != "both":
-            raise InvalidInput(
-                "strata=, clusters= and replicates= are of sampling; covers must be 'both'."
-            )
-        if self.replicates and weights is None:
-            raise InvalidInput("replicates= goes with weights=, the weight that they replace.")
+
+def as_survey(given: Survey | Mapping[str, Any] | None, *, covers: str, weights: Any) -> Survey:
+    """Return a survey design, from one or from its fields; refuse what does not go with it."""
+    if given is not None and not isinstance(given, Survey | Mapping):
+        raise InvalidInput(f"survey must be a Survey or a mapping; found {type(given).__name__}.")
+    if isinstance(given, Mapping):
+        known = Survey.__dataclass_fields__
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise InvalidInput(f"survey has no {unknown[0]!r}; it has {', '.join(known)}.")
+        given = Survey(**given)
+    survey = Survey() if given is None else given
+    if not survey.is_simple and covers != "both":
+        raise InvalidInput(
+            "strata, clusters and replicates are of sampling; covers must be 'both'."
+        )
+    if survey.replicates and weights is None:
+        raise InvalidInput("replicates goes with weights=, the weight that they replace.")
+    return survey
+
+
+MOST_CELLS = 1500
+"""Cells of a table with the variance of a survey design."""
 
 
 @value(eq=False)
-class Survey:
-    """The stratum and the cluster of each pattern; None where there are none."""
+class SurveyAnswers(CellAnswers):
+    """What a table answers under a survey design, whose covariance holds sampling too."""
 
-    patterns: Patterns
-    stratum: Integers | None = None
-    cluster: Integers | None = None
+    matrix: Floats
 
-    @classmethod
-    def of(cls, patterns: Patterns, sampled: Sampled) -> "Survey":
-        """Return the design that columns beside the patterns say."""
-        known = patterns.beside
-        return cls(
-            patterns,
-            None if sampled.strata is None else known[sampled.strata],
-            None if sampled.clusters is None else known[sampled.clusters],
+    @property
+    def sampling(self) -> float:
+        return 0.0
+
+    @property
+    def width(self) -> int:
+        return len(self.matrix)
+
+    def randomised(self, w: Floats) -> Floats:
+        return np.asarray(w @ self.matrix @ w.T)
+
+    def products(self, w: Floats, other: Floats) -> Floats:
+        return np.asarray(((w @ self.matrix) * other).sum(axis=1))
+
+    def covariance(self) -> Floats:
+        return self.matrix
+
+
+def surveyed(
+    e: Estimate, data: Any, plan: Any, *, survey: Survey, weights: Any, reading: Any
+) -> Estimate:
+    """Return an estimated table with the errors of a survey design."""
+    answers = e.covariance_parts
+    if not isinstance(answers, CellAnswers) or len(e.values) > MOST_CELLS:
+        raise InvalidInput(
+            f"strata, clusters and replicates take tables of records with at most {MOST_CELLS:,} "
+            "cells."
         )
-
-    def tally(self, width: int) -> "Tally | ClusterTally | StratumTally":
-        """Return what adds up records of some functions."""
-        if self.cluster is not None:
-            return ClusterTally(self, width)
-        return Tally() if self.stratum is None else StratumTally(self, width)
-
-
-class Tally:
-    """Records drawn on their own: their squares are the variance."""
-
-    def add(self, u: Floats, piece: slice) -> None:
-        """Take patterns."""
-
-    def total(self, plain: Floats) -> Floats:
-        """Return the variance, from the sum of squares."""
-        return plain
-
-
-class ClusterTally:
-    """Sums over clusters."""
-
-    def __init__(self, survey: Survey, width: int) -> None:
-        assert survey.cluster is not None, "clusters were asked for"
-        stratum = np.zeros_like(survey.cluster) if survey.stratum is None else survey.stratum
-        pairs = np.stack([stratum, survey.cluster], axis=1)
-        known, place = np.unique(pairs, axis=0, return_inverse=True)
-        self.place, self.stratum = place.reshape(-1), known[:, 0]
-        self.weights = survey.patterns.sums
-        self.sums = np.zeros((len(known), width))
-
-    def add(self, u: Floats, piece: slice) -> None:
-        """Take patterns."""
-        np.add.at(self.sums, self.place[piece], u * self.weights[piece, None])
-
-    def total(self, plain: Floats) -> Floats:
-        """Return the variance between clusters."""
-        answer = np.zeros_like(plain)
-        for stratum in np.unique(self.stratum):
-            own = self.sums[self.stratum == stratum]
-            if len(own) > 1:
-                own = (own - own.mean(axis=0)) * np.sqrt(len(own) / (len(own) - 1))
-            answer += own.T @ own
-        return answer
+    layout, moments = answers.layout, answers.moments
+    if survey.replicates:
+        moved = []
+        for column in survey.replicates:
+            again = tabulate(data, plan, by=layout.by, weights=column, reading=reading)
+            moved.append(layout.flatten(by_inverse(again.axes, again.counts).p) - answers.unbiased)
+        V = np.asarray(survey.scale * np.array(moved).T @ np.array(moved))
+    else:
+        V = design_covariance(data, plan, answers, survey=survey, weights=weights, reading=reading)
+    variances = layout.unflatten(np.diag(V).copy())
+    lower, upper = moments.intervals(answers.centre, level=e.level, variances=variances)
+    errors = np.sqrt(np.maximum(np.diag(V), 0.0))
+    if e.method == "mle":
+        errors = errors_within(e.values, errors, layout.flatten(moments.noise()))
+    return replace(
+        e,
+        standard_errors=errors,
+        lower=layout.flatten(lower),
+        upper=layout.flatten(upper),
+        covariance_parts=SurveyAnswers(layout, moments, answers.centre, V),
+    )
 
 
-class StratumTally:
-    """Sums and squares of records by strata."""
+def design_covariance(
+    data: Any, plan: Any, answers: CellAnswers, *, survey: Survey, weights: Any, reading: Any
+) -> Floats:
+    """Return the covariance of the cells from strata and clusters, in the order of the table."""
+    by, order = answers.layout.by, answers.layout.order
+    patterns = patterns_of(
+        open_records(data, reading),
+        plan_of(plan, by),
+        by=by,
+        beside=survey.columns,
+        weights=weights,
+        missing=True,
+    )
+    source = RecordSource(patterns, survey.strata, survey.clusters)
+    p, size = answers.centre.reshape(-1), patterns.size
+    assert len(p) == len(patterns.groups) * size, "both have the same cells"
 
-    def __init__(self, survey: Survey, width: int) -> None:
-        assert survey.stratum is not None, "strata were asked for"
-        self.stratum, self.patterns = survey.stratum, survey.patterns
-        size = int(self.stratum.max()) + 1
-        self.numbers = totals(self.stratum, self.patterns.numbers, size)
-        self.sums, self.squares = np.zeros((size, width)), np.zeros((size, width, width))
+    def deviations(some: slice) -> Floats:
+        found = np.broadcast_to(-p, (some.stop - some.start, size, len(p))).copy()
+        for g in range(some.start, some.stop):
+            found[g - some.start, :, g * size : (g + 1) * size] += np.eye(size)
+        return found
 
-    def add(self, u: Floats, piece: slice) -> None:
-        """Take patterns."""
-        own = self.stratum[piece]
-        np.add.at(self.sums, own, u * self.patterns.sums[piece, None])
-        for stratum in np.unique(own):
-            some = own == stratum
-            weighted = u[some] * self.patterns.squares[piece][some, None]
-            self.squares[stratum] += weighted.T @ u[some]
-
-    def total(self, plain: Floats) -> Floats:
-        """Return the variance within strata."""
-        answer = np.zeros_like(plain)
-        for m, U, squares in zip(self.numbers, self.sums, self.squares, strict=True):
-            if m > 1:
-                answer += m / (m - 1) * (squares - np.outer(U, U) / m)
-            else:
-                answer += squares
-        return answer
-
-
-class BranchTally:
-    """Sums over the branches of a plan, whose shares are known and so add no variance."""
-
-    def __init__(self, patterns: Patterns, width: int) -> None:
-        self.patterns = patterns
-        size = int(patterns.branch.max()) + 1
-        self.weights = totals(patterns.branch, patterns.sums, size)
-        self.squares = totals(patterns.branch, patterns.squares, size)
-        self.sums = np.zeros((size, width))
-
-    def add(self, u: Floats, piece: slice) -> None:
-        """Take patterns."""
-        weighted = u * self.patterns.sums[piece, None]
-        np.add.at(self.sums, self.patterns.branch[piece], weighted)
-
-    def between(self) -> Floats:
-        """Return what the means of branches differ by, as a sum over records."""
-        used = self.weights > 0
-        means = self.sums[used] / self.weights[used, None]
-        off = means - self.sums.sum(axis=0) / self.weights.sum()
-        return np.asarray((off.T * self.squares[used]) @ off)
+    whole = source.moments(deviations, len(p)).both / patterns.n**2
+    return np.asarray(whole[np.ix_(order, order)])

@@ -10,19 +10,25 @@ import numpy as np
 
 from pramble.data.labels import Label, Labels, as_labels, label_key, label_keys
 from pramble.errors import InvalidData, InvalidInput
-from pramble.geography.distances import great_circles, steps_between
-from pramble.geography.geojson import read_shapes
-from pramble.geography.matching import NAMED, as_numbers_of, by_label, missing_in_words
-from pramble.geography.shapes import (
+from pramble.geography.distances import (
     Shape,
     bordering,
     centroid,
     extent_in_words,
+    great_circles,
     sealed,
     spans_of,
+    steps_between,
     west_of,
 )
-from pramble.geography.tables import Pairs, pairs_in, points_in, refuse_off_the_globe
+from pramble.geography.reading import (
+    NAMED,
+    missing_in_words,
+    pairs_in,
+    points_in,
+    read_shapes,
+    refuse_off_the_globe,
+)
 from pramble.shown import Display, Facts
 from pramble.values import Floats, Integers, value
 from pramble.words import several
@@ -32,13 +38,11 @@ if TYPE_CHECKING:
 
 
 def refuse_other_size(found: int, size: int, what: str) -> None:
-    """Raise when there is not one of something for each area."""
     if found != size:
         raise InvalidInput(f"{what} must be one for each of the {size} areas; found {found}.")
 
 
 def refuse_other_types(labels: Labels) -> None:
-    """Raise when a label is neither a text nor an integer."""
     for place, label in enumerate(() if isinstance(labels.values, range) else labels):
         if type(label) not in (str, int):
             raise InvalidData(
@@ -178,7 +182,7 @@ class Areas(Display):
 
         One pair joins two parts of a map: ``areas.with_neighbours([("Kings", "Richmond")])``.
         """
-        pairs: Pairs = pairs_in(data, columns, self.labels.values)
+        pairs = pairs_in(data, columns, self.labels.values)
         first = {label_key(one): one for pair in pairs for one in pair}
         places = dict(zip(first, self.places(first.values()), strict=True))
         found = [(places[label_key(one)], places[label_key(other)]) for one, other in pairs]
@@ -352,11 +356,25 @@ class Areas(Display):
 
     def numbers(self, values: Any) -> Floats:
         """Return one number per area, from a mapping or an array; NaN where there is none."""
-        if not isinstance(values, Mapping):
-            return as_numbers_of(values, len(self))
-        labels, numbers = by_label(values)
-        found = np.full(len(self), np.nan)
-        found[self.places(labels)] = numbers
+        if isinstance(values, Mapping):
+            found = np.full(len(self), np.nan)
+            try:
+                numbers = [np.nan if one is None else float(one) for one in values.values()]
+            except (TypeError, ValueError):
+                raise InvalidInput("values must map labels to numbers.") from None
+            found[self.places(values)] = numbers
+            return found
+        try:
+            found = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                "values must be numbers, or a mapping from labels to numbers."
+            ) from None
+        if found.shape != (len(self),):
+            raise InvalidInput(
+                f"values must be one number for each of the {several(len(self), 'area')}, in their "
+                f"order, or a mapping from labels to numbers; found shape {found.shape}."
+            )
         return found
 
     @cached_property

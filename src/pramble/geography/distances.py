@@ -1,6 +1,10 @@
-"""How far areas are from each other: kilometres over the globe, and steps from area to area."""
+"""Where areas lie: their centroids, borders and extent, and how far they are from each other.
 
-from collections.abc import Sequence
+Distances are kilometres over the globe, or steps from neighbour to neighbour.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -89,3 +93,117 @@ def refuse_many(size: int) -> None:
             f"A matrix of distances may have {MOST_CELLS:,} entries; {size:,} areas have "
             f"{size * size:,}. Take fewer areas: areas.of(labels)."
         )
+
+
+Polygon = tuple[Floats, ...]
+"""Rings of (n, 2) longitudes and latitudes, the last point again the first: outline, then holes."""
+
+Shape = tuple[Polygon, ...]
+"""The polygons of an area."""
+
+
+def sealed(shapes: Iterable[Iterable[Iterable[Any]]]) -> tuple[Shape, ...]:
+    """Return shapes whose rings are read-only arrays."""
+    return tuple(
+        tuple(
+            tuple(read_only(np.array(ring, dtype=np.float64)) for ring in polygon)
+            for polygon in shape
+        )
+        for shape in shapes
+    )
+
+
+def moments(ring: Floats) -> tuple[float, Floats]:
+    r"""Return the signed area of a ring in the plane, and its first moments.
+
+    .. math:: A = \tfrac12 \sum_i c_i, \quad
+       m = \tfrac16 \sum_i (p_i + p_{i+1}) c_i, \quad c_i = x_i y_{i+1} - x_{i+1} y_i,
+
+    with coordinates from the ring's first point, so that small areas far from (0, 0) keep digits.
+    """
+    local = ring - ring[0]
+    x, y = local.T
+    cross = x[:-1] * y[1:] - x[1:] * y[:-1]
+    area = float(cross.sum() / 2)
+    first = (local[:-1] + local[1:]).T @ cross / 6
+    return area, first + area * ring[0]
+
+
+def centroid(polygons: Shape) -> tuple[float, float]:
+    """Return the centroid of the largest polygon, without its holes.
+
+    Areas are compared in degrees with longitudes shortened by the cosine of the latitude.
+
+    >>> square = np.array([[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]], dtype=float)
+    >>> centroid(((square,), (square / 10 + 5,)))
+    (1.0, 1.0)
+    """
+    best, size = np.array(polygons[0][0][:-1]).mean(axis=0), 0.0
+    for outline, *holes in polygons:
+        area, first = moments(outline)
+        area, first = abs(area), first * np.sign(area)
+        for hole in holes:
+            lost, lost_first = moments(hole)
+            area, first = area - abs(lost), first - lost_first * np.sign(lost)
+        scaled = area * np.cos(np.radians(outline[:, 1].mean()))
+        if scaled > size:
+            best, size = first / area, scaled
+    return float(best[0]), float(best[1])
+
+
+def bordering(shapes: Sequence[Shape], digits: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of areas that share an edge: two points that follow each other in a ring.
+
+    Points are the same whose coordinates are, after rounding to so many decimals.
+    """
+    areas_at: dict[Any, set[int]] = {}
+    for area, shape in enumerate(shapes):
+        for ring in (ring for polygon in shape for ring in polygon):
+            points = np.round(ring * 10.0**digits).astype(np.int64).tolist()
+            for edge in pairwise(map(tuple, points)):
+                if edge[0] != edge[1]:
+                    areas_at.setdefault(tuple(sorted(edge)), set()).add(area)
+    pairs = (pair for areas in areas_at.values() for pair in combinations(sorted(areas), 2))
+    return tuple(sorted(set(pairs)))
+
+
+def west_of(spans: Floats) -> float:
+    """Return the longitude at which a map of so many spans (n, 2) of longitudes begins.
+
+    It follows the widest stretch of the globe without any, so that a country across the meridian
+    of 180° is in one piece; a tie, or no such stretch, begins at the smallest longitude.
+
+    >>> west_of(np.array([[-170.0, -160.0], [170.0, 180.0]]))
+    170.0
+    """
+    order = spans[np.argsort(spans[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(order[:, 1])
+    gaps = order[1:, 0] - reach[:-1]
+    around = order[0, 0] + 360 - reach[-1]
+    if not len(gaps) or gaps.max() <= around:
+        return float(order[0, 0])
+    return float(order[1:][np.argmax(gaps), 0])
+
+
+def spans_of(shapes: Sequence[Shape]) -> Floats:
+    """Return the smallest and largest longitude of every polygon."""
+    outlines = [polygon[0] for shape in shapes for polygon in shape]
+    return np.array([[ring[:, 0].min(), ring[:, 0].max()] for ring in outlines])
+
+
+def extent_in_words(extent: tuple[float, float, float, float]) -> str:
+    """Return from where to where a map goes.
+
+    >>> extent_in_words((170.0, -20.0, 190.0, 5.25))
+    '170° E to 170° W, 20° S to 5.25° N'
+    """
+    west, south, east, north = extent
+    return (
+        f"{degrees(west, 'WE')} to {degrees(east, 'WE')}, "
+        f"{degrees(south, 'SN')} to {degrees(north, 'SN')}"
+    )
+
+
+def degrees(angle: float, sides: str) -> str:
+    within = angle - 360 if angle > 180 else angle
+    return f"{abs(round(within, 2)):g}° {sides[within >= 0]}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from pramble.data.labels import Labels
 from pramble.geography.areas import Areas
-from pramble.geography.shapes import Shape, bordering
+from pramble.geography.distances import Shape, bordering
 from pramble.values import Floats
 
 CENTRE, SIZE = (-31.0, 46.0), (1.9, 1.05)
@@ -37,12 +37,10 @@ def on_the_globe(plane: Floats) -> Floats:
 
 
 def directions(count: int) -> Floats:
-    """Return so many angles all around."""
     return np.asarray(2 * np.pi * np.arange(count) / count, dtype=np.float64)
 
 
 def circle(angles: Floats) -> Floats:
-    """Return the points of the unit circle at some angles."""
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 

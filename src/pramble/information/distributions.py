@@ -219,7 +219,10 @@ def as_tables(tables: Any, columns: Sequence[str]) -> tuple[Table, ...]:
             )
         return tuple(combinations(columns, tables))
     if isinstance(tables, str) or not isinstance(tables, Iterable):
-        raise InvalidInput('tables is 1, 2, 3, "all", or a list of tuples of columns.')
+        raise InvalidInput(
+            'tables is 1, 2, 3, "all", or a list of tuples of columns; "auto" goes with protected '
+            f"tables alone. Found {tables!r}."
+        )
     found = []
     for table in tables:
         names = (table,) if isinstance(table, str) else tuple(table)

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError, PrivacyError
-from pramble.ledger.book import NOTHING, Ledger, default_ledger
-from pramble.ledger.budgets import pair, refuse_beyond
-from pramble.ledger.known import KnownFile
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, pair, refuse_beyond
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.values import value
 
 
@@ -21,15 +18,7 @@ from pramble.values import value
 class Account:
     """Where a release is entered: the ledger, the people, and their limit; or nowhere.
 
-    Attributes
-    ----------
-    ledger : Ledger or None
-    people : str
-        The name under which releases add up.
-    file : KnownFile or None
-    budget, central_budget : RecordPrivacy and CentralPrivacy, or None
-        As asked for with this release; the ledger knows what was asked before.
-    warning : str
+    The budgets are those asked for with this release; the ledger knows what was asked before.
     """
 
     ledger: Ledger | None = None
@@ -74,7 +63,7 @@ class Account:
         """
         built: list[tuple[int, int]] = []
         if self.ledger is None or self.file is None:
-            yield lambda folder: built.append(identity(folder))
+            yield lambda folder: built.append(folder_identity(folder))
             return
         entry = self.ledger.enter(
             self.people,
@@ -87,15 +76,15 @@ class Account:
             central_budget=self.central_budget,
         )
         try:
-            yield lambda folder: built.append(identity(folder))
-        except BaseException:
-            if not (target.exists() and (any_target or identity(target) in built)):
+            yield lambda folder: built.append(folder_identity(folder))
+        except BaseException:  # an interrupt, too
+            if not (target.exists() and (any_target or folder_identity(target) in built)):
                 self.ledger.cancel(entry.id)
             raise
         self.ledger.confirm(entry)
 
 
-def identity(folder: Path) -> tuple[int, int]:
+def folder_identity(folder: Path) -> tuple[int, int]:
     """Return what stays the same when a folder is renamed."""
     found = folder.stat()
     return found.st_dev, found.st_ino
@@ -177,13 +166,12 @@ def open_account(
             "not."
         )
     name = people or (same[-1] if same else new_name(file.name, {e.people for e in entries}))
-    stored = book.budget(name)
+    stored, known = book.budgets(name)
     if limit is not None and stored is not None and not stored.allows(limit):
         raise PrivacyError(
             f"The budget of {name!r} is {stored.shown:.6g}, which a release does not raise. If it "
             f"is to be raised: pramble ledger --people {name!r} --budget {limit.shown:.6g}."
         )
-    known = book.budgets(name)[1]
     if central is not None and known is not None and not known.allows(central):
         raise PrivacyError(
             f"The central budget of {name!r} is {pair(known)}, which a release does not raise. If "

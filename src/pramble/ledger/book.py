@@ -9,23 +9,117 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pramble.errors import InvalidData, InvalidInput
-from pramble.ledger.budgets import refuse_beyond, smaller
-from pramble.ledger.known import KnownFile
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, no_local_promise
+from pramble.data.records import Records
+from pramble.errors import InvalidData, InvalidInput, PrivacyError
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, no_local_promise
 from pramble.values import value
 
 Budgets = tuple[RecordPrivacy | None, CentralPrivacy | None]
 NOTHING = CentralPrivacy(Fraction(0), Fraction(0))
+
+G = TypeVar("G", RecordPrivacy, CentralPrivacy)
+
+
+def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
+    """Refuse to spend beyond a budget, saying what is left of it."""
+    if budget is None or budget.allows(before + more):
+        return
+    if isinstance(budget, CentralPrivacy):
+        raise PrivacyError(
+            f"This release would spend {pair(more)}; these people have spent {pair(before)} of "
+            f"the central budget {pair(budget)} already. Nothing was released."
+        )
+    if before.is_none or more.is_none:
+        which = "This release has" if more.is_none else "An earlier release of these people has"
+        raise PrivacyError(
+            f"{which} protected tables, which no budget of α can count: give a central budget "
+            "(central_budget, --set central_budget=2,1e-5) in its place. Nothing was released."
+        )
+    left = max(budget.alpha - before.alpha, Fraction(0))
+    raise PrivacyError(
+        f"This release would spend {more.shown:.6g}; these people have spent {before.shown:.6g} "
+        f"of the budget {budget.shown:.6g} already, so at most {float(left):.6g} is left. Nothing "
+        "was released."
+    )
+
+
+def pair(central: Any) -> str:
+    """Return ε and δ in a few digits."""
+    return f"ε = {central.shown:.6g}, δ = {central.shown_delta:.3g}"
+
+
+def smaller(one: G | None, two: G | None) -> G | None:
+    """Return what both of two budgets allow."""
+    if one is None or two is None:
+        return one if two is None else two
+    if isinstance(one, CentralPrivacy) and isinstance(two, CentralPrivacy):
+        return CentralPrivacy(min(one.epsilon, two.epsilon), min(one.delta, two.delta))
+    return one if two.allows(one) else two
+
+
+ALIKE_ROWS = 0.1
+"""Numbers of rows that differ by at most this share are alike."""
+
+
+@value
+class KnownFile:
+    """What a ledger remembers of a file.
+
+    A ledger that knows bytes alone is evaded by accident: packed anew, written in another format,
+    one person fewer, rows or columns in another order. So the columns and the number of rows are
+    remembered too, and a file that could hold the same people is asked about. ``fingerprint`` is of
+    the content, keyed by the ledger's secret; ``name`` is without its folder.
+    """
+
+    name: str
+    fingerprint: str
+    rows: int | None
+    columns: tuple[str, ...]
+
+    def may_hold_the_people_of(self, other: "KnownFile", released: Collection[str]) -> bool:
+        """Whether this file looks like another, of which some columns were released.
+
+        It does if the one with fewer columns shares at least half of them, or if it has one of the
+        released columns and about as many rows. Names of columns are compared without case.
+
+        >>> file = KnownFile("people.csv", "a", 1000, ("id", "sex", "age"))
+        >>> copy = KnownFile("copy.parquet", "b", 999, ("AGE", "SEX"))
+        >>> flats = KnownFile("flats.csv", "c", 1000, ("rent", "rooms", "age"))
+        >>> copy.may_hold_the_people_of(file, ["sex"]), flats.may_hold_the_people_of(file, ["sex"])
+        (True, False)
+        """
+        mine, theirs = lowered(self.columns), lowered(other.columns)
+        if 2 * len(mine & theirs) >= min(len(mine), len(theirs)):
+            return True
+        if not mine & lowered(released):
+            return False
+        if self.rows is None or other.rows is None:
+            return True
+        return abs(self.rows - other.rows) <= ALIKE_ROWS * max(self.rows, other.rows)
+
+
+def lowered(names: Collection[str]) -> set[str]:
+    """Return names without case and outer blanks."""
+    return {name.strip().lower() for name in names}
+
+
+def file_facts(records: Records, *, rows: int | None = None) -> dict[str, Any]:
+    """Return what a ledger asks of records: name, number of rows, columns."""
+    name = "" if records.path is None else records.path.name
+    return {
+        "name": name,
+        "rows": records.rows if rows is None else rows,
+        "columns": tuple(records.names),
+    }
+
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), bytes BLOB NOT NULL);
@@ -63,26 +157,13 @@ FIELDS = (
 class Entry:
     """One release in the ledger.
 
-    Attributes
-    ----------
-    id : int
-    created : str
-        UTC time.
-    people : str
-        Which people: releases of one name add up.
-    file : KnownFile
-        What was released.
-    columns : tuple of str
-        The randomised columns.
-    spent : RecordPrivacy
-        What it spent, exactly, whatever happens to the file; infinite for protected tables, which
-        have no local promise.
-    central : CentralPrivacy
-        What it spent towards those who only read the release; ε = α where nothing more is proven.
-    target : str
-        Where the release went.
-    state : str
-        "done", or "pending": not complete, or killed; it counts until cancelled.
+    - ``people``: Which people: releases of one name add up.
+    - ``columns``: The randomised columns.
+    - ``spent``: What it spent, exactly, whatever happens to the file; infinite for protected
+      tables, which have no local promise.
+    - ``central``: What it spent towards those who only read the release; ε = α where nothing
+      more is proven.
+    - ``state``: "done", or "pending": not complete, or killed; it counts until cancelled.
     """
 
     id: int
@@ -126,7 +207,7 @@ class Entry:
         number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
         file = KnownFile(name, fingerprint, rows, tuple(json.loads(names)))
         spent = local_of(alpha, most)
-        central = central_of(spent, *row[10:13])
+        central = central_spent(spent, *row[10:13])
         shown = tuple(json.loads(columns))
         return cls(number, created, people, file, shown, spent, central, *row[13:])
 
@@ -136,7 +217,7 @@ def local_of(alpha: str, rows: int) -> RecordPrivacy:
     return no_local_promise(rows) if alpha == "inf" else RecordPrivacy(Fraction(alpha), rows)
 
 
-def central_of(
+def central_spent(
     spent: RecordPrivacy, epsilon: str | None, delta: str | None, mu_squared: str | None
 ) -> CentralPrivacy:
     """Return what was spent against readers; entries of earlier versions say nothing of it."""
@@ -166,7 +247,6 @@ def store_budgets(connection: sqlite3.Connection, people: str, budgets: Budgets)
 
 
 def central_budget_in(text: str) -> CentralPrivacy:
-    """Return a stored budget of ε and δ."""
     epsilon, delta = text.split()
     return CentralPrivacy(Fraction(epsilon), Fraction(delta))
 
@@ -188,10 +268,7 @@ class Ledger:
     path : str or Path
         The file; it is made, readable by its owner only, when absent.
 
-    Attributes
-    ----------
-    is_new : bool
-        Whether the file was made just now.
+    - ``is_new``: Whether the file was made just now.
 
     Examples
     --------
@@ -274,12 +351,8 @@ class Ledger:
         found = []
         for alpha, most, *central in rows:
             spent = local_of(alpha, most)
-            found.append((spent, central_of(spent, *central)))
+            found.append((spent, central_spent(spent, *central)))
         return found
-
-    def budget(self, people: str) -> RecordPrivacy | None:
-        """Return the most α that may ever be spent on these people, if that was said."""
-        return self.budgets(people)[0]
 
     def budgets(self, people: str) -> Budgets:
         """Return the most α, and the most central ε and δ, that may ever be spent on them."""

@@ -32,7 +32,7 @@ class Measured(Display):
         The number of records: public, or noisy where a person may have several rows.
     parts : mapping from tuple of columns to array of whole numbers
         :math:`r_A N \prod_{j \in A} n_j` with :math:`N = \prod_{j\in A} n_j`, exactly, an axis for
-        each column.
+        each column; times :math:`2^{16}` where it is the mean of two measurements.
 
     Notes
     -----
@@ -73,8 +73,7 @@ class Measured(Display):
         """The parts as floats, in people; that of no columns is the total."""
         found: dict[Columns, Floats] = {(): np.array(float(self.total))}
         for part, numbers in self.parts.items():
-            scale = self.plan.cells(part) ** 2
-            found[part] = np.asarray(numbers / scale, dtype=np.float64)
+            found[part] = np.asarray(numbers / self.plan.scale(part), dtype=np.float64)
         return found
 
     def table(self, columns: Sequence[str]) -> Floats:

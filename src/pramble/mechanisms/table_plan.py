@@ -26,12 +26,16 @@ from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidMechanism, InvalidPlan
 from pramble.limits import LARGEST_TOTAL, MOST_MEASURED_CELLS
 from pramble.mechanisms.json_form import labels_to_json, parsed
+from pramble.mechanisms.table_choice import FIELDS as OF_CHOICE
+from pramble.mechanisms.table_choice import SHARES, TableChoice
 from pramble.values import value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMA = "pramble/tables/1"
+SCHEMA, WITH_CHOICE = "pramble/tables/1", "pramble/tables/2"
+SCHEMAS = (SCHEMA, WITH_CHOICE)
+"""Of a plan whose tables were stated, and of one whose tables are chosen from the file."""
 
 Columns = tuple[str, ...]
 """The columns of a table, or of a part of it, in the order of the plan."""
@@ -59,6 +63,9 @@ class TablePlan:
         The δ at which the promise is quoted.
     rows_per_person : int
         The most rows of one person that are counted.
+    choice : TableChoice, optional
+        How further tables are chosen from the file when it is measured; the promise is then of all
+        plans that may come of it. Tables of more than two columns are those that were chosen.
 
     Examples
     --------
@@ -73,6 +80,7 @@ class TablePlan:
     precision: Mapping[Columns, float]
     delta: float
     rows_per_person: int = 1
+    choice: TableChoice | None = None
 
     def __post_init__(self) -> None:
         names = set(self.labels)
@@ -98,6 +106,10 @@ class TablePlan:
                 f"A precision, one over the variance of the noise, is a float from {LEAST:g} to "
                 f"{1 / LEAST:g}."
             )
+        if self.choice is not None:
+            self.choice.check(self.labels, self.precision)
+            if set(self.chosen) - set(self.choice.candidates):
+                raise InvalidPlan("Tables of more than two columns are chosen from the candidates.")
 
     @property
     def columns(self) -> Columns:
@@ -118,6 +130,17 @@ class TablePlan:
     def parts(self) -> tuple[Columns, ...]:
         """The sets of columns of which something is measured, small ones first; not the total."""
         return tuple(part for part in self.precision if part)
+
+    @property
+    def chosen(self) -> tuple[Columns, ...]:
+        """The tables that were chosen from the file; none before it was measured."""
+        own = self.tables if self.choice is not None else ()
+        return tuple(table for table in own if len(table) > 2)
+
+    def scale(self, part: Columns) -> int:
+        """Return how many times a published part is multiplied to be a whole number."""
+        is_mean = self.choice is not None and len(part) <= 2
+        return self.cells(part) ** 2 * (SHARES if is_mean else 1)
 
     def shape(self, columns: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of categories of some columns."""
@@ -164,7 +187,7 @@ class TablePlan:
     def to_json(self) -> dict[str, Any]:
         """Return a plain, schema-versioned document."""
         return {
-            "schema": SCHEMA,
+            "schema": SCHEMA if self.choice is None else WITH_CHOICE,
             "columns": [
                 {"name": name, "categories": len(own) if is_counted(own) else labels_to_json(own)}
                 for name, own in self.labels.items()
@@ -175,16 +198,19 @@ class TablePlan:
             ],
             "delta": self.delta,
             "rows_per_person": self.rows_per_person,
+            **({} if self.choice is None else {"choice": self.choice.to_json()}),
         }
 
     @staticmethod
     def from_json(document: Mapping[str, Any] | str) -> "TablePlan":
         """Return the plan that :meth:`to_json` wrote; refuse anything it does not know."""
         document = parsed(document, InvalidPlan)
-        if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
+        if not isinstance(document, Mapping) or document.get("schema") not in SCHEMAS:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
-        if set(document) != FIELDS:
-            raise InvalidPlan(f"A plan for tables has {', '.join(sorted(FIELDS))}.")
+        has_choice = document["schema"] == WITH_CHOICE
+        fields = FIELDS | {"choice"} if has_choice else FIELDS
+        if set(document) != fields:
+            raise InvalidPlan(f"A plan for tables has {', '.join(sorted(fields))}.")
         columns = pairs_in(document["columns"], ("name", "categories"))
         parts = pairs_in(document["precision"], ("columns", "value"))
         tables = tuple(names_in(table) for table in listed(document["tables"]))
@@ -194,7 +220,23 @@ class TablePlan:
         precision = {names_in(part): number_in(own) for part, own in parts}
         if len(labels) != len(columns) or len(precision) != len(parts):
             raise InvalidPlan("A plan for tables names each column and each part once.")
-        return TablePlan(labels, tables, precision, document["delta"], document["rows_per_person"])
+        choice = choice_in(document["choice"]) if has_choice else None
+        return TablePlan(
+            labels, tables, precision, document["delta"], document["rows_per_person"], choice
+        )
+
+
+def choice_in(found: Any) -> TableChoice:
+    """Return the choice that a document states."""
+    if not isinstance(found, Mapping) or set(found) != OF_CHOICE:
+        raise InvalidPlan(f"A choice of tables has {', '.join(sorted(OF_CHOICE))}.")
+    first = pairs_in(found["first"], ("columns", "value"))
+    return TableChoice(
+        number_in(found["mu_squared"]),
+        tuple(names_in(table) for table in listed(found["candidates"])),
+        number_in(found["score_precision"]),
+        {names_in(part): number_in(own) for part, own in first},
+    )
 
 
 def listed(found: Any) -> list[Any]:

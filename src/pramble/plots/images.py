@@ -1,4 +1,7 @@
-"""Figures as SVG text and PNG bytes: the same figure gives the same bytes every time."""
+"""Figures as SVG text and PNG bytes, the same bytes every time, and the shell of pages with them.
+
+A page is one file without network, readable on a phone and on paper.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidInput
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from jinja2 import Environment
     from matplotlib.figure import Figure
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -141,3 +146,31 @@ def save(figure: Figure, path: Path, *, name: str, description: str) -> None:
     else:
         undated = dict.fromkeys(("CreationDate", "Creator", "Producer"))
         path.write_bytes(_to_bytes(figure, format="pdf", metadata=undated))
+
+
+@cache
+def style_sheet() -> str:
+    """Return the style sheet that every page carries inside."""
+    return (files("pramble.plots") / "templates" / "page.css").read_text(encoding="utf-8")
+
+
+@cache
+def page_environment(package: str) -> Environment:
+    """Return a jinja2 environment over ``package``/templates, with the shell beside it.
+
+    A page begins with ``{% extends "page.html" %}`` and fills the blocks ``title``, ``header``,
+    ``content`` and ``footer``. Everything is escaped unless marked safe; a name that is not given
+    is an error.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("pramble.plots")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["style_sheet"] = style_sheet
+    return environment

@@ -1,4 +1,7 @@
-"""Maps of areas: a colour for every value, hatching where there is none."""
+"""Maps of areas: a colour for every value, hatching where there is none.
+
+One frame holds the main part, and small ones what lies far away.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.plots.map_frames import Layout, layout_of, stretch
+from pramble.errors import InvalidInput
 from pramble.plots.mechanisms import shorten
 from pramble.plots.style import GREY, PALE, VERMILION, WIDTH, house_style, new_figure, without_frame
 
@@ -36,6 +39,117 @@ MOST_DECADES = 3
 
 OWN = "#F4C9AE"
 
+FAR, MOST_INSETS, WORTH_IT = 5.0, 7, 0.6
+"""Areas are far off beyond so many median distances of nearest neighbours; there are so many
+insets at most; and they are worth it where the main part fills less than this of all."""
+
+
+@dataclass(frozen=True)
+class MapLayout:
+    """Areas as they are drawn: in degrees east of the map's own west end, in frames.
+
+    - ``frames``: The main frame first, then insets.
+    """
+
+    points: Floats
+    rings: list[list[list[Floats]]] | None
+    boxes: Floats
+    frames: tuple[tuple[int, ...], ...]
+
+    def box(self, members: Sequence[int]) -> tuple[float, float, float, float]:
+        """Return the ends of a frame, with room around."""
+        boxes = self.boxes[list(members)]
+        west, south = boxes[:, :2].min(axis=0)
+        east, north = boxes[:, 2:].max(axis=0)
+        across, up = east - west, north - south
+        least = 0.25 if self.rings is None else 0.01
+        x = max(0.04 * across, least * max(across, up, 0.5) / 4)
+        y = max(0.04 * up, least * max(across, up, 0.5) / 4)
+        box = west - x, south - y, east + x, north + y
+        return box if tuple(members) == self.frames[0] else inset_box(box)
+
+    def ratio(self, members: Sequence[int]) -> float:
+        """Return height over width of a frame on paper."""
+        west, south, east, north = self.box(members)
+        return float((north - south) * stretch(south, north) / (east - west))
+
+
+def inset_box(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """Return a box with more room around, as high as it is wide on paper, for an inset."""
+    west, south, east, north = box
+    tall = stretch(south, north)
+    half = 0.65 * max(east - west, (north - south) * tall)
+    x, y = (west + east) / 2, (south + north) / 2
+    return x - half, y - half / tall, x + half, y + half / tall
+
+
+def stretch(south: float, north: float) -> float:
+    """Return how much longer a degree of latitude is than one of longitude, half way up."""
+    return float(1 / max(np.cos(np.radians((south + north) / 2)), 0.1))
+
+
+def map_layout(areas: Any) -> MapLayout:
+    """Return how areas are drawn; refuse those without points."""
+    if areas.points is None:
+        raise InvalidInput(
+            "A map needs shapes or points of the areas; add points: areas.with_points(…)."
+        )
+    west = areas.extent[0]
+    points = eastward(areas.points, areas.points[:, 0].copy(), west)
+    rings, boxes = None, np.column_stack([points, points])
+    if areas.shapes is not None:
+        rings = [
+            [[eastward(r, polygon[0][:, 0].min(), west) for r in polygon] for polygon in shape]
+            for shape in areas.shapes
+        ]
+        boxes = np.array([box_of(shape) for shape in rings])
+    return MapLayout(points, rings, boxes, frames_of(areas.kilometres(), boxes))
+
+
+def eastward(points: Floats, start: Any, west: float) -> Floats:
+    """Return points, turned once around the globe where they start west of the map's end."""
+    turned = np.array(points)
+    turned[:, 0] += np.where(np.asarray(start) < west, 360.0, 0.0)
+    return turned
+
+
+def box_of(shape: list[list[Floats]]) -> Floats:
+    """Return the west, south, east and north end of a shape."""
+    points = np.concatenate([polygon[0] for polygon in shape])
+    return np.concatenate([points.min(axis=0), points.max(axis=0)])
+
+
+def frames_of(kilometres: Floats, boxes: Floats) -> tuple[tuple[int, ...], ...]:
+    """Return the members of the main frame and of insets.
+
+    Areas hang together along the shortest tree that joins all; it is cut where a branch is far
+    longer than most. The largest part is the main frame if it holds most areas and is small beside
+    the whole, else all stay in one.
+    """
+    from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+    everything = tuple(range(len(boxes)))
+    if len(boxes) < 4:
+        return (everything,)
+    tree = minimum_spanning_tree(kilometres + 1e-6).tocoo()
+    near = tree.data <= FAR * np.median(tree.data)
+    tree.data[~near] = 0
+    tree.eliminate_zeros()
+    count, part = connected_components(tree, directed=False)
+    sizes = np.bincount(part)
+    main = int(np.argmax(sizes))
+    too_many = count - 1 > MOST_INSETS or sizes[main] * 2 <= len(boxes)
+    if count == 1 or too_many or room(boxes[part == main]) > WORTH_IT * room(boxes):
+        return (everything,)
+    order = [main, *(i for i in dict.fromkeys(part.tolist()) if i != main)]
+    return tuple(tuple(np.flatnonzero(part == i).tolist()) for i in order)
+
+
+def room(boxes: Floats) -> float:
+    """Return the area of the box around boxes, in square degrees."""
+    across, up = boxes[:, 2:].max(axis=0) - boxes[:, :2].min(axis=0)
+    return float(across * up)
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -58,7 +172,7 @@ class Panel:
 @house_style()
 def map_figure(areas: Any, values: Floats | None, *, label: str) -> Figure:
     """Return a map of values, or of the areas with their names where they fit."""
-    layout = layout_of(areas)
+    layout = map_layout(areas)
     if values is not None:
         return _panels_figure(areas, layout, [Panel(values, label, "", _limits_of(values))])
     figure = new_figure(height=_height_of(layout, WIDTH))
@@ -89,7 +203,7 @@ def moves_figure(areas: Any, place: int, chances: Floats, *, lost: float) -> Fig
         percent=True,
         outlined=place,
     )
-    return _panels_figure(areas, layout_of(areas), [panel])
+    return _panels_figure(areas, map_layout(areas), [panel])
 
 
 @house_style()
@@ -123,7 +237,7 @@ def estimate_maps(
         f"In {noise.sum()} of {known.sum()} areas{' (striped)' if striped else ''} half of the "
         f"{named} interval is as large as the estimate or larger."
     )
-    return _panels_figure(areas, layout_of(areas), panels, note=note)
+    return _panels_figure(areas, map_layout(areas), panels, note=note)
 
 
 def _share(probability: float) -> str:
@@ -152,13 +266,15 @@ def _limits_of(*values: Floats) -> tuple[float, float]:
     return (0.0 if 0 <= low <= 0.5 * high else low), high
 
 
-def _height_of(layout: Layout, width: float) -> float:
+def _height_of(layout: MapLayout, width: float) -> float:
     """Return the height of a map of some width, in inches, with its insets."""
     insets = 0.3 * width if len(layout.frames) > 1 else 0.0
     return float(np.clip(layout.ratio(layout.frames[0]) * 0.8 * width, 1.8, 6.5)) + insets + 0.5
 
 
-def _panels_figure(areas: Any, layout: Layout, panels: Sequence[Panel], note: str = "") -> Figure:
+def _panels_figure(
+    areas: Any, layout: MapLayout, panels: Sequence[Panel], note: str = ""
+) -> Figure:
     width = WIDTH * (1.0, 1.3, 1.5)[len(panels) - 1]
     height = 0.45 + _height_of(layout, width / len(panels))
     figure = new_figure(width, height + NOTE_HEIGHT * bool(note))
@@ -173,7 +289,7 @@ def _panels_figure(areas: Any, layout: Layout, panels: Sequence[Panel], note: st
     return figure
 
 
-def _draw_frames(part: Any, areas: Any, layout: Layout, panel: Panel | None) -> list[Axes]:
+def _draw_frames(part: Any, areas: Any, layout: MapLayout, panel: Panel | None) -> list[Axes]:
     """Draw the main frame and its insets into a figure, and the scale of colours below."""
     insets = layout.frames[1:]
     rows = 2 if insets else 1
@@ -228,7 +344,7 @@ def _draw_scale(part: Any, axes: Sequence[Axes], panel: Panel) -> None:
 
 
 def _draw_areas(
-    axes: Axes, areas: Any, layout: Layout, members: Sequence[int], panel: Panel | None
+    axes: Axes, areas: Any, layout: MapLayout, members: Sequence[int], panel: Panel | None
 ) -> None:
     west, south, east, north = layout.box(members)
     axes.set(xlim=(west, east), ylim=(south, north), aspect=stretch(south, north))
@@ -257,7 +373,7 @@ def _draw_areas(
 
 
 def _add(
-    axes: Axes, layout: Layout, members: Sequence[Any], values: Floats | None = None, **look: Any
+    axes: Axes, layout: MapLayout, members: Sequence[Any], values: Floats | None = None, **look: Any
 ) -> None:
     """Add areas as one collection, their shapes or dots, in the colours of values."""
     from matplotlib.collections import PathCollection
@@ -274,7 +390,7 @@ def _add(
     axes.add_collection(drawn, autolim=False)
 
 
-def _dot_size(layout: Layout) -> float:
+def _dot_size(layout: MapLayout) -> float:
     """Return the size of a dot in square points: smaller where there are many."""
     return float(np.clip(3000 / len(layout.points), 18, 120))
 
@@ -300,7 +416,7 @@ def _turning(ring: Floats) -> float:
     return float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum() / 2)
 
 
-def _draw_borders(axes: Axes, areas: Any, layout: Layout, members: set[int]) -> None:
+def _draw_borders(axes: Axes, areas: Any, layout: MapLayout, members: set[int]) -> None:
     from matplotlib.collections import LineCollection
 
     pairs = [pair for pair in areas.neighbours if set(pair) <= members]
@@ -308,7 +424,7 @@ def _draw_borders(axes: Axes, areas: Any, layout: Layout, members: set[int]) -> 
     axes.add_collection(LineCollection(lines, colors=PALE, linewidths=1, zorder=1), autolim=False)
 
 
-def _write_names(figure: Figure, parts: Sequence[Axes], areas: Any, layout: Layout) -> None:
+def _write_names(figure: Figure, parts: Sequence[Axes], areas: Any, layout: MapLayout) -> None:
     """Write the names of areas where they hide neither each other nor the edge."""
     names = shorten(areas.labels.values, most=18)
     sizes = (layout.boxes[:, 2:] - layout.boxes[:, :2]).prod(axis=1)

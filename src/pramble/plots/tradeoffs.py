@@ -1,4 +1,4 @@
-"""What privacy costs, as figures: designs, promises, records kept, and a calibrated measure."""
+"""What privacy costs, as figures: designs, promises, and a calibrated measure."""
 
 from __future__ import annotations
 
@@ -7,28 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.plots.style import (
-    GREY,
-    SERIES,
-    house_style,
-    in_percent,
-    new_figure,
-    shared_legend,
-)
+from pramble.plots.style import GREY, SERIES, house_style, new_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-NAMES = {
-    "general": "best of all matrices",
-    "uniform": "best with uniform rows",
-    "response": "randomised response",
-}
-PANEL = 2.4
-"""Width of a panel of records kept, in inches."""
 
 CLOSE, AS_HIGH = 0.2, math.log(1.2)
 """Steps across, in logarithmic odds, and up within which two promises would overlap."""
@@ -54,52 +39,25 @@ MEASURES = {
 
 
 @house_style()
-def plot_tradeoff(comparison: Any, pareto: Any = None) -> Figure:
-    """Return a figure: information against α, and against estimation variance where given.
+def plot_tradeoff(pareto: Any) -> Figure:
+    """Return a figure: information against estimation variance at one α.
 
     Parameters
     ----------
-    comparison : Comparison
-        From :func:`~pramble.compare_designs`.
-    pareto : Pareto, optional
+    pareto : Pareto
         From :func:`~pramble.pareto_curve`.
 
     Examples
     --------
     >>> import pramble
-    >>> figure = pramble.plot_tradeoff(pramble.compare_designs([0.5, 0.3, 0.2], [0.5, 1.0]))
+    >>> figure = pramble.plot_tradeoff(pramble.pareto_curve([0.5, 0.3, 0.2], 1.0, shares=[0.9]))
     >>> [axes.get_xlabel() for axes in figure.axes]
-    ['α']
+    ['information, nats']
     """
     figure = new_figure(height=3.2)
-    if pareto is None:
-        _draw_information(figure.subplots(), comparison)
-    else:
-        left, right = figure.subplots(1, 2)
-        _draw_information(left, comparison)
-        _draw_pareto(right, pareto)
-    return figure
-
-
-def _draw_information(axes: Axes, comparison: Any) -> None:
-    axes.plot(comparison.alpha, comparison.ceiling, color=GREY, label="most that α and H(X) allow")
-    for style, (field, name) in zip(SERIES, NAMES.items(), strict=False):
-        axes.plot(comparison.alpha, getattr(comparison, field), **style.look, label=name)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks(comparison.alpha, labels=[f"{alpha:g}" for alpha in comparison.alpha])
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.minorticks_off()
-    axes.set_xlabel("α")
-    axes.set_ylabel("information, nats")
-    axes.set_title("Information against privacy")
-    axes.legend()
-
-
-def _draw_pareto(axes: Axes, pareto: Any) -> None:
+    axes = figure.subplots()
     finite = np.isfinite(pareto.variance)
-    joined = {} if pareto.loss is None else {"linestyle": "none"}
-    axes.plot(pareto.information[finite], pareto.variance[finite], **{**SERIES[0].look, **joined})
+    axes.plot(pareto.information[finite], pareto.variance[finite], **SERIES[0].look)
     if finite.any() and pareto.variance[finite].max() > 10 * pareto.variance[finite].min():
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -107,47 +65,7 @@ def _draw_pareto(axes: Axes, pareto: Any) -> None:
     axes.set_xlabel("information, nats")
     axes.set_ylabel("n × variance of the shares")
     axes.set_title("Information against estimation")
-
-
-@house_style()
-def plot_kept(found: Any) -> Figure:
-    """Return a figure: the share of records kept against the number of rows, a panel for each ε.
-
-    Parameters
-    ----------
-    found : KeptShares
-        From :func:`~pramble.kept_shares`.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> found = pramble.kept_shares(epsilons=[1.0], cells=[10, 100], rows=[10**4, 10**5])
-    >>> [axes.get_title("left") for axes in pramble.plot_kept(found).axes]
-    ['ε = 1']
-    """
-    many = len(found.epsilons)
-    figure = new_figure(width=max(PANEL * many, 2 * PANEL), height=3.2)
-    panels = figure.subplots(1, many, sharey=True, squeeze=False)[0]
-    for axes, epsilon, shares in zip(panels, found.epsilons, found.shares, strict=True):
-        for i, (size, row) in enumerate(zip(found.cells, shares, strict=True)):
-            axes.plot(found.rows, row, **SERIES[i % len(SERIES)].look, label=f"{size:,} cells")
-        axes.set_xscale("log")
-        axes.minorticks_off()
-        axes.set_ylim(0, 1.03)
-        in_percent(axes.yaxis)
-        axes.set_xlabel("rows")
-        axes.xaxis.set_major_formatter(lambda rows, _: _in_thousands(rows))
-        axes.set_title(f"ε = {epsilon:g}")
-    panels[0].set_ylabel("share of records kept as they are")
-    shared_legend(figure, panels[0], ncols=len(found.cells))
     return figure
-
-
-def _in_thousands(rows: float) -> str:
-    for unit, name in ((1e6, "M"), (1e3, "k")):
-        if rows >= unit:
-            return f"{rows / unit:g}{name}"
-    return f"{rows:g}"
 
 
 @house_style()

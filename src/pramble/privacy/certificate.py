@@ -118,7 +118,7 @@ class Certificate:
         return alpha_between(self.mechanism.weights)
 
     def __str__(self) -> str:
-        x, x_prime, z = map(label_text, self.witness)
+        x, x_prime, z = map(short_label, self.witness)
         if not self.denominator:
             return f"no finite α: {z} is possible from {x} and impossible from {x_prime}"
         unit = "" if self.distance is None else f" per {self.distance.unit}"
@@ -130,10 +130,10 @@ class Certificate:
         return found
 
 
-def label_text(label: Any) -> str:
+def short_label(label: Any) -> str:
     """Return a label as it is written, or its beginning.
 
-    >>> label_text("f"), label_text((("f", "old"),)), len(label_text(tuple(range(500)))) < 100
+    >>> short_label("f"), short_label((("f", "old"),)), len(short_label(tuple(range(500)))) < 100
     ("'f'", "('f', 'old')", True)
     """
     while isinstance(label, tuple) and len(label) == 1:
@@ -303,7 +303,9 @@ def distance_of_block(
 ) -> Distance:
     """Return the distance between the cells of a block: the sum over its columns."""
     columns = [labels_at(mechanism, k, columns=len(block)).labels for k in range(len(block))]
-    parts = [between(distances.get(name), own) for name, own in zip(block, columns, strict=True)]
+    parts = [
+        column_distance(distances.get(name), own) for name, own in zip(block, columns, strict=True)
+    ]
     complete = math.prod(map(len, columns)) == len(mechanism.labels)
     for name in () if complete else block:
         given = distances.get(name)
@@ -316,7 +318,7 @@ def distance_of_block(
     return distance_of_cells(mechanism.labels, columns, parts)
 
 
-def between(given: Any, labels: Labels) -> Distance:
+def column_distance(given: Any, labels: Labels) -> Distance:
     """Return the distance of a column: 1 between any two categories unless it is given."""
     return Distance.equal(len(labels)) if given is None else as_distance(given, labels)
 

@@ -2,18 +2,29 @@ r"""What is promised: one value that says which notion of privacy, how much, and
 
 Everything that decides is rational: a guarantee holds exact fractions, comparing and adding never
 rounds, and floats are shown rounded to the safe side.
+
+**Gaussian noise.** Add Gaussian noise to a vector that one person moves by at most :math:`\mu`
+standard deviations. The release is then μ-Gaussian differentially private, which is (ε, δ) for
+
+.. math:: \delta(\varepsilon) = \Phi\left(-\frac\varepsilon\mu + \frac\mu2\right)
+          - e^\varepsilon\,\Phi\left(-\frac\varepsilon\mu - \frac\mu2\right)
+
+(Balle and Wang 2018; Dong, Roth and Su 2022). Several such releases of the same people are
+:math:`\sqrt{\sum\mu_i^2}`-Gaussian. The square of μ is a rational number here, the two terms are
+evaluated as balls that contain them, and every answer is rounded to the safe side.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from reprlib import repr as short
 from typing import Any
 
-from pramble.errors import InvalidData, PrivacyError
+from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
+from pramble.privacy.hockey_stick import LossSum, approximate
 from pramble.values import value
 
 
@@ -49,7 +60,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return a document; `pramble.privacy.central_privacy` reads it back."""
+        """Return a document; `pramble.privacy.guarantee` reads it back."""
 
     def of_the_same_notion(self, other: "Guarantee") -> None:
         """Refuse to compare or add different notions."""
@@ -68,13 +79,9 @@ class RecordPrivacy(Guarantee):
     under others. Rows are randomised independently of each other, so a person with :math:`k` of
     them has :math:`\alpha = k\,\alpha_{\text{record}}`.
 
-    Attributes
-    ----------
-    alpha : Fraction
-        α of a person, exactly (the ε of most of the literature; this form is *local*). Infinite
-        where there is no local promise, as of protected tables.
-    rows : int
-        The most rows of one person.
+    - ``alpha``: α of a person, exactly (the ε of most of the literature; this form is *local*).
+      Infinite where there is no local promise, as of protected tables.
+    - ``rows``: The most rows of one person.
 
     Examples
     --------
@@ -92,8 +99,7 @@ class RecordPrivacy(Guarantee):
     def __post_init__(self) -> None:
         if self.alpha < 0:
             raise PrivacyError(f"α must not be negative; found {self.alpha}.")
-        if self.rows < 1:
-            raise PrivacyError(f"A person has at least one row; found {self.rows}.")
+        refuse_no_rows(self.rows)
         if not self.is_none:
             object.__setattr__(self, "alpha", Fraction(self.alpha))
 
@@ -103,15 +109,14 @@ class RecordPrivacy(Guarantee):
         return self.alpha == math.inf
 
     def allows(self, spent: Guarantee) -> bool:
-        """Whether the α that was spent is at most this one."""
         self.of_the_same_notion(spent)
         assert isinstance(spent, RecordPrivacy), "the notion says so"
         return spent.alpha <= self.alpha
 
     def __add__(self, other: Guarantee) -> "RecordPrivacy":
-        """Add up: ratios of probabilities multiply, so α adds."""
         self.of_the_same_notion(other)
         assert isinstance(other, RecordPrivacy), "the notion says so"
+        # Ratios of probabilities multiply, so α adds.
         return RecordPrivacy(self.alpha + other.alpha, max(self.rows, other.rows))
 
     def of_rows(self, rows: int) -> "RecordPrivacy":
@@ -122,11 +127,6 @@ class RecordPrivacy(Guarantee):
     def unit(self) -> str:
         """Of whom α is: a record, or a person with several."""
         return "record" if self.rows == 1 else "person"
-
-    @property
-    def of_record(self) -> Fraction:
-        """α of one record alone."""
-        return self.alpha / self.rows
 
     @property
     def shown(self) -> float:
@@ -141,28 +141,18 @@ class RecordPrivacy(Guarantee):
         >>> [round(RecordPrivacy(Fraction(alpha)).belief(), 4) for alpha in (1, 6)]
         [0.7311, 0.9975]
         """
-        odds = math.log(before) - math.log1p(-before) + float(self.alpha)
-        return 1 / (1 + math.exp(-odds))
+        return belief_after(before, self.alpha)
 
     def sentence(self) -> str:
-        """Say what an intruder who was half sure can be sure of at most."""
         sure = self.belief()
         whole = "one record" if self.rows == 1 else f"all {self.rows} rows of the person"
-        verdict = (
-            "almost no protection by α alone"
-            if sure > 0.99
-            else "weak protection by α alone"
-            if sure > 0.75
-            else "doubt stays"
-        )
         return (
             f"An intruder who was 50 % sure of a person's true values can be at most "
             f"{percent_above(sure)} sure from the randomised values of {whole} alone "
-            f"(α = {self.shown:.6g}): {verdict}."
+            f"(α = {self.shown:.6g}): {doubt_left(sure, 'α')}."
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a document: the notion, α exactly and rounded up, and rows if they are several."""
         several = {} if self.rows == 1 else {"rows_per_person": self.rows}
         exact = str(self.alpha)
         return {"notion": self.notion, "alpha": self.shown, "alpha_exact": exact, **several}
@@ -172,22 +162,52 @@ class RecordPrivacy(Guarantee):
         """Return the guarantee of a document whose two numbers agree."""
         if set(document) - {"rows_per_person"} != {"notion", "alpha", "alpha_exact"}:
             raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")
-        rows = document.get("rows_per_person", 1)
-        if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL:
-            raise InvalidData(f"A person has one row or more; found {short(rows)}.")
-        return cls(stated_alpha(document), rows)
+        return cls(stated_alpha(document), stated_rows(document))
+
+
+def refuse_no_rows(rows: int) -> None:
+    if rows < 1:
+        raise PrivacyError(f"A person has at least one row; found {rows}.")
+
+
+def belief_after(before: float, level: Fraction) -> float:
+    """Return how sure one can become whose odds grow at most by the exponential of a level."""
+    odds = math.log(before) - math.log1p(-before) + float(level)
+    return 1 / (1 + math.exp(-odds))
+
+
+def doubt_left(sure: float, sign: str) -> str:
+    """Say what protection is left where an intruder can become this sure."""
+    if sure > 0.75:
+        return f"{'almost no' if sure > 0.99 else 'weak'} protection by {sign} alone"
+    return "doubt stays"
+
+
+def stated_rows(document: Mapping[str, Any]) -> int:
+    """Return the rows of a person that a document states; one unless it does."""
+    rows = document.get("rows_per_person", 1)
+    if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL:
+        raise InvalidData(f"A person has one row or more; found {short(rows)}.")
+    return rows
+
+
+def stated(document: Mapping[str, Any], name: str, sign: str = "") -> Fraction:
+    """Return a number that a document states exactly, and as a float rounded up."""
+    exact = rational(document[f"{name}_exact"], InvalidData)
+    if float_above(exact) != document[name]:
+        raise InvalidData(
+            f"A guarantee must state one {sign or name}; found {short(document[name])} and "
+            f"{short(exact)}."
+        )
+    return exact
 
 
 def stated_alpha(document: Mapping[str, Any]) -> Fraction:
-    """Return the α of a document that states it exactly, and as a float rounded up."""
+    """Return the α of a document, within limits."""
     exact = rational(document["alpha_exact"], InvalidData)
     if not 0 <= exact <= LARGEST_TOTAL:
         raise InvalidData(f"α must lie between 0 and {LARGEST_TOTAL:,.0f}; found another.")
-    if float_above(exact) != document["alpha"]:
-        raise InvalidData(
-            f"A guarantee must state one α; found {short(document['alpha'])} and {short(exact)}."
-        )
-    return exact
+    return stated(document, "alpha", "α")
 
 
 def no_local_promise(rows: int = 1) -> RecordPrivacy:
@@ -229,3 +249,276 @@ def percent_above(share: float) -> str:
             return f"{shown:.{digits}f} %"
         digits += 1
     return "100 %"
+
+
+BITS = 192
+"""Of the balls: δ is a difference of two numbers that agree in up to some 60 bits."""
+
+SMALLEST = 1e-290
+"""Below it searches end: nothing is left to be protected."""
+
+
+def delta_above(epsilon: float, mu_squared: Fraction) -> float:
+    """Return δ at ε as a float, rounded up.
+
+    >>> delta_above(1.0, Fraction(1))
+    0.12693673750664403
+    >>> delta_above(0.0, Fraction(0))
+    0.0
+    """
+    if mu_squared == 0:
+        return 0.0
+    found = float_over(delta_ball(epsilon, mu_squared))
+    return 1.0 if math.isnan(found) else min(max(found, 0.0), 1.0)
+
+
+def epsilon_above(delta: float, mu_squared: Fraction) -> float:
+    """Return a float ε at which δ is proven: the smallest, but for the last digits.
+
+    >>> epsilon_above(1e-6, Fraction(1, 25)) < 0.8767
+    True
+    """
+    if mu_squared == 0 or delta >= delta_above(0.0, mu_squared):
+        return 0.0
+    if not delta > 0:
+        return math.inf
+    return smallest_float(lambda epsilon: delta_above(epsilon, mu_squared) <= delta)
+
+
+def largest_mu_squared(epsilon: float, delta: float) -> Fraction:
+    """Return a μ² that keeps (ε, δ): the largest, but for the last digits of a float.
+
+    >>> mu_squared = largest_mu_squared(1.0, 1e-6)
+    >>> round(float(mu_squared), 5), epsilon_above(1e-6, mu_squared) <= 1.0
+    (0.05603, True)
+    """
+    if not (0 < epsilon <= LARGEST_TOTAL and 0 < delta < 1):
+        raise InvalidInput(
+            "A central guarantee by Gaussian noise needs epsilon > 0, at most 10**6, and delta > 0 "
+            f"below 1; found {epsilon!r} and {delta!r}."
+        )
+
+    def is_too_much(mu_squared: float) -> bool:
+        return delta_above(epsilon, Fraction(mu_squared)) > delta
+
+    if is_too_much(SMALLEST):
+        raise InvalidInput(
+            f"epsilon = {epsilon!r} and delta = {delta!r} are too small for any release."
+        )
+    return Fraction(math.nextafter(smallest_float(is_too_much), 0.0))
+
+
+def delta_ball(epsilon: float, mu_squared: Fraction) -> Any:
+    """Return a ball that contains δ(ε)."""
+    from flint import arb, ctx, fmpq
+
+    before, ctx.prec = ctx.prec, BITS
+    try:
+        mu = arb(fmpq(mu_squared.numerator, mu_squared.denominator)).sqrt()
+        level, root = arb(epsilon), arb(2).sqrt()
+        less, more = (level / mu - mu / 2) / root, (level / mu + mu / 2) / root
+        return (less.erfc() - level.exp() * more.erfc()) / 2
+    finally:
+        ctx.prec = before
+
+
+def float_over(ball: Any) -> float:
+    top = ball.upper()
+    return math.nextafter(math.nextafter(float(top), math.inf), math.inf)
+
+
+def smallest_float(holds: Callable[[float], bool]) -> float:
+    """Return nearly the smallest positive float from which on something holds; one that does.
+
+    >>> smallest_float(lambda number: number * number >= 2)
+    1.4142135623730951
+    """
+    high = 1.0
+    while not holds(high):
+        high *= 2
+        if math.isinf(high):
+            return high
+    low = high / 2
+    while low > SMALLEST and holds(low):
+        low, high = low / 2, low
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            return high
+        low, high = (low, middle) if holds(middle) else (middle, high)
+
+
+FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
+STEPS = 64
+MOST_STEPS = 4096
+ROUNDED = 1 + Fraction(1, 2**40)
+"""A sum that a document states may be smaller than what is proven in floats by its rounding."""
+
+
+@value
+class CentralPrivacy(Guarantee):
+    r"""(ε, δ)-differential privacy of each person towards whoever reads a whole release.
+
+    For any two files of the same size that differ in one person's rows and every event E,
+    :math:`P(E) \le e^\varepsilon P'(E) + \delta`. Several releases of the same people add up:
+    :math:`(\sum\varepsilon_i, \sum\delta_i)` always holds.
+
+    - ``epsilon``, ``delta``: Exactly.
+    - ``rows``: The most rows of one person.
+    - ``mu_squared``: Where all that was released is μ-Gaussian private, which is what ε and δ
+      follow from: such releases add up by it.
+
+    Examples
+    --------
+    >>> one = CentralPrivacy(Fraction(1, 2), Fraction(1, 10**6))
+    >>> (one + one).epsilon, CentralPrivacy(Fraction(1), Fraction(1, 10**5)).allows(one + one)
+    (Fraction(1, 1), True)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    rows: int = 1
+    mu_squared: Fraction | None = None
+    notion = "central"
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0 or not 0 <= self.delta <= 1:
+            raise PrivacyError(
+                f"A central promise has ε ≥ 0 and 0 ≤ δ ≤ 1; found {float(self.epsilon):.6g} and "
+                f"{float(self.delta):.6g}."
+            )
+        refuse_no_rows(self.rows)
+        object.__setattr__(self, "epsilon", Fraction(self.epsilon))
+        object.__setattr__(self, "delta", Fraction(self.delta))
+
+    @staticmethod
+    def of_local(local: RecordPrivacy) -> "CentralPrivacy":
+        """Return what a local promise is worth towards a reader of the file: ε = α, δ = 0."""
+        if local.is_none:
+            raise PrivacyError("Without a local promise there is none against readers either.")
+        return CentralPrivacy(local.alpha, Fraction(0), local.rows)
+
+    def allows(self, spent: Guarantee) -> bool:
+        self.of_the_same_notion(spent)
+        assert isinstance(spent, CentralPrivacy), "the notion says so"
+        return spent.epsilon <= self.epsilon and spent.delta <= self.delta
+
+    def __add__(self, other: Guarantee) -> "CentralPrivacy":
+        self.of_the_same_notion(other)
+        assert isinstance(other, CentralPrivacy), "the notion says so"
+        delta, rows = min(self.delta + other.delta, Fraction(1)), max(self.rows, other.rows)
+        epsilon = self.epsilon + other.epsilon
+        if self.gaussian is None or other.gaussian is None:
+            return CentralPrivacy(epsilon, delta, rows)
+        together = self.gaussian + other.gaussian
+        gaussian = epsilon_above(float_below(delta), together)
+        if gaussian < epsilon:
+            epsilon = Fraction(gaussian)
+        return CentralPrivacy(epsilon, delta, rows, together)
+
+    @property
+    def gaussian(self) -> Fraction | None:
+        """μ² of all that was released, where that is Gaussian; nothing was spent with 0."""
+        return self.mu_squared if self.epsilon or self.delta else Fraction(0)
+
+    @property
+    def shown(self) -> float:
+        """ε as a float, rounded up."""
+        return float_above(self.epsilon)
+
+    @property
+    def shown_delta(self) -> float:
+        """δ as a float, rounded up."""
+        return float_above(self.delta)
+
+    def belief(self, before: float = 0.5) -> float:
+        """Return how sure a reader can become of what he was this sure of, but for δ."""
+        return belief_after(before, self.epsilon)
+
+    def sentence(self) -> str:
+        sure = self.belief()
+        whole = "a person's record" if self.rows == 1 else f"all {self.rows} rows of a person"
+        but = f", but for a probability of δ = {self.shown_delta:.3g}" if self.delta else ""
+        return (
+            f"A reader of the whole release who knows everybody else and was 50 % sure of {whole} "
+            f"can be at most {percent_above(sure)} sure (ε = {self.shown:.6g}{but}): "
+            f"{doubt_left(sure, 'ε')}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        several = {} if self.rows == 1 else {"rows_per_person": self.rows}
+        gaussian = {} if self.mu_squared is None else {"mu_squared_exact": str(self.mu_squared)}
+        return {
+            "notion": self.notion,
+            "epsilon": self.shown,
+            "epsilon_exact": str(self.epsilon),
+            "delta": self.shown_delta,
+            "delta_exact": str(self.delta),
+            **gaussian,
+            **several,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "CentralPrivacy":
+        """Return the guarantee of a document whose numbers agree."""
+        if set(document) - {"rows_per_person", "mu_squared_exact"} != FIELDS:
+            raise InvalidData(f"A central guarantee has {', '.join(sorted(FIELDS))}.")
+        rows = stated_rows(document)
+        epsilon, delta = (stated(document, name) for name in ("epsilon", "delta"))
+        if not 0 <= epsilon <= LARGEST_TOTAL or not 0 <= delta <= 1:
+            raise InvalidData("A central guarantee has ε ≥ 0 and 0 ≤ δ ≤ 1; found others.")
+        if "mu_squared_exact" not in document:
+            return cls(epsilon, delta, rows)
+        mu_squared = rational(document["mu_squared_exact"], InvalidData)
+        if mu_squared < 0 or delta_above(float_below(epsilon), mu_squared) > delta * ROUNDED:
+            raise InvalidData("A central guarantee states an ε and δ that its noise does not keep.")
+        return cls(epsilon, delta, rows, mu_squared)
+
+
+def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
+    r"""Return an ε of several releases of the same people together, at a δ for all of them.
+
+    The best that follows from (ε, δ) of each alone: the loss of each is at most that of randomised
+    response with ε, and infinite with probability δ (Kairouz, Oh and Viswanath 2015; Murtagh and
+    Vadhan 2016 without a grid). Never above the sum of all ε where their δ add up to at most δ, the
+    decimal number that was written; it is infinite where they add up to more.
+
+    Examples
+    --------
+    >>> tenth = CentralPrivacy(Fraction(1, 10), Fraction(1, 10**8))
+    >>> round(composed([tenth] * 40, delta=1e-6), 2)
+    2.81
+    >>> composed([CentralPrivacy(Fraction(1), Fraction(1, 10**6))], delta=1e-6)
+    1.0
+    """
+    total = sum((part.epsilon for part in parts), Fraction(0))
+    if sum((part.delta for part in parts), Fraction(0)) > Fraction(repr(float(delta))):
+        return math.inf
+    spent = [part for part in parts if part.epsilon or part.delta]
+    smallest = min((part.shown for part in spent if part.epsilon), default=0.0)
+    basic = float_above(total)
+    if len(spent) < 2 or not smallest:
+        return basic
+    squares = [part.gaussian for part in spent]
+    if None not in squares:
+        return min(epsilon_above(delta, sum(filter(None, squares), Fraction(0))), basic)
+    step = max(smallest / STEPS, float(total) / (MOST_STEPS * len(spent)))
+    known = {
+        (part.epsilon, part.delta): approximate(part.shown, part.shown_delta, step=step)
+        for part in spent
+    }
+    losses = LossSum(tuple(known[part.epsilon, part.delta] for part in spent))
+    return min(losses.epsilon(lambda _: delta, most=basic), basic)
+
+
+NOTIONS: dict[str, Any] = {"record": RecordPrivacy, "central": CentralPrivacy}
+"""A new notion is a class and a line here."""
+
+
+def guarantee_from_json(document: Any) -> Guarantee:
+    """Return the guarantee of a document; refuse a notion that is not known."""
+    notion = document.get("notion") if isinstance(document, Mapping) else None
+    if notion not in NOTIONS:
+        raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
+    found: Guarantee = NOTIONS[notion].from_json(document)
+    return found

@@ -1,7 +1,15 @@
-r"""The largest shift of one record in protected tables, proven.
+r"""The two records that protected tables tell apart best, and how far apart they are, proven.
 
-All patterns of differing columns are tried where there are at most :math:`2^{22}`
-(:mod:`pramble.privacy.patterns`). Of more:
+Replace one record by another: the part of the columns A moves by :math:`g_A = 2\prod_{j \in A} b_j
+- 2\prod_{j\in A}(b_j - s_j)` squared people, with :math:`b_j = 1 - 1/n_j` and :math:`s_j = 1` in
+the columns in which the two differ. With precisions :math:`u_A` the largest shift is the maximum of
+
+.. math:: f(s) = \sum_A u_A\, g_A(s), \qquad s \in \{0, 1\}^d .
+
+Columns with as many categories that stand alike in the plan are exchangeable: f depends on how many
+of each class differ, which leaves few patterns even of many columns.
+
+All patterns of differing columns are tried where there are at most :math:`2^{22}`. Of more:
 
 **Elimination.** The shift :math:`f(s) = \sum_A f_A(s_A)` is a sum of functions of few columns each.
 A column is left out by taking the maximum over its two values of all functions that have it; what
@@ -16,16 +24,240 @@ sum plus one; any mixture of the two bounds is one.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import Columns
-from pramble.privacy.patterns import MOST_PATTERNS, Exchangeable, flipped, grouped
-from pramble.values import Floats, value
+from pramble.values import Floats, Integers, value
+
+MOST_PATTERNS = 1 << 22
+"""Patterns up to which all are tried."""
+
+
+@value(eq=False)
+class Exchangeable:
+    """Parts of tables, grouped by what they have of each class of exchangeable columns.
+
+    - ``classes``: Columns with as many categories that may be swapped without a change.
+    - ``sizes``: The number of categories of each class.
+    - ``kinds``: How many columns of each class every kind of part has.
+    - ``members``: The parts of each kind.
+    """
+
+    classes: tuple[Columns, ...]
+    sizes: tuple[int, ...]
+    kinds: Integers
+    members: tuple[tuple[Columns, ...], ...]
+
+    @cached_property
+    def grid(self) -> tuple[int, ...]:
+        """How many columns of each class may differ: none to all."""
+        return tuple(len(names) + 1 for names in self.classes)
+
+    @cached_property
+    def patterns(self) -> int:
+        """The number of patterns."""
+        return math.prod(self.grid)
+
+    def order(self, place: int) -> int:
+        """Return the most columns that a part has of a class."""
+        return int(self.kinds[:, place].max(initial=0))
+
+    @cached_property
+    def exact_sums(self) -> list[list[list[Fraction]]]:
+        """For each class and t = 0, 1, …: the sum of products of t factors b − s, exactly.
+
+        By the number of columns that differ, as elementary symmetric functions.
+        """
+        return [
+            exact_sums(len(names), size, self.order(place))
+            for place, (names, size) in enumerate(zip(self.classes, self.sizes, strict=True))
+        ]
+
+    @cached_property
+    def sums(self) -> list[Floats]:
+        """The same as floats: a row for each t, a column for each number that differ."""
+        return [np.array([[float(x) for x in row] for row in own]) for own in self.exact_sums]
+
+    def gains(self, pattern: Sequence[int]) -> Floats:
+        """Return the squared shift of all parts of each kind, for a pattern."""
+        here = np.ones(len(self.kinds))
+        for place, differing in enumerate(pattern):
+            here *= self.sums[place][self.kinds[:, place], differing]
+        return np.asarray(2 * (self.gains_at_none - here))
+
+    def shifts(self, precision: Floats) -> Floats:
+        """Return f of every pattern, as an array over the grid."""
+        return np.asarray(2 * (float(self.gains_at_none @ precision) - self.products(precision)))
+
+    @cached_property
+    def gains_at_none(self) -> Floats:
+        """The product of all b of every kind, summed over its parts."""
+        found = np.ones(len(self.kinds))
+        for place, own in enumerate(self.sums):
+            found *= own[self.kinds[:, place], 0]
+        return found
+
+    def products(self, precision: Floats) -> Floats:
+        """Return the weighted sum of all products over the grid."""
+        (first, rows), (second, columns) = self.halves
+        weights = np.zeros((len(first), len(second)))
+        weights[rows, columns] = precision
+        return np.asarray(first.T @ weights @ second).reshape(self.grid)
+
+    @cached_property
+    def halves(self) -> tuple[tuple[Floats, Integers], tuple[Floats, Integers]]:
+        """The products within either half of the classes, and which of them each kind has."""
+        sizes = [math.prod(self.grid[:place]) for place in range(len(self.grid) + 1)]
+        half = min(range(len(sizes)), key=lambda i: sizes[i] + self.patterns // sizes[i])
+        return self.products_within(range(half)), self.products_within(range(half, len(self.grid)))
+
+    def products_within(self, places: range) -> tuple[Floats, Integers]:
+        """Return the products of some classes over their grid, and which of them each kind has."""
+        own = self.kinds[:, places.start : places.stop]
+        different, which = np.unique(own, axis=0, return_inverse=True)
+        found = np.ones((len(different), 1))
+        for column, place in enumerate(places):
+            table = self.sums[place][different[:, column]]
+            found = (found[:, :, None] * table[:, None, :]).reshape(len(different), -1)
+        return found, np.asarray(which).reshape(-1)
+
+    def exact(self, precision: Sequence[Fraction], pattern: Sequence[int]) -> Fraction:
+        """Return f of a pattern as a rational."""
+        total = Fraction(0)
+        for kind, weight in zip(self.kinds.tolist(), precision, strict=True):
+            none = here = Fraction(1)
+            for place, t in enumerate(kind):
+                if t:
+                    none *= self.exact_sums[place][t][0]
+                    here *= self.exact_sums[place][t][pattern[place]]
+            total += 2 * weight * (none - here)
+        return total
+
+    def columns_of(self, pattern: Sequence[int]) -> Columns:
+        """Return columns that differ in a pattern: the first ones of each class."""
+        return tuple(
+            name
+            for names, differing in zip(self.classes, pattern, strict=True)
+            for name in names[:differing]
+        )
+
+
+def exact_sums(columns: int, size: int, order: int) -> list[list[Fraction]]:
+    """Return the elementary symmetric functions of b − s, by order and by how many differ.
+
+    >>> exact_sums(2, 2, 2)[2]
+    [Fraction(1, 4), Fraction(-1, 4), Fraction(1, 4)]
+    """
+    same, other = Fraction(size - 1, size), Fraction(-1, size)
+    return [
+        [
+            sum(
+                (
+                    math.comb(k, i) * other**i * math.comb(columns - k, t - i) * same ** (t - i)
+                    for i in range(t + 1)
+                ),
+                Fraction(0),
+            )
+            for k in range(columns + 1)
+        ]
+        for t in range(order + 1)
+    ]
+
+
+def exchangeable(sizes: Mapping[str, int], values: Mapping[Columns, float]) -> Exchangeable:
+    """Return the parts by kind, with columns in one class that may be swapped without a change.
+
+    Two columns may be swapped if they have as many categories, and every part that has one of them
+    has the value of the part with the other in its place.
+
+    >>> chain = {("a",): 1.0, ("b",): 2.0, ("c",): 1.0, ("a", "b"): 3.0, ("b", "c"): 3.0}
+    >>> exchangeable({"a": 2, "b": 2, "c": 2}, chain).classes
+    (('a', 'c'), ('b',))
+    """
+    by_set = {frozenset(part): own for part, own in values.items()}
+    having: dict[str, list[frozenset[str]]] = {name: [] for name in sizes}
+    for part in by_set:
+        for name in part:
+            having[name].append(part)
+    alike: dict[tuple[int, tuple[float, ...]], list[list[str]]] = {}
+    classes: list[list[str]] = []
+    for name in (name for name in sizes if having[name]):
+        key = (sizes[name], tuple(sorted(by_set[part] for part in having[name])))
+        for own in alike.setdefault(key, []):
+            if may_be_swapped(name, own[0], having[name], by_set):
+                own.append(name)
+                break
+        else:
+            classes.append([name])
+            alike[key].append(classes[-1])
+    return grouped([tuple(names) for names in classes], sizes, values)
+
+
+def may_be_swapped(
+    one: str, two: str, having: list[frozenset[str]], values: Mapping[frozenset[str], float]
+) -> bool:
+    """Whether parts that have one column, in as many as have the other, have its values."""
+    return all(two in part or values.get(part - {one} | {two}) == values[part] for part in having)
+
+
+def grouped(
+    classes: Sequence[Columns], sizes: Mapping[str, int], values: Mapping[Columns, float]
+) -> Exchangeable:
+    """Return parts by how many columns they have of each class."""
+    place = {name: i for i, names in enumerate(classes) for name in names}
+    found: dict[tuple[int, ...], list[Columns]] = {}
+    for part in values:
+        kind = [0] * len(classes)
+        for name in part:
+            kind[place[name]] += 1
+        found.setdefault(tuple(kind), []).append(part)
+    return Exchangeable(
+        tuple(classes),
+        tuple(sizes[names[0]] for names in classes),
+        np.array(list(found), dtype=np.int64).reshape(len(found), len(classes)),
+        tuple(map(tuple, found.values())),
+    )
+
+
+def flipped(
+    parts: Exchangeable, precision: Floats, start: Sequence[int] | None = None
+) -> list[int]:
+    """Return a pattern whose shift grows by changing no single class; from many that differ."""
+    if start is None:
+        tries = [flipped(parts, precision, first) for first in starts_of(parts)]
+        return max(tries, key=lambda own: float(parts.gains(own) @ precision))
+    pattern = list(start)
+    tables = parts.sums
+    factors = np.stack([tables[c][parts.kinds[:, c], k] for c, k in enumerate(pattern)])
+    rows_of = [np.flatnonzero(parts.kinds[:, place]) for place in range(len(tables))]
+    improved = True
+    while improved:
+        improved = False
+        for place, (table, rows) in enumerate(zip(tables, rows_of, strict=True)):
+            near = factors[:, rows]
+            near[place] = precision[rows]
+            others, orders = near.prod(axis=0), parts.kinds[rows, place]
+            values = np.bincount(orders, weights=others, minlength=len(table)) @ table
+            best = int(values.argmin())
+            if values[best] < values[pattern[place]] - 1e-12 * float(np.abs(others).sum()):
+                pattern[place], improved = best, True
+                factors[place, rows] = table[orders, best]
+    return pattern
+
+
+def starts_of(parts: Exchangeable) -> list[list[int]]:
+    """Return patterns to begin with: all columns differ, every second one, and random ones."""
+    rng = np.random.default_rng(0)
+    most = [size - 1 for size in parts.grid]
+    random = [[int(rng.binomial(size, 0.75)) for size in most] for _ in range(6)]
+    return [most, [size * (i % 2) for i, size in enumerate(most)], *random]
+
 
 MOST_TOGETHER = 20
 """Columns of the largest function that is held as an array."""
@@ -66,7 +298,7 @@ def eliminated(
         having = [own for own in factors if place in own[0]]
         factors = [own for own in factors if place not in own[0]]
         scope = tuple(sorted({other for own, _ in having for other in own} - {place}))
-        together = summed(having, (*scope, place))
+        together = sum_of_factors(having, (*scope, place))
         kept.append((place, scope, together.argmax(axis=-1)))
         if scope:
             factors.append((scope, together.max(axis=-1)))
@@ -88,7 +320,7 @@ def factor(parts: Exchangeable, row: int, precision: float) -> tuple[Scope, Floa
     return scope, np.asarray(2 * precision * (math.prod(same) - products))
 
 
-def summed(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Floats:
+def sum_of_factors(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Floats:
     """Return the sum of functions as one of all their columns."""
     total = np.zeros((2,) * len(scope))
     for own, values in factors:
@@ -102,16 +334,11 @@ def summed(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Floats:
 class Quadratic:
     """What pairs and triples contribute to a form; all numbers are rationals of `flint`.
 
-    Attributes
-    ----------
-    linear : list
-        a, but for the bounds of products of three.
-    pairs : mapping from (j, k) to a number
-        U, but for those.
-    triples : a number
-        The sum of the weights of all products of three.
-    of_one, of_two : list, and mapping from (j, k) to a number
-        The sum of the weights of the products of three that have a column, or two of them.
+    - ``linear``: a, but for the bounds of products of three.
+    - ``pairs``: U, but for those.
+    - ``triples``: The sum of the weights of all products of three.
+    - ``of_one``, ``of_two``: The sum of the weights of the products of three that have a
+      column, or two of them.
     """
 
     linear: list[Any]
@@ -120,14 +347,9 @@ class Quadratic:
     of_one: list[Any]
     of_two: dict[tuple[int, int], Any]
 
-    @property
-    def has_triples(self) -> bool:
-        """Whether there are products of three."""
-        return bool(self.of_two)
-
     def at(self, mix: float) -> tuple[Any, list[Any], dict[tuple[int, int], Any]]:
         """Return (c, a, U) for a share of the first bound, the rest being of the second."""
-        first = rational(mix)
+        first = exact_float(mix)
         second = 1 - first
         linear = [own - second * more for own, more in zip(self.linear, self.of_one, strict=True)]
         both = first / 3 + second
@@ -152,7 +374,7 @@ class Quadratic:
         which equals the form wherever every :math:`s_j` is 0 or 1. It has to be concave.
         """
         constant, linear, pairs = self.at(mix)
-        y, s = rational(shift), [rational(own) for own in point]
+        y, s = exact_float(shift), [exact_float(own) for own in point]
         slope = [own + y - 2 * y * x for own, x in zip(linear, s, strict=True)]
         value = constant
         for own, x in zip(linear, s, strict=True):
@@ -176,7 +398,7 @@ def quadratic_above(parts: Exchangeable, precision: Sequence[float]) -> Quadrati
     of_two: dict[tuple[int, int], Any] = {}
     triples = fmpq(0)
     for kind, own in zip(parts.kinds, precision, strict=True):
-        places, weight = np.flatnonzero(kind).tolist(), 2 * rational(own)
+        places, weight = np.flatnonzero(kind).tolist(), 2 * exact_float(own)
         whole = weight
         for i in places:
             whole *= same[i]
@@ -193,7 +415,7 @@ def quadratic_above(parts: Exchangeable, precision: Sequence[float]) -> Quadrati
     return Quadratic(linear, pairs, triples, of_one, of_two)
 
 
-def rational(number: float) -> Any:
+def exact_float(number: float) -> Any:
     """Return a float exactly."""
     from flint import fmpq
 
@@ -215,15 +437,10 @@ MIXES = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)
 
 @value(eq=False)
 class LargestShift:
-    """The largest squared shift of one record, in units of the noise: at most this.
+    """The largest squared shift of one record, in units of the noise: at most ``bound``.
 
-    Attributes
-    ----------
-    bound : Fraction
-    columns : tuple of str
-        Two records that differ in these are told apart best, as far as is known.
-    attained : bool
-        Whether the bound is exactly their shift.
+    Two records that differ in ``columns`` are told apart best, as far as is known; ``attained``
+    says whether the bound is exactly their shift.
     """
 
     bound: Fraction
@@ -234,7 +451,7 @@ class LargestShift:
 def largest_shift(parts: Exchangeable, precision: Sequence[float]) -> LargestShift:
     """Return the largest shift over all pairs of records, proven.
 
-    >>> from pramble.privacy.patterns import exchangeable
+    >>> from pramble.privacy.largest_shift import exchangeable
     >>> parts = exchangeable({"a": 2, "b": 3}, {("a",): 0.5, ("b",): 0.5, ("a", "b"): 1.0})
     >>> largest_shift(parts, [0.5, 0.5, 1.0])
     LargestShift(bound=Fraction(7, 3), columns=('a',), attained=True)
@@ -245,7 +462,7 @@ def largest_shift(parts: Exchangeable, precision: Sequence[float]) -> LargestShi
     order = elimination_order(alone)
     if order is not None:
         top, pattern = eliminated(alone, values, order)
-        bound = Fraction(top) + Fraction(rounding(alone, values))
+        bound = Fraction(top) + Fraction(shift_rounding(alone, values))
         return LargestShift(bound, alone.columns_of(pattern), attained=False)
     refuse_uncertifiable(alone)
     worst = flipped(alone, np.array(values))
@@ -279,7 +496,7 @@ def one_by_one(parts: Exchangeable, precision: Sequence[float]) -> tuple[Exchang
 def largest_of_all(parts: Exchangeable, precision: Sequence[float]) -> LargestShift:
     """Return the largest shift by trying every pattern; near ties are settled in rationals."""
     shifts = parts.shifts(np.array(precision))
-    slack = rounding(parts, precision)
+    slack = shift_rounding(parts, precision)
     top = float(shifts.max())
     near = np.argwhere(shifts >= top - 2 * slack)
     exactly = [Fraction(own) for own in precision]
@@ -292,7 +509,7 @@ def largest_of_all(parts: Exchangeable, precision: Sequence[float]) -> LargestSh
     return LargestShift(best, columns, attained=True)
 
 
-def rounding(parts: Exchangeable, precision: Sequence[float]) -> float:
+def shift_rounding(parts: Exchangeable, precision: Sequence[float]) -> float:
     """Return a bound on the rounding of a shift: of a sum over kinds of products over classes."""
     members = np.array([len(own) for own in parts.members], dtype=np.float64)
     size = 4 * float(members @ np.array(precision))
@@ -305,7 +522,7 @@ def concave_bound(parts: Exchangeable, precision: Sequence[float]) -> Fraction:
     Which mix is the best is decided in floats.
     """
     form = quadratic_above(parts, precision)
-    mixes = MIXES if form.has_triples else MIXES[:1]
+    mixes = MIXES if form.of_two else MIXES[:1]
     found = [tangent(*form.floats(mix)) for mix in mixes]
     best = min(range(len(mixes)), key=lambda i: found[i].value)
     return form.tangent_bound(mixes[best], found[best].shift, found[best].point)
@@ -313,13 +530,7 @@ def concave_bound(parts: Exchangeable, precision: Sequence[float]) -> Fraction:
 
 @value(eq=False)
 class Tangent:
-    """Where a quadratic form, made concave by a shift of its diagonal, has its maximum.
-
-    Attributes
-    ----------
-    shift, value : float
-    point : list of float
-    """
+    """Where a quadratic form, made concave by a shift of its diagonal, has its maximum."""
 
     shift: float
     value: float

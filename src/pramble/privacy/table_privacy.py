@@ -5,11 +5,21 @@ One person has at most k rows. In place of another they move the parts of the ta
 .. math:: \mu^2 = k^2 \max\left(G,\; H + u_\emptyset\right)
 
 squared standard deviations, with G the largest shift of one record for another
-(:mod:`pramble.privacy.patterns`) and :math:`H = \sum_A u_A \prod_{j\in A} b_j` that of one record
-for none. (Of a rows for b rows, :math:`a \ge b`: the inner product of two records is at most H and
-at least :math:`H - G/2`, so the square is at most :math:`(a-b)^2 (H + u_\emptyset) + a b\,G`, which
-is largest at :math:`a = k` and :math:`b \in \{0, k\}`.) Where every person has one row, the number
-of records is public and :math:`\mu^2 = G`.
+(:mod:`pramble.privacy.largest_shift`) and :math:`H = \sum_A u_A \prod_{j\in A} b_j` that of one
+record for none. (Of a rows for b rows, :math:`a \ge b`: the inner product of two records is at most
+H and at least :math:`H - G/2`, so the square is at most
+:math:`(a-b)^2 (H + u_\emptyset) + a b\,G`, which is largest at :math:`a = k` and
+:math:`b \in \{0, k\}`.) Where every person has one row, the number of records is public and
+:math:`\mu^2 = G`.
+
+Where tables are chosen from the file (:mod:`pramble.mechanisms.table_choice`), what is stated is a
+bound for every choice: for two given files the first measurement, the scores and the second
+measurement are Gaussian mechanisms one after the other, and the squares of their shifts add up to
+at most
+
+.. math:: k^2 \max\left(G,\; H + u_\emptyset\right) + 4 k^2 m u_0
+
+whatever was chosen. The measured plan is held against the bound again.
 """
 
 import math
@@ -17,14 +27,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.mechanisms.table_choice import TableChoice
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
-from pramble.privacy.central_privacy import CentralPrivacy
 from pramble.privacy.certificate import certify, once
-from pramble.privacy.gaussian import delta_above, epsilon_above
-from pramble.privacy.largest_shift import LargestShift, largest_shift
-from pramble.privacy.patterns import exchangeable
+from pramble.privacy.guarantee import CentralPrivacy, delta_above, epsilon_above
+from pramble.privacy.largest_shift import LargestShift, exchangeable, largest_shift
 from pramble.shown import Display, Facts
 from pramble.values import value
 
@@ -33,18 +42,12 @@ from pramble.values import value
 class TableGuarantee(Display):
     r"""Central (ε, δ) of protected tables, proven; the whole is μ-Gaussian private besides.
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        Proven, rounded up.
-    mu_squared : Fraction
-        The square of the largest shift of one person, in standard deviations of the noise.
-    worst : tuple of str
-        Two people who differ in these columns are told apart best, as far as is known. Empty where
-        that is somebody with all rows from somebody with none.
-    attained : bool
-        Whether they are exactly that far apart: no smaller ε then holds.
-    rows_per_person : int
+    - ``epsilon``, ``delta``: Proven, rounded up.
+    - ``mu_squared``: The square of the largest shift of one person, in standard deviations of
+      the noise.
+    - ``worst``: Two people who differ in these columns are told apart best, as far as is known.
+      Empty where that is somebody with all rows from somebody with none.
+    - ``attained``: Whether they are exactly that far apart: no smaller ε then holds.
 
     Examples
     --------
@@ -107,6 +110,8 @@ def table_guarantee(
     largest, alone = _shift_of_plan(plan), absence(plan)
     k = plan.rows_per_person
     mu_squared = k * k * max(largest.bound, alone)
+    if plan.choice is not None:
+        mu_squared = bound_of_choice(plan.choice, mu_squared, k)
     if epsilon is None:
         target = checked(plan.delta if delta is None else delta, "delta", least=0.0, most=1.0)
         proven = epsilon_above(target, mu_squared)
@@ -115,7 +120,16 @@ def table_guarantee(
         target = delta_above(proven, mu_squared)
     if alone > largest.bound:
         largest = LargestShift(alone, (), attained=True)
-    return TableGuarantee(proven, target, mu_squared, largest.columns, largest.attained, k)
+    attained = largest.attained and plan.choice is None
+    return TableGuarantee(proven, target, mu_squared, largest.columns, attained, k)
+
+
+def bound_of_choice(choice: TableChoice, mu_squared: Fraction, rows_per_person: int) -> Fraction:
+    """Return what may be spent whichever tables are chosen; refuse a plan that spends more."""
+    stated = Fraction(choice.mu_squared)
+    if mu_squared + rows_per_person**2 * choice.scores_squared > stated:
+        raise InvalidPlan("The tables and the choice of them spend more than their plan states.")
+    return stated
 
 
 @once

@@ -136,7 +136,7 @@ def noise_of(
             prior={table: law.margin(table) for table in wanted},
             possible=possible,
             tables=wanted,
-            time_limit=QUICK,
+            effort=QUICK,
             **promised(job, labels, times=times, by_distance=by_distance),
         )
     except InvalidInput:

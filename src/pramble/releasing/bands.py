@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.bands import plain_number
+from pramble.data.bands import Points, plain_number
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
-from pramble.data.points import Points
 from pramble.data.recode import Bands, as_bands, as_recodings
 from pramble.errors import InvalidPlan
 from pramble.releasing.column_design import base_shares

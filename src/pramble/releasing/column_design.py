@@ -34,24 +34,13 @@ from pramble.releasing.priors import (
 from pramble.releasing.scan import Counted
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.design import design
-from pramble.solvers.general.circle import circle
+from pramble.solvers.general.arcs import circle
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design
 from pramble.values import value
 
-
-@value
-class Effort:
-    """How near to its bound a design is brought, and the seconds after which it is taken as it is.
-
-    Its notes say what gap is left.
-    """
-
-    tolerance: float = 1e-6
-    seconds: float = 60.0
-
-
-FULL = Effort()
+TOLERANCE, EFFORT = 1e-6, 60.0
+"""How near to its bound a design is brought, and the effort after which it is taken as it is."""
 
 MOST_PAIRS = 190
 """Two-way tables up to which all are valued."""
@@ -173,20 +162,20 @@ def distance_entry(design: Designed) -> dict[str, Any]:
     return {"distance": {"alpha": design.per_unit, **design.distance.to_json()}}
 
 
-def designed(column: Counted, prior: Prior, *, alpha: float, effort: Effort = FULL) -> Designed:
+def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
     """Design one column at its part of α."""
     if column.spec.family == "circle" and len(column.labels) > 2:
         return Designed(column, prior, alpha, circle(column.labels, alpha))
     if not column.needs_prior:
         return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
     objective = column.spec.objective
-    best = solved(column, prior, alpha=alpha, objective=objective, effort=effort)
+    best = solved(column, prior, alpha=alpha, objective=objective)
     found = Designed(column, prior, alpha, best.mechanism, best.notes, best.distance)
     if not math.isinf(found.variance):
         return found
     if objective == "loss":
         return loosened(found)
-    return estimable(column, prior, alpha=alpha, most=best.information, effort=effort)
+    return estimable(column, prior, alpha=alpha, most=best.information)
 
 
 def loosened(found: Designed) -> Designed:
@@ -202,9 +191,7 @@ def loosened(found: Designed) -> Designed:
     return Designed(found.column, found.prior, alpha, mechanism, (*found.notes, note))
 
 
-def solved(
-    column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName, effort: Effort
-) -> Design:
+def solved(column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName) -> Design:
     spec, apart = column.spec, None
     stated = spec.distance if spec.loss is None else spec.loss
     if stated is not None:
@@ -221,16 +208,14 @@ def solved(
             objective=objective,
             categories=column.labels,
             invariant=column.spec.invariant,
-            tolerance=effort.tolerance,
-            time_limit=effort.seconds,
+            tolerance=TOLERANCE,
+            effort=EFFORT,
         )
     except InvalidInput as error:
         raise InvalidPlan(f"Column {column.name!r} has no such design: {error}") from None
 
 
-def estimable(
-    column: Counted, prior: Prior, *, alpha: float, most: float, effort: Effort
-) -> Designed:
+def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> Designed:
     """Return a mechanism that tells all categories apart, where the best by information does not.
 
     It is the design for estimation among all matrices, and randomised response in the paper's
@@ -239,7 +224,7 @@ def estimable(
     mechanism: Mechanism = randomized_response(column.labels, alpha)
     distance = None
     if column.spec.family == "general":
-        best = solved(column, prior, alpha=alpha, objective="estimation", effort=effort)
+        best = solved(column, prior, alpha=alpha, objective="estimation")
         mechanism, distance = best.mechanism, best.distance
     kept = mutual_information(prior.probabilities, mechanism)
     note = (

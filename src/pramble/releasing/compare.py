@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 DELTA = 1e-6
-SECONDS = 3.0
-"""For the plan of each promise."""
+EFFORT = 3.0
+"""Of the search for the plan of each promise."""
 
 MOST_COMPARED = 5
 """Columns up to which both designs of a central promise are tried."""
@@ -126,6 +126,8 @@ class Trials:
         changes["design"] = self.design_for(kind)
         settings = {**without_others(self.settings, changes), **changes}
         found = spec_of(self.plan, self.columns, alpha=None, settings=settings)
+        if found.design != TABLES and found.tables == "auto":
+            found = replace(found, tables=2)  # all pairs, which protected tables have too
         return found if self.reading is None else replace(found, reading=as_reading(self.reading))
 
     def design_for(self, kind: str) -> str:
@@ -147,7 +149,7 @@ class Trials:
             settled,
             confidential_allowed=True,
             clock=watched,
-            seconds=SECONDS,
+            effort=EFFORT,
             for_readers=kind != "local",
         )
         tables = job.design.accuracy(job.rows)

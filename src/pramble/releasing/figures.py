@@ -44,13 +44,13 @@ from pramble.solvers.result import most_information
 from pramble.values import Floats, Integers
 
 if TYPE_CHECKING:
-    from pramble.risk.assessment import Assessment
-    from pramble.risk.remaining import RiskAfter
+    from pramble.risk.after import RiskAfter
+    from pramble.risk.assess import Assessment
 
 
 MOST_PAIRS, MOST_SHOWN = 2, 60
 """Tables shown before and after, and their cells."""
-SEARCHED, SECONDS = 40, 1.0
+SEARCHED, EFFORT = 40, 1.0
 """Categories up to which all matrices are searched for a bound, and for how long."""
 
 
@@ -84,6 +84,9 @@ def expected_figures(job: Prepared) -> dict[str, Any]:
         worst=design.design.guarantee.worst,
         rows_per_person=design.spent.rows,
         columns=frequencies,
+        chosen=None
+        if design.plan.choice is None
+        else tuple(" × ".join(table) for table in design.plan.chosen),
     )
     return {"protected": protected}
 
@@ -121,19 +124,20 @@ def most_possible(p: Floats, alpha: float) -> float:
     """Return a proven bound on the information of any matrix for these categories at this α."""
     if not 2 < len(p) <= SEARCHED:
         return most_information(p, alpha)
-    return design(p, alpha, family="general", tolerance=1e-3, time_limit=SECONDS).ceiling
+    return design(p, alpha, family="general", tolerance=1e-3, effort=EFFORT).ceiling
 
 
 def observed_figures(
     outcome: ReleaseOutcome, job: Prepared, evidence: Evidence, made: Synthesis | None
 ) -> dict[str, Any]:
     """Return what changes in the outcome once the evidence and complete records are written."""
-    if outcome.protected is not None:
+    if isinstance(job.design, TablesDesign):
         assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
+        expected = expected_figures(job)["protected"]  # of the tables that were chosen meanwhile
         protected = replace(
-            outcome.protected,
-            columns=observed_columns(outcome.protected.columns, evidence.data),
+            expected,
+            columns=observed_columns(expected.columns, evidence.data),
             fit=float(np.mean(fit)) if fit else 0.0,
         )
         return {"total": evidence.rows, "protected": protected}

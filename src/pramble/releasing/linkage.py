@@ -14,7 +14,6 @@ rows with that value that have the same :math:`X`. With :math:`\bar a` the mean 
 is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
 """
 
-import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -24,12 +23,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import plain
-from pramble.data.even import even_batches
+from pramble.data.arrays import even_batches, plain
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.levels import Levels
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
+from pramble.releasing.profile.vocabulary import is_identifier
 from pramble.releasing.row_order import Neighbours
 from pramble.releasing.value_sample import MOST_KEPT, ValueSample
 from pramble.values import Integers, value
@@ -46,42 +45,27 @@ NEARLY_UNIQUE = 0.05
 MANY = 60
 """Distinct values from which on a column with the name of an identifier is taken as one."""
 
-IDENTIFIER = re.compile(
-    r"(^|_)(id|pid|uuid|guid|ssn|nin|nhs|person|patient|subject|respondent|pseudonym|serial|name|"
-    r"surname|forename|email|e_mail|phone|tel|address|passport|licen[cs]e|account|iban)(_|$)",
-    re.IGNORECASE,
-)
+SENTENCES = {
+    "alike": "Rows that share a value of {0.column!r} are alike in {0.protected!r}: together they "
+    "tell it, whatever α is.",
+    "function": "Column {0.column!r} follows from {0.protected!r}, which it tells as it is.",
+    "identifier": "Column {0.column!r} looks like an identifier, and its values repeat: one "
+    "person seems to have several rows, each of which spends α.",
+    "order": "Sorting by {0.column!r} puts the rows in an order that goes with {0.protected!r}, "
+    "and neighbours tell it, shuffled or not.",
+}
 
 
 @value
 class Link:
-    """An untouched column that tells a protected one.
-
-    Attributes
-    ----------
-    column : str
-        The untouched column.
-    protected : str
-        The protected one; empty for an identifier that repeats.
-    kind : str
-        "alike", "function", "identifier" or "order".
-    """
+    """An untouched column that tells a protected one (none where an identifier repeats)."""
 
     column: str
     protected: str
     kind: str
 
     def __str__(self) -> str:
-        told, column = f"{self.protected!r}", f"{self.column!r}"
-        return {
-            "alike": f"Rows that share a value of {column} are alike in {told}: together they tell "
-            "it, whatever α is.",
-            "function": f"Column {column} follows from {told}, which it tells as it is.",
-            "identifier": f"Column {column} looks like an identifier, and its values repeat: one "
-            "person seems to have several rows, each of which spends α.",
-            "order": f"Sorting by {column} puts the rows in an order that goes with {told}, and "
-            "neighbours tell it, shuffled or not.",
-        }[self.kind]
+        return SENTENCES[self.kind].format(self)
 
 
 class Links:
@@ -120,7 +104,7 @@ class Links:
         self.kept.append(every(table, self.step, start=-(self.first_row + self.rows) % self.step))
         self.thin(self.step)
         if self.values is None:
-            wanted = holds_scalars if self.first_row else is_nearly_unique
+            wanted = is_scalar if self.first_row else is_nearly_unique
             self.values = {
                 name: ValueSample(self.key, name)
                 for i, name in enumerate(self.columns)
@@ -162,37 +146,38 @@ class Links:
         table = pa.concat_tables(self.kept, promote_options="permissive")
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
-            values = combined(table[f"u{i}"])
-            if not is_scalar(values.type):
+            values = undivided(table[f"u{i}"])
+            if not is_scalar(values):
                 continue
-            places = codes_of(values)
-            near = (self.values or {}).get(name)
-            groups = places if near is None else near.groups()
-            beside = protected if near is None else dict(zip(protected, near.codes(), strict=True))
-            if shared_by_more(groups, rows_per_person):
-                yield from self.told(name, groups, beside)
+            places, near = value_codes(values), (self.values or {}).get(name)
             if near is None:
-                yield from (
-                    Link(name, other, "function")
-                    for other, codes in protected.items()
-                    if likeness(codes, places) >= FUNCTION
-                )
-            if near is not None and is_nearly_unique(table[f"u{i}"]):
-                yield from ordered_along(name, values, protected)
+                yield from links_in_groups(name, places, protected, rows=rows_per_person)
+                for other, codes in protected.items():
+                    if likeness(codes, places) >= FUNCTION:
+                        yield Link(name, other, "function")
+                continue
+            codes_near = dict(zip(protected, near.codes(), strict=True))
+            yield from links_in_groups(name, near.groups(), codes_near, rows=rows_per_person)
+            if is_nearly_unique(values):
+                yield from links_by_order(name, values, protected)
 
-    def told(self, name: str, groups: Integers, beside: Mapping[str, Integers]) -> Iterator[Link]:
-        """Yield the columns in which rows that share a value are alike, or that it repeats."""
-        sizes = np.bincount(groups[groups >= 0])
-        small = sizes[sizes > 1].mean() <= SMALL
-        enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
-        links = [
-            Link(name, other, "alike")
-            for other, codes in beside.items()
-            if likeness(groups, codes) >= enough
-        ]
-        if not links and IDENTIFIER.search(name) and np.count_nonzero(sizes) >= MANY:
-            links = [Link(name, "", "identifier")]
-        yield from links
+
+def links_in_groups(
+    name: str, groups: Integers, protected: Mapping[str, Integers], *, rows: int
+) -> Iterator[Link]:
+    """Yield the columns in which rows that share a value are alike, or that an identifier repeats.
+
+    Nothing where no value is shared by more rows than a person has.
+    """
+    sizes = np.bincount(groups[groups >= 0])
+    if not sizes.size or sizes.max() <= rows:
+        return
+    small = sizes[sizes > 1].mean() <= SMALL
+    enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
+    alike = [other for other, codes in protected.items() if likeness(groups, codes) >= enough]
+    yield from (Link(name, other, "alike") for other in alike)
+    if not alike and is_identifier(name) and np.count_nonzero(sizes) >= MANY:
+        yield Link(name, "", "identifier")
 
 
 def links_at_the_start(
@@ -231,43 +216,30 @@ def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
     return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
 
 
-def combined(values: Any) -> Any:
-    """Return the chunks of a column as one array without a dictionary."""
-    chunks = [plain(chunk) for chunk in values.chunks]
-    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, values.type)
+def undivided(values: Any) -> Any:
+    """Return a column as one array without a dictionary."""
+    return plain(values).combine_chunks()
 
 
-def is_scalar(kind: Any) -> bool:
-    """Whether values of an Arrow type can be told apart and sorted."""
+def is_scalar(values: Any) -> bool:
+    """Whether values of a column can be compared and sorted."""
     odd = (pa.types.is_nested, pa.types.is_run_end_encoded, pa.types.is_null)
-    return not any(check(kind) for check in odd)
-
-
-def holds_scalars(values: Any) -> bool:
-    """Whether values of a column can be told apart and sorted."""
-    return is_scalar(values.type)
+    return not any(check(values.type) for check in odd)
 
 
 def is_nearly_unique(values: Any) -> bool:
     """Whether a column has so many distinct values that it nearly names rows."""
-    if not is_scalar(values.type):
-        return False
-    filled = int(len(values) - values.null_count)
-    distinct = int(pc.count_distinct(combined(values)).as_py())
-    return distinct > NEARLY_UNIQUE * filled > 0
+    filled = len(values) - values.null_count
+    return (
+        is_scalar(values) and pc.count_distinct(plain(values)).as_py() > NEARLY_UNIQUE * filled > 0
+    )
 
 
-def codes_of(values: Any) -> Integers:
+def value_codes(values: Any) -> Integers:
     """Return a number for each distinct value, and -1 for a missing one."""
     coded = values.dictionary_encode()
     indices = coded.indices.cast(pa.int64()).fill_null(-1)
     return np.asarray(indices.to_numpy(zero_copy_only=False))
-
-
-def shared_by_more(groups: Integers, rows: int) -> bool:
-    """Whether more rows than a person has share a value."""
-    sizes = np.bincount(groups[groups >= 0])
-    return bool(sizes.size and sizes.max() > rows)
 
 
 def likeness(groups: Integers, codes: Integers) -> float:
@@ -282,7 +254,7 @@ def likeness(groups: Integers, codes: Integers) -> float:
     if not len(groups):
         return 0.0
     width = int(codes.max()) + 1
-    cells, counts = cell_counts(groups * width + codes, (int(groups.max()) + 1) * width)
+    cells, counts = occurring_cells(groups * width + codes, (int(groups.max()) + 1) * width)
     sizes = np.bincount(groups)[cells // width]
     shared = sizes > 1
     cells, counts, sizes = cells[shared], counts[shared], sizes[shared]
@@ -295,7 +267,7 @@ def likeness(groups: Integers, codes: Integers) -> float:
     return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
 
 
-def cell_counts(cells: Integers, size: int) -> tuple[Integers, Integers]:
+def occurring_cells(cells: Integers, size: int) -> tuple[Integers, Integers]:
     """Return the cells that occur and how often, by counting where there are few."""
     if size > 4 * len(cells):
         found, counts = np.unique(cells, return_counts=True)
@@ -305,14 +277,14 @@ def cell_counts(cells: Integers, size: int) -> tuple[Integers, Integers]:
     return found, counts[found]
 
 
-def ordered_along(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:
+def links_by_order(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:
     """Yield the protected columns that go with the order of a column's values.
 
     Neighbours that share a value do not count.
     """
     filled = len(values) - values.null_count
     order = pc.sort_indices(values).to_numpy()[:filled]
-    places = codes_of(values)[order]
+    places = value_codes(values)[order]
     apart = places[1:] != places[:-1]
     for other, codes in protected.items():
         equal = (codes[order][1:] == codes[order][:-1])[apart]

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pramble.data.bands import Points
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
-from pramble.data.frame_records import MixedRecords, mixed
-from pramble.data.points import Points
 from pramble.data.records import Records
+from pramble.data.sources import MixedRecords, mixed
 from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
-from pramble.ledger.budgets import pair
+from pramble.ledger.book import pair
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy, float_above
-from pramble.privacy.shuffled.central import CentralGuarantee, central_guarantee
+from pramble.privacy.central import CentralGuarantee, central_guarantee
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
 from pramble.releasing.column_design import design_columns
@@ -160,11 +159,11 @@ def prepare(
     secret: bytes | None = None,
     confidential_allowed: bool,
     clock: Clock,
-    seconds: float | None = None,
+    effort: float | None = None,
 ) -> Prepared:
     """Count the whole file once, refuse what does not fit, and design every column.
 
-    Plans for records are searched for so many seconds, or as long as it takes.
+    Plans for records are searched for with so much effort, or as much as the search takes.
     """
     scanned = scan_for(records, spec, secret=secret, clock=clock)
     return designed(
@@ -172,7 +171,7 @@ def prepare(
         spec,
         confidential_allowed=confidential_allowed,
         clock=clock,
-        seconds=seconds,
+        effort=effort,
     )
 
 
@@ -209,7 +208,7 @@ def designed(
     *,
     confidential_allowed: bool,
     clock: Clock,
-    seconds: float | None = None,
+    effort: float | None = None,
     for_readers: bool = True,
 ) -> Prepared:
     """Design every column of a file that was scanned for the same columns.
@@ -223,10 +222,10 @@ def designed(
     if spec.of_tables:
         design = design_of_tables(spec, found)
     elif spec.central is not None:
-        design = design_for_readers(spec, found, seconds=seconds)
+        design = design_for_readers(spec, found, effort=effort)
     elif spec.design == "records":
         design = design_of_record(
-            spec, found, confidential_allowed=confidential_allowed, seconds=seconds
+            spec, found, confidential_allowed=confidential_allowed, effort=effort
         )
     else:
         design = design_columns(

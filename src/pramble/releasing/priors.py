@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
-from pramble.data.labels import Label
+from pramble.data.labels import Label, places_of, texts_of
 from pramble.data.open import open_records
-from pramble.data.order import places_of, texts_of
 from pramble.errors import InvalidData, InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
 from pramble.privacy.guarantee import float_above

@@ -35,11 +35,11 @@ from pramble.releasing.scan import Counted, Counts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
-from pramble.solvers.record.result import RecordDesign
+from pramble.solvers.record.problem import RecordDesign
 from pramble.values import Integers, value
 
-SECONDS: float | None = None
-"""How long a plan for records is searched for; None leaves it to the search."""
+EFFORT: float | None = None
+"""How much work the search for a plan may take; None leaves it to the search."""
 
 
 @value(eq=False)
@@ -197,7 +197,7 @@ def tables_at_hand(
 
 
 def design_of_record(
-    spec: ReleaseSpec, found: Counts, *, confidential_allowed: bool, seconds: float | None = None
+    spec: ReleaseSpec, found: Counts, *, confidential_allowed: bool, effort: float | None = None
 ) -> RecordsDesign:
     r"""Design the plan for records within the budget.
 
@@ -226,7 +226,7 @@ def design_of_record(
         tables=tables,
         objective=spec.objective,
         whole=keeps_whole(spec, labels),
-        time_limit=SECONDS if seconds is None else seconds,
+        effort=EFFORT if effort is None else effort,
     )
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
@@ -240,7 +240,7 @@ def design_of_record(
 
 
 def design_for_readers(
-    spec: ReleaseSpec, found: Counts, *, seconds: float | None = None
+    spec: ReleaseSpec, found: Counts, *, effort: float | None = None
 ) -> RecordsDesign:
     """Return the plan for records that keeps a central promise.
 
@@ -271,7 +271,7 @@ def design_for_readers(
             tables=tables,
             objective=spec.objective,
             whole=True,
-            time_limit=SECONDS if seconds is None else seconds,
+            effort=EFFORT if effort is None else effort,
         )
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None

@@ -11,33 +11,32 @@ from typing import Any
 from pramble.data.places import is_address, path_or_place
 from pramble.data.reading import as_reading
 from pramble.data.records import Records
-from pramble.data.spark_files import spark_source
+from pramble.data.remote import on_spark, spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.ledger.account import Account, open_account, open_book
-from pramble.ledger.book import Ledger
-from pramble.ledger.budgets import pair
-from pramble.ledger.known import file_facts
+from pramble.ledger.book import Ledger, file_facts, pair
 from pramble.outcome import ReleaseOutcome
-from pramble.privacy.shuffled.central import CentralGuarantee
+from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
-from pramble.releasing.extras.beside import TABLES, published_files
-from pramble.releasing.extras.copies import check_copies
-from pramble.releasing.extras.synthetic import SYNTHETIC
+from pramble.releasing.extras.beside import SYNTHETIC, TABLES, check_copies, published_files
 from pramble.releasing.figures import expected_figures, risk_figures
 from pramble.releasing.folder.build import (
+    SIGNATURE,
     building,
     check_contents,
     check_target,
+    key_warnings,
+    private_key,
     report_path,
     write_key,
     write_private,
+    write_signature,
 )
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import SIGNATURE, key_warnings, private_key, write_signature
 from pramble.releasing.prepare import Prepared, prepare
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
@@ -45,7 +44,6 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
 from pramble.releasing.write.data import rehearse
 from pramble.releasing.write.keys import bound_key
-from pramble.releasing.write.spark_part import spec_on_spark
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -124,9 +122,9 @@ def release(
     **settings
         Other settings of a plan (:doc:`/plan`): ``central`` and ``delta`` (a promise towards
         those who read the release, instead of α), ``design`` ("tables", "records" or "columns"),
-        ``tables`` (2: all pairs; 1, 3, "all" or a list of tuples), ``prior``, ``drop``, ``person``
-        (the column that says whose row it is), ``rows_per_person`` and more. And what is no
-        setting of a plan:
+        ``tables`` (2: all pairs; 1, 3, "all", a list of tuples, or "auto"), ``prior``, ``drop``,
+        ``person`` (the column that says whose row it is), ``rows_per_person`` and more. And what
+        is no setting of a plan:
 
         ``reading`` : Reading or mapping
             How to read the file; what neither this nor the plan says is found out.
@@ -210,7 +208,7 @@ def release(
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
             apart = digest() if spec.is_shuffled and job.untouched else ""
             bits = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, spec=spec)
-        document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
+        job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = finished(job, folder, outcome, pages=pages, clock=clock)
@@ -230,7 +228,7 @@ def opened(
     spec = settle_bands(source, spec)
     records, place = source_records(source, spec), path_or_place(target)
     if records.rows_stay:
-        return records, spec_on_spark(spec), place
+        return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):
         raise InvalidInput(
             f"A release is written to an address on Spark; found {str(place)!r}. Give spark=, or "

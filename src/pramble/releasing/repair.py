@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
 from pramble.data.bands import is_number
-from pramble.data.labels import Label, as_whole
+from pramble.data.labels import Label, as_whole, place_of, texts_of, typed_texts
 from pramble.data.open import open_records
-from pramble.data.order import place_of, texts_of, typed_texts
-from pramble.data.records import Records, Watch
-from pramble.data.scan import Job
-from pramble.data.spark_records import PartTask, SparkRecords
+from pramble.data.records import Job, Records, Watch
+from pramble.data.remote import PartTask, RemoteRecords
 from pramble.errors import InvalidData
 from pramble.releasing.spec.rules import columns_of
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -154,31 +152,32 @@ class RepairedRecords(Records):
         shown = partial(task_after, task, rules, self.typed, list(columns))
         return shown, [*columns, *sorted(others)]
 
+    @property
+    def remote(self) -> RemoteRecords:
+        assert isinstance(self.inner, RemoteRecords), "tasks are sent to rows on Spark alone"
+        return self.inner
+
     def sent(
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
     ) -> Any:
         """Return the frame of what a task makes of each part of the rows, repaired, on Spark."""
-        assert isinstance(self.inner, SparkRecords), "rows are sent to tasks on Spark alone"
         shown, needed = self.seen_by(task, columns)
-        return self.inner.sent(shown, needed, schema, coded=coded)
+        return self.remote.sent(shown, needed, schema, coded=coded)
 
     def runs(self, task: PartTask, columns: Sequence[str], schema: Any, **options: Any) -> Any:
         """Return the frame of what a task makes of each run of rows, repaired, on Spark."""
-        assert isinstance(self.inner, SparkRecords), "rows are sent to tasks on Spark alone"
         shown, needed = self.seen_by(task, columns)
-        return self.inner.runs(shown, needed, schema, **options)
+        return self.remote.runs(shown, needed, schema, **options)
 
     @property
     def spans(self) -> Mapping[int, range]:
         """The numbers of the rows of each part on Spark."""
-        assert isinstance(self.inner, SparkRecords), "rows have parts on Spark alone"
-        return self.inner.spans
+        return self.remote.spans
 
     @property
     def session(self) -> Any:
         """Spark's session."""
-        assert isinstance(self.inner, SparkRecords), "only Spark has one"
-        return self.inner.session
+        return self.remote.session
 
 
 def task_after(

@@ -16,11 +16,9 @@ import pyarrow.compute as pc
 from pramble.data.arrays import plain
 from pramble.data.crosstab import Tabulation
 from pramble.data.encode import UNDECLARED, Codes, Encoder
-from pramble.data.labels import Label, as_labels
+from pramble.data.labels import Label, as_labels, in_order, typed_texts
 from pramble.data.levels import Levels
-from pramble.data.order import in_order, typed_texts
-from pramble.data.records import Records
-from pramble.data.scan import scan
+from pramble.data.records import Records, scan
 from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData, bad_row, with_values
 from pramble.information.distributions import Table

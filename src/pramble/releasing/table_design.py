@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
@@ -14,7 +15,7 @@ from pramble.releasing.design import ReleaseDesign, Valuation
 from pramble.releasing.record_design import labels_of, rules_of, wanted_tables
 from pramble.releasing.scan import Counts
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.solvers.tables.design_tables import design_tables
+from pramble.solvers.tables.design_tables import design_tables, valued
 from pramble.solvers.tables.result import TableDesign
 from pramble.values import value
 
@@ -84,6 +85,13 @@ class TablesDesign(ReleaseDesign):
         )
 
 
+def with_tables_of(protected: TablesDesign, plan: TablePlan) -> TablesDesign:
+    """Return the design with the tables that were chosen when the file was measured."""
+    if plan.choice is None:
+        return protected
+    return replace(protected, design=valued(plan, protected.design.epsilon))
+
+
 def cost_of(plan: TablePlan, table: Table, *, rows: int) -> float:
     """Return n times the summed variance of the shares of a table, sampling included.
 
@@ -107,7 +115,7 @@ def design_of_tables(spec: ReleaseSpec, found: Counts) -> TablesDesign:
             labels,
             limit,
             spec.delta,
-            tables=wanted_tables(spec, list(labels)),
+            tables="auto" if spec.tables == "auto" else wanted_tables(spec, list(labels)),
             rows_per_person=found.rows_per_person,
             objective=spec.objective,
         )

@@ -1,7 +1,7 @@
-"""Every row of a random part of the values of a column, so that rows that share one stay together.
+"""Samples of a file: its first rows, or every row of a random part of the values of a column.
 
-The part of a file is that of its rows wherever they were read: the same key gives the same values
-on every machine.
+In the latter rows that share a value stay together. The part of a file is that of its rows wherever
+they were read: the same key gives the same values on every machine.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,38 @@ from pramble.values import Integers
 
 MOST_KEPT = 1 << 15
 """Rows of a sample; when there are more, a half of the rows or values is dropped."""
+
+MOST_CELLS, LEAST_KEPT = 1 << 23, 1 << 10
+"""Cells that are kept of a file with many columns, and rows that are kept in any case."""
+
+
+class FirstRows:
+    """Counts rows while a file is scanned, and keeps the first: as a sample holds, or as fit."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = list(columns)
+        self.left = max(min(MOST_KEPT, MOST_CELLS // max(len(self.columns), 1)), LEAST_KEPT)
+        self.kept: list[pa.RecordBatch] = []
+        self.rows = 0
+
+    def add(self, batch: Any) -> None:
+        """Take a batch."""
+        self.rows += batch.num_rows
+        if self.left and isinstance(batch, pa.RecordBatch):
+            self.kept.append(batch.slice(0, self.left).select(self.columns))
+            self.left -= self.kept[-1].num_rows
+
+    def merge(self, later: "FirstRows") -> None:
+        """Take the rows that follow."""
+        self.rows += later.rows
+        for batch in later.kept:
+            self.kept.append(batch.slice(0, self.left))
+            self.left -= self.kept[-1].num_rows
+
+    def table(self) -> pa.Table:
+        """Return the rows, each column in one piece."""
+        whole = pa.Table.from_batches(self.kept) if self.kept else pa.table({})
+        return whole.unify_dictionaries().combine_chunks()
 
 
 class ValueSample:

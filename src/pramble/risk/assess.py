@@ -1,32 +1,314 @@
-"""The verb ``assess``: how likely re-identification is."""
+"""The verb ``assess``: how likely re-identification is, and what it answers."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from inspect import cleandoc
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from pramble.data.reading import Reading
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import Rule, zeros_of_file
-from pramble.risk.assessment import Assessment
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.plan import Plan
+from pramble.risk.after import PlanComparison, RiskAfter, compare_plans, risk_after
 from pramble.risk.cells import (
     CrossClassification,
     Missing,
     by_record,
     cross_classify,
     record_array,
+    rows_each,
     wildcard_sums,
 )
-from pramble.risk.measures import household_risk, individual_risk
-from pramble.risk.models.base import FittedModel, RiskModel, Sample
-from pramble.risk.models.diagnostics import Intervals
-from pramble.risk.models.loglinear import Margins
-from pramble.risk.models.registry import Model, as_model, list_models
-from pramble.values import Clock, Floats, Watcher
+from pramble.risk.loglinear import ForwardSearch, MainEffects, Margins, TwoWay
+from pramble.risk.membership import Chains, Membership
+from pramble.risk.models import (
+    CellMeans,
+    FitCriteria,
+    FittedModel,
+    Intervals,
+    RiskModel,
+    Sample,
+    household_risk,
+    individual_risk,
+)
+from pramble.shown import Display, Facts, number
+from pramble.values import Clock, Floats, Watcher, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 READING = 0.1
 """The share of the work that reading is taken for."""
+
+
+@value
+class NoModel(RiskModel):
+    """Nothing is said about the population."""
+
+    name: ClassVar[str] = "none"
+    summary: ClassVar[str] = "class sizes only"
+    needs_population: ClassVar[bool] = False
+
+    def fit(self, sample: Sample) -> FittedModel:  # noqa: ARG002
+        return FittedModel(None, "class sizes only, as asked")
+
+
+MODELS: Mapping[str, type[RiskModel]] = MappingProxyType(
+    {kind.name: kind for kind in (MainEffects, TwoWay, ForwardSearch, Membership, NoModel)}
+)
+"""The models that can be asked for by name."""
+
+Model = str | RiskModel | Sequence[Any]
+"""One of ``MODELS``, a model with its settings, or a sequence of margins."""
+
+
+def as_model(given: Model) -> RiskModel:
+    """Return a model from its name, from one with its settings, or from margins.
+
+    >>> as_model("two-way"), as_model([("age", "sex"), "region"]).name
+    (TwoWay(), 'margins')
+    """
+    if isinstance(given, RiskModel):
+        return given
+    if not isinstance(given, str):
+        return Margins(tuple(given))
+    if given not in MODELS:
+        raise InvalidInput(f"model must be one of {', '.join(MODELS)}; found {given!r}.")
+    return MODELS[given]()
+
+
+def list_models(separator: str = "; ") -> str:
+    """Return the models with what they are, for help pages.
+
+    >>> list_models().split(";")[0]
+    'independence: main effects, in closed form, for any number of cells'
+    """
+    return separator.join(f"{name}: {kind.summary}" for name, kind in MODELS.items())
+
+
+@value(eq=False, repr=False)
+class Assessment(Display):
+    r"""Disclosure risk of a file, before randomisation; :meth:`after` gives what a plan leaves.
+
+    Attributes
+    ----------
+    tau1, tau2 : float
+        Expected number of sample uniques that are unique in the population, and of right matches
+        among the sample uniques: the sums of r1 and r2 over them. NaN without a model.
+    records : (n,) record array
+        For each row: ``r1`` = P(F = 1 | f), ``r2`` = E(1/F | f) and ``class_size`` f; with weights
+        also ``individual`` (negative binomial), with a household also ``household``. Of a Spark
+        frame, whose rows stay where they are: for each class, with its number of ``rows``.
+    model, reason : str
+        The model that was used, and why.
+    population_size : float
+        N, as given; the summed weights when only those were.
+    criteria : FitCriteria or None
+        Skinner and Shlomo's B1 and B2, where the model is log-linear.
+    chains : Chains or None
+        Convergence and credible intervals, where the model was sampled.
+    classes : CrossClassification
+        Who shares all key values with whom.
+    fraction : (C,) array
+        The sampling fraction of each class.
+    fit : CellMeans or None
+        The fitted model.
+    intervals : Intervals or None
+        95 % intervals ``tau1`` and ``tau2`` of the numbers that those estimate, where the model
+        gives them: two-way (unless the keys have very many levels) and membership.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> people = {"age": [20, 20, 40, 60], "sex": ["f", "f", "m", "f"]}
+    >>> a = pramble.assess(people, ["age", "sex"], population_size=12, model="independence")
+    >>> a.sample_uniques, a.below(2), a.smallest_class
+    (2, 2, 1)
+    >>> a.records["class_size"]
+    array([2, 2, 1, 1])
+    """
+
+    tau1: float
+    tau2: float
+    records: Any = field(repr=False)
+    model: str
+    reason: str
+    population_size: float
+    criteria: FitCriteria | None
+    chains: Chains | None
+    classes: CrossClassification = field(repr=False)
+    fraction: Floats = field(repr=False)
+    fit: CellMeans | None = field(repr=False)
+    intervals: Intervals | None = None
+
+    @property
+    def table(self) -> Crosstab:
+        """Counts by the keys: ``levels`` of each, ``cells`` that occur, their ``counts``."""
+        return self.classes.table
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.table.n
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key columns."""
+        return self.table.columns
+
+    @property
+    def margins(self) -> tuple[tuple[str, ...], ...]:
+        """The margins that the model reproduces, by the names of their keys."""
+        margins = () if self.fit is None else self.fit.margins
+        return tuple(tuple(self.keys[axis] for axis in margin) for margin in margins)
+
+    @property
+    def cells(self) -> int:
+        """Number of possible combinations of the levels that occur."""
+        return math.prod(self.table.shape)
+
+    @property
+    def sample_uniques(self) -> int:
+        """Records alone in their class."""
+        return int((self.classes.sizes == 1).sum())
+
+    @property
+    def smallest_class(self) -> int:
+        """The k of k-anonymity: the size of the smallest class."""
+        return int(self.classes.sizes.min())
+
+    def below(self, k: int) -> int:
+        """Return how many records violate k-anonymity: those in classes of fewer than k."""
+        return int(self.table.counts[self.classes.sizes < k].sum())
+
+    def after(self, plan: Plan | Mapping[Any, Mechanism]) -> RiskAfter:
+        """Return the risk that remains once the plan's columns have been randomised.
+
+        Parameters
+        ----------
+        plan : Plan, or mapping from column to Mechanism
+            Of any branches and blocks. Keys that it does not name are released as they are.
+
+        Examples
+        --------
+        >>> import pramble
+        >>> people = {"age": [20, 20, 40, 60], "sex": ["f", "f", "m", "f"]}
+        >>> a = pramble.assess(people, ["age", "sex"], population_size=12, model="independence")
+        >>> left = a.after({"age": pramble.randomized_response([20, 40, 60], 1.0)})
+        >>> left.tau2 < a.tau2
+        True
+        """
+        if self.fit is None:
+            raise InvalidInput(
+                'The risk after randomisation needs a model of the population; model="none" has '
+                'none. Assess with "independence" or "two-way".'
+            )
+        return risk_after(self.table, self.fit, fraction=self.fraction, plan=plan)
+
+    def compare(
+        self, plans: Mapping[str, Plan | Mapping[Any, Mechanism]], *, level: float = 0.1
+    ) -> PlanComparison:
+        """Return protection plans side by side: risk left against information kept.
+
+        Parameters
+        ----------
+        plans : mapping from a name to a plan
+        level : float
+            Records count in ``share`` when their r̃2 is above this.
+        """
+        return compare_plans(self, plans, level=level)
+
+    def riskiest(self, count: int = 10) -> list[dict[str, Any]]:
+        """Return the rows of highest risk: row number, key values, class size, r1 and r2.
+
+        This shows confidential values: for the curator only.
+        """
+        if self.table.cell_of is None:
+            raise InvalidInput(
+                "The rows of a Spark frame stay where they are. a.records has a line for each "
+                "class, in the order of a.table.cells: join it to the frame by the keys."
+            )
+        names = self.records.dtype.names
+        measure = "r2" if self.fit is not None else "individual"
+        by_risk = -self.records[measure] if measure in names else self.records["class_size"]
+        rows = []
+        for row in np.argsort(by_risk, kind="stable")[:count]:
+            values = self.table.labels_of(int(self.table.cell_of[row]))
+            keys = dict(zip(self.keys, values, strict=True))
+            risks = {name: self.records[name][row].item() for name in names}
+            rows.append({"row": int(row), "keys": keys, **risks})
+        return rows
+
+    def shown(self) -> Facts:
+        """Return the figures of the whole file."""
+        size = "" if np.isnan(self.population_size) else f" of {self.population_size:,.0f}"
+        rows = [
+            ("keys", ", ".join(self.keys)),
+            ("records", f"{self.n:,}{size}"),
+            ("classes", f"{len(self.table.counts):,} of {self.cells:,} possible"),
+            ("alone in their class", f"{self.sample_uniques:,}"),
+            ("in classes below 3, 5", f"{self.below(3):,}, {self.below(5):,}"),
+        ]
+        for name, sign, what in (
+            ("tau1", "τ1", "of them alone in the population too"),
+            ("tau2", "τ2", "right matches among them"),
+        ):
+            tau, ends = getattr(self, name), getattr(self.intervals, name, None)
+            interval = "" if ends is None else f" ({number(ends[0], 4)} to {number(ends[1], 4)})"
+            if not np.isnan(tau):
+                rows.append((sign, f"{number(tau, 4)}{interval} {what}"))
+        if self.criteria is not None:
+            z1, z2 = self.criteria.standardised
+            rows.append(("fit", f"B1/√v1 = {z1:.2f}, B2/√v2 = {z2:.2f}"))
+        rows += [(f"{name} risk", f"{total:.6g} in all") for name, total in self._sums().items()]
+        return Facts("Disclosure risk", [*rows, ("model", f"{self.model}: {self.reason}")])
+
+    def _sums(self) -> dict[str, float]:
+        """Return the sums of the risks that follow from weights."""
+        weighted = [one for one in ("individual", "household") if one in self.records.dtype.names]
+        return {name: float(self.records[name] @ rows_each(self.records)) for name in weighted}
+
+    def plot(self) -> "Figure":
+        """Return a figure: how many records share their keys with how many."""
+        from pramble.plots.estimates import class_sizes_figure
+
+        return class_sizes_figure(self.table.counts)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of the whole file, as plain data for JSON."""
+        figures: dict[str, Any] = {
+            "n": self.n,
+            "population_size": self.population_size,
+            "keys": list(self.keys),
+            "classes": len(self.table.counts),
+            "cells": self.cells,
+            "missing": self.classes.missing,
+            "sample_uniques": self.sample_uniques,
+            "below_3": self.below(3),
+            "below_5": self.below(5),
+            "smallest_class": self.smallest_class,
+            "model": self.model,
+            "reason": self.reason,
+            "margins": [list(margin) for margin in self.margins],
+            "tau1": None if np.isnan(self.tau1) else self.tau1,
+            "tau2": None if np.isnan(self.tau2) else self.tau2,
+        }
+        if self.criteria is not None:
+            z1, z2 = self.criteria.standardised
+            figures |= {"B1": self.criteria.B1, "B2": self.criteria.B2, "z1": z1, "z2": z2}
+        if self.intervals is not None:
+            figures["tau1_interval"] = list(self.intervals.tau1)
+            figures["tau2_interval"] = list(self.intervals.tau2)
+        if self.chains is not None:
+            names = ("r_hat", "effective_size", "converged")
+            figures |= {name: getattr(self.chains, name) for name in names}
+        return figures | {f"sum_of_{name}_risk": total for name, total in self._sums().items()}
 
 
 def assess(
@@ -125,6 +407,9 @@ def assess(
     fraction = fractions(classes, size)
     r1, r2 = class_risks(classes, fitted, fraction)
     uniques = classes.sizes == 1
+    intervals = None if fitted.chains is None else fitted.chains.intervals
+    if fitted.chains is None and fitted.means is not None:
+        intervals = fitted.means.intervals(classes.table, fraction)
     clock.tell("assessed", 1.0)
     return Assessment(
         float(r1[uniques].sum()),
@@ -138,7 +423,7 @@ def assess(
         classes,
         fraction,
         fitted.means,
-        fitted_intervals(classes, fitted, fraction),
+        intervals,
     )
 
 
@@ -187,15 +472,6 @@ def class_risks(
     if fitted.unique_risks is not None:
         r1[counts == 1], r2[counts == 1] = fitted.unique_risks
     return r1, r2
-
-
-def fitted_intervals(
-    classes: CrossClassification, fitted: FittedModel, fraction: Floats
-) -> Intervals | None:
-    """Return intervals of τ1 and τ2: those of the chains, or of the fitted means."""
-    if fitted.chains is not None:
-        return fitted.chains.intervals
-    return None if fitted.means is None else fitted.means.intervals(classes.table, fraction)
 
 
 def record_risks(classes: CrossClassification, by_class: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Classes: which records share all their key values, and whom each cannot be told apart from."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -25,17 +24,11 @@ WEIGHT = (1, 0)
 class CrossClassification:
     """The records of a file by class: one class per combination of key values that occurs.
 
-    Attributes
-    ----------
-    table : Crosstab
-        Counts by the keys, over the levels that occur, with the class of each record, but
-        not of a Spark frame; and the summed weights of each class, if there are weights.
-    sizes : (C,) array of int64
-        Records that cannot be told from the class: its counts, or more with wildcards.
-    missing : {"category", "wildcard"}
-        What a missing key value means.
-    households : (n,) array of int64 or None
-        A number for each record's household.
+    - ``table``: Counts by the keys, over the levels that occur, with the class of each record,
+      but not of a Spark frame; and the summed weights of each class, if there are weights.
+    - ``sizes``: Records that cannot be told from the class: its counts, or more with wildcards.
+    - ``missing``: What a missing key value means.
+    - ``households``: A number for each record's household.
     """
 
     table: Crosstab
@@ -47,20 +40,6 @@ class CrossClassification:
     def weights(self) -> Floats | None:
         """The summed weights of each class."""
         return self.table.sums.get(WEIGHT)
-
-    @property
-    def cells(self) -> int:
-        """Number of possible combinations of the levels that occur."""
-        return math.prod(self.table.shape)
-
-    @property
-    def sample_uniques(self) -> int:
-        """Number of records that are alone in their class."""
-        return int((self.sizes == 1).sum())
-
-    def below(self, k: int) -> int:
-        """Return how many records stand in classes of fewer than k."""
-        return int(self.table.counts[self.sizes < k].sum())
 
 
 def cross_classify(

@@ -1,36 +1,34 @@
 """The verb ``design``: validate, choose the solver by family and objective, return its answer."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.data.labels import Label, Labels, as_labels
-from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
+from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.distributions import as_prior
-from pramble.limits import SMALLEST_ALPHA
 from pramble.mechanisms.distance import Distance, as_distance
-from pramble.mechanisms.ratios import check_alpha
 from pramble.one_thread import one_thread
-from pramble.solvers.problem import FamilyName, ObjectiveName, Problem
+from pramble.solvers.budget import SearchBudget, positive
+from pramble.solvers.problem import FamilyName, ObjectiveName, Problem, representable
 from pramble.solvers.result import Design
 from pramble.values import Floats, Watcher, read_only
 
-SOLVERS = {
-    ("uniform", "information"): "pramble.solvers.uniform.information",
-    ("uniform", "estimation"): "pramble.solvers.uniform.estimation",
-    ("general", "information"): "pramble.solvers.general.information",
-    ("general", "estimation"): "pramble.solvers.general.estimation",
-    ("general", "loss"): "pramble.solvers.general.loss",
-    ("distance", "information"): "pramble.solvers.metric.information",
-    ("distance", "estimation"): "pramble.solvers.metric.estimation",
-}
-"""The module whose ``solve(problem)`` answers, and whose ``KEYWORDS`` says which options it has."""
+Solver = Callable[[Problem], Design]
 
-FAMILIES = ("uniform", "general")
+
+KEYWORDS: dict[tuple[str, str], set[str]] = {
+    ("uniform", "information"): {"invariant", "keep_at_least", "symmetric"},
+    ("uniform", "estimation"): {"workload"},
+    ("general", "information"): {"invariant", "information_at_least", "outputs"},
+    ("general", "estimation"): {"invariant", "information_at_least", "outputs", "workload"},
+    ("general", "loss"): {"loss"},
+    ("distance", "information"): {"outputs", "distance"},
+    ("distance", "estimation"): {"outputs", "workload", "distance"},
+}
+"""The options of the solver for a family and an objective."""
 
 OPTIONS: dict[str, Any] = {
     "invariant": False,
@@ -61,6 +59,7 @@ def design(
     workload: ArrayLike | None = None,
     loss: Any = None,
     distance: Any = None,
+    effort: float | None = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> Design:
@@ -119,8 +118,12 @@ def design(
         General family: promise α per unit of distance between categories instead,
         :math:`M_{xz} \le e^{\alpha d(x,x')} M_{x'z}`. ``"path"`` is the distance of ordered
         categories, in steps. Near values are hidden better than far ones.
+    effort : float, optional
+        Counted work, in units of about a second of one processor, after which the best design so
+        far is returned, with its bound so far. The same effort gives the same design everywhere.
     time_limit : float, optional
-        Seconds of work after which the best design so far is returned, with its bound so far.
+        Seconds after which the search is cut short; ``stopped`` then says so. How far it comes
+        depends on the machine.
     progress : callable, optional
         Called now and then with a :class:`~pramble.values.Progress`: ``what`` is being done, and
         ``figures["value"]`` and ``figures["bound"]`` so far; ``share`` is the ratio of the two.
@@ -143,30 +146,59 @@ def design(
     (0.11412, True, True)
     """
     shares, categories = labelled(prior, categories)
-    p = as_prior(shares)
-    if len(p) < 2:
-        raise InvalidPrior("A design needs at least two categories; the prior has one.")
-    labels = labels_for(p, categories)
-    problem = Problem(
-        prior=p,
-        alpha=representable(alpha),
-        labels=labels,
+    tolerance = positive("tolerance", tolerance) or 0.0
+    problem = problem_of(
+        shares,
+        alpha,
+        SearchBudget(tolerance, effort, time_limit=time_limit, progress=progress),
         family=family,
         objective=objective,
+        categories=categories,
         invariant=bool(invariant),
-        tolerance=positive("tolerance", tolerance),
         keep_at_least=None if keep_at_least is None else probability(keep_at_least),
         symmetric=bool(symmetric),
         information_at_least=None if information_at_least is None else float(information_at_least),
         outputs=outputs,
-        workload=None if workload is None else as_workload(workload, len(p)),
-        loss=None if loss is None else as_loss(loss, len(p)),
-        distance=None if distance is None else as_distance(distance, labels),
-        time_limit=None if time_limit is None else positive("time_limit", time_limit),
-        progress=progress,
+        workload=workload,
+        loss=loss,
+        distance=distance,
     )
     with one_thread():
         return solver_for(problem)(problem)
+
+
+def problem_of(
+    prior: ArrayLike,
+    alpha: float,
+    search: SearchBudget,
+    *,
+    categories: int | Iterable[Label] | None = None,
+    workload: ArrayLike | None = None,
+    loss: Any = None,
+    distance: Any = None,
+    **options: Any,
+) -> Problem:
+    p = as_prior(prior)
+    if len(p) < 2:
+        raise InvalidPrior("A design needs at least two categories; the prior has one.")
+    labels = labels_for(p, categories)
+    return Problem(
+        prior=p,
+        alpha=representable(alpha),
+        labels=labels,
+        tolerance=search.tolerance,
+        workload=None if workload is None else as_workload(workload, len(p)),
+        loss=None if loss is None else as_loss(loss, len(p)),
+        distance=None if distance is None else as_distance(distance, labels),
+        search=search,
+        **options,
+    )
+
+
+def design_within(budget: SearchBudget, prior: ArrayLike, alpha: float, **keywords: Any) -> Design:
+    """Return a general design as a part of another search, at the tolerance of this budget."""
+    problem = problem_of(prior, alpha, budget, family="general", **keywords)
+    return solver_for(problem)(problem)
 
 
 def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
@@ -185,41 +217,51 @@ def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
     return prior, own if categories is None else categories
 
 
-def solver_for(problem: Problem) -> Callable[[Problem], Design]:
+def solver_for(problem: Problem) -> Solver:
     """Return the solver for a family and an objective; refuse options it does not know."""
     asked: tuple[str, str] = (problem.family, problem.objective)
-    if asked not in SOLVERS:
-        known = " or ".join(f"({one!r}, {other!r})" for one, other in SOLVERS if one in FAMILIES)
+    if asked not in KEYWORDS:
+        known = " or ".join(f"({one!r}, {other!r})" for one, other in KEYWORDS if one != "distance")
         raise InvalidInput(f"(family, objective) must be {known}; found {asked}.")
     if problem.distance is not None:
         asked = ("distance", problem.objective)
-        if problem.family != "general" or asked not in SOLVERS:
+        if problem.family != "general" or asked not in KEYWORDS:
             raise InvalidInput(
                 'A distance goes with family="general" and objective="information" or '
                 f'"estimation"; found {problem.family!r} and {problem.objective!r}.'
             )
-    module = import_module(SOLVERS[asked])
     for name, default in OPTIONS.items():
         value = getattr(problem, name)
         absent = value is default or (isinstance(default, str) and value == default)
-        if not absent and name not in module.KEYWORDS:
+        if not absent and name not in KEYWORDS[asked]:
             raise InvalidInput(
                 f"{name} has no meaning for family={problem.family!r} with "
                 f"objective={problem.objective!r}; leave it out."
             )
-    solve: Callable[[Problem], Design] = module.solve
+    return solver_named(*asked, invariant=problem.invariant)
+
+
+def solver_named(family: str, objective: str, *, invariant: bool) -> Solver:
+    """Return a solver; it is imported here, for a design needs few of their modules."""
+    solve: Solver
+    match family, objective:
+        case "uniform", "information":
+            from pramble.solvers.uniform.information import solve_uniform_information as solve
+        case "uniform", _:
+            from pramble.solvers.general.estimation import solve_uniform_variance as solve
+        case "general", "loss":
+            from pramble.solvers.general.loss import solve_loss as solve
+        case "general", _ if invariant:
+            from pramble.solvers.general.invariant import solve_invariant as solve
+        case "general", "information":
+            from pramble.solvers.general.information import solve_information as solve
+        case "general", _:
+            from pramble.solvers.general.estimation import solve_variance as solve
+        case _, "information":
+            from pramble.solvers.metric.information import solve_metric_information as solve
+        case _:
+            from pramble.solvers.metric.estimation import solve_metric_variance as solve
     return solve
-
-
-def representable(alpha: float) -> float:
-    """Return α as a float; refuse one that weights over 2**53 cannot tell from zero."""
-    value = check_alpha(alpha)
-    if value < SMALLEST_ALPHA:
-        raise PrivacyError(
-            f"alpha = {value!r} is too small: weights over 2**53 cannot tell it from zero. "
-            "Use a larger alpha."
-        )
-    return value
 
 
 def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
@@ -230,15 +272,7 @@ def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
     return labels
 
 
-def positive(name: str, value: float) -> float:
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise InvalidInput(f"{name} must be positive and finite; found {value!r}.")
-    return number
-
-
 def probability(value: float) -> float:
-    """Return a keep probability between 0 and 1."""
     number = float(value)
     if not 0 <= number <= 1:
         raise InvalidInput(f"keep_at_least must lie in [0, 1]; found {value!r}.")

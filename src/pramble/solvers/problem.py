@@ -1,21 +1,29 @@
 """The design problem, validated once and handed to one solver."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from pramble.data.labels import Labels
+from pramble.errors import PrivacyError
+from pramble.information.fisher import estimation_variance
+from pramble.limits import SMALLEST_ALPHA
+from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.solvers.ranks import alike_text, rank_of, released_alike
+from pramble.mechanisms.ratios import check_alpha
+from pramble.mechanisms.uniform import UniformRows, randomized_response
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.result import Design, most_information
-from pramble.solvers.turned import turned_note
-from pramble.solvers.watch import Watch
-from pramble.values import Floats, Watcher
+from pramble.values import Floats, Integers
 
 REASONS = {
     "time limit": "the time limit came first.",
+    "effort": "the effort that was allowed is spent.",
     "interrupted": "the search was interrupted.",
     "size limit": "so many categories or so large an alpha are answered by closed forms.",
     "search": "every start of the search was tried; value or bound may not be sharp.",
@@ -57,23 +65,21 @@ class Problem:
     prior: Floats
     alpha: float
     labels: Labels
-    family: FamilyName
-    objective: ObjectiveName
-    invariant: bool
     tolerance: float
-    keep_at_least: float | None
-    symmetric: bool
-    information_at_least: float | None
-    outputs: Any
-    workload: Floats | None
-    loss: Floats | None
-    distance: Distance | None
-    time_limit: float | None
-    progress: Watcher | None
+    search: SearchBudget
+    family: FamilyName = "general"
+    objective: ObjectiveName = "information"
+    invariant: bool = False
+    keep_at_least: float | None = None
+    symmetric: bool = False
+    information_at_least: float | None = None
+    outputs: Any = "same"
+    workload: Floats | None = None
+    loss: Floats | None = None
+    distance: Distance | None = None
 
     @property
     def size(self) -> int:
-        """The number of categories, S."""
         return len(self.prior)
 
     @cached_property
@@ -92,9 +98,9 @@ class Problem:
             or not isinstance(self.outputs, str)
         )
 
-    def watch(self, share: float = 1.0) -> Watch:
-        """Return the watch of a search that may use this share of the tolerance."""
-        return Watch(self.tolerance * share, self.time_limit, self.progress)
+    def budget(self, share: float = 1.0) -> SearchBudget:
+        """Return the budget of a search that may use this share of the tolerance."""
+        return self.search.part(self.tolerance * share)
 
     def answer(
         self,
@@ -105,11 +111,9 @@ class Problem:
         details: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Design:
-        """Return the design with a mechanism, its ``value`` and a proven ``bound``.
-
-        It says ``"tolerance"`` iff the gap is at most the tolerance, whatever the search hoped for.
-        Its rank and the categories that are released alike are always told.
-        """
+        """Return the design with a mechanism, its ``value`` and a proven ``bound``."""
+        # It says "tolerance" iff the gap is at most the tolerance, whatever the search hoped for.
+        # Its rank and the categories that are released alike are always told.
         details = {} if details is None else details
         rank = details["rank"] if "rank" in details else rank_of(mechanism)
         alike, labels = released_alike(mechanism), mechanism.labels
@@ -126,7 +130,7 @@ class Problem:
             objective=self.objective,
             distance=self.distance,
             stopped=stopped,
-            notes=(*notes, *turned_note(mechanism)),
+            notes=(*notes, *flipped_note(mechanism)),
             details={**details, "rank": rank, "merged": merged, "constrained": self.constrained},
             **more,
         )
@@ -136,3 +140,177 @@ class Problem:
             stopped = "precision" if self.information_at_least is None else "floor"
         note = f"The gap is {found.gap:.2g}, above the tolerance: {REASONS[stopped]}"
         return replace(found, stopped=stopped, notes=(*found.notes, note))
+
+
+def representable(alpha: float) -> float:
+    """Return α as a float; refuse one that weights over 2**53 cannot tell from zero."""
+    value = check_alpha(alpha)
+    if value < SMALLEST_ALPHA:
+        raise PrivacyError(
+            f"alpha = {value!r} is too small: weights over 2**53 cannot tell it from zero. "
+            "Use a larger alpha."
+        )
+    return value
+
+
+RELATIVE = 1e-13
+SHOWN = 6
+
+
+def rank_of(mechanism: Mechanism) -> int:
+    r"""Return the rank.
+
+    For uniform rows, :math:`M = \operatorname{diag}(d) + o\,1^\top`: rows with :math:`d_x = 0` are
+    alike and count once; if there is none, the rank is S unless :math:`1 + \sum_x o_x/d_x = 0`. For
+    other matrices it is one more than the rank of the differences to the first row, which are exact
+    in floats, so that rows that differ little (small α) still count.
+    """
+    S = mechanism.shape[0]
+    if isinstance(mechanism, UniformRows):
+        gaps = (mechanism.keep - mechanism.off).astype(np.float64)
+        alike = int((gaps == 0).sum())
+        if alike:
+            return S - alike + 1
+        terms = mechanism.off / gaps
+        return S - int(abs(1 + terms.sum()) <= 1e-12 * (1 + np.abs(terms).sum()))
+    if isinstance(mechanism, Arcs):
+        values = np.abs(np.fft.fft(mechanism.pattern))
+        distinct = len(np.unique(mechanism.positions))
+        return min(int((values > values.max() * 1e-12).sum()), distinct)
+    matrix = mechanism.matrix[:, mechanism.matrix.any(axis=0)]
+    return 1 + significant(np.linalg.svd(matrix[1:] - matrix[0], compute_uv=False), S)
+
+
+def significant(values: Floats, size: int) -> int:
+    """Return how many singular values are not rounding."""
+    return int((values > values.max(initial=0.0) * RELATIVE * size).sum())
+
+
+def released_alike(mechanism: Mechanism) -> list[Integers]:
+    """Return the groups of two or more categories with the same row."""
+    if isinstance(mechanism, UniformRows):
+        alike = np.flatnonzero(mechanism.keep == mechanism.off)
+        return [alike] if len(alike) > 1 else []
+    if isinstance(mechanism, Arcs):
+        found = np.unique(mechanism.positions, return_inverse=True)[1]
+    else:
+        found = np.unique(mechanism.weights, axis=0, return_inverse=True)[1]
+    found = found.ravel()
+    order = np.argsort(found, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(found[order])) + 1)
+    return sorted((one for one in groups if len(one) > 1), key=lambda one: int(one[0]))
+
+
+def alike_text(groups: list[Integers], labels: Labels) -> str:
+    """Return which categories are released alike, a few of each group."""
+    if not groups:
+        return "no two categories are released alike"
+    named = [
+        ", ".join(repr(labels.values[x]) for x in group[:SHOWN].tolist())
+        + (", …" if len(group) > SHOWN else "")
+        for group in groups[:SHOWN]
+    ]
+    more = f" and {len(groups) - SHOWN} more groups" if len(groups) > SHOWN else ""
+    return f"released alike: {'; '.join(named)}{more}"
+
+
+MOST_SEARCHED = 2000
+NAMED = 4
+
+
+def flipped_categories(mechanism: Mechanism) -> Integers:
+    """Return the categories that are released as any other value likelier than as themselves."""
+    S, T = mechanism.shape
+    if S < 3 or mechanism.outputs != mechanism.categories:
+        return np.array([], dtype=np.int64)
+    stays = mechanism.operator.stay()
+    if isinstance(mechanism, UniformRows):
+        return np.flatnonzero(stays < (1 - stays) / (T - 1) * (1 - 1e-9))
+    if S > MOST_SEARCHED:
+        return np.array([], dtype=np.int64)
+    others = mechanism.matrix + np.diag(np.full(S, np.inf))
+    return np.flatnonzero(stays < others.min(axis=1) * (1 - 1e-9))
+
+
+def flipped_note(mechanism: Mechanism) -> tuple[str, ...]:
+    """Say which categories are released as themselves least often, and what that means."""
+    found = flipped_categories(mechanism)
+    if not len(found):
+        return ()
+    stays: Floats = mechanism.operator.stay()
+    worst = int(found[np.argmin(stays[found])])
+    labels = mechanism.labels.values
+    names = ", ".join(repr(labels[x]) for x in found[:NAMED].tolist())
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    other = (1 - stays[worst]) / (len(labels) - 1)
+    return (
+        (
+            f"{names}{more} of the {len(labels)} categories are released as themselves less often "
+            f"than as any other value ({labels[worst]!r}: {stays[worst]:.1%} as itself, each other "
+            f"{other:.1%} on average): such a release tells most by what it is not, and counted at "
+            'face value it misleads. Take objective="estimation", or keep_at_least.'
+        ),
+    )
+
+
+MUCH_WORSE = 10.0
+
+
+def diagnosed_answer(
+    problem: Problem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
+) -> Design:
+    """Return the design of a mechanism with its diagnostics; ``more`` goes to `Problem.answer`."""
+    found = diagnose(problem.prior, mechanism)
+    if problem.workload is None:
+        notes += warnings(problem.prior, problem.alpha, found)
+    elif found["rank"] < problem.size:
+        lost = f"the matrix has rank {found['rank']} of {problem.size}"
+        notes += (f"Only queries of the workload can be estimated from this release: {lost}.",)
+    details = {**found, **more.pop("details", {})}
+    return problem.answer(mechanism, notes=notes, details=details, **more)
+
+
+def diagnose(prior: Floats, mechanism: Mechanism) -> dict[str, Any]:
+    """Return rank, condition number and estimation variance of a mechanism."""
+    rank = rank_of(mechanism)
+    full = rank == mechanism.shape[0]
+    return {
+        "rank": rank,
+        "condition_number": condition_number(mechanism) if full else math.inf,
+        "estimation_variance": estimation_variance(prior, mechanism),
+        "outputs_used": outputs_used(mechanism),
+    }
+
+
+def condition_number(mechanism: Mechanism) -> float:
+    """Return the ratio of the extreme singular values."""
+    if isinstance(mechanism, Arcs) and mechanism.shape[0] == mechanism.shape[1]:
+        values = np.abs(np.fft.fft(mechanism.pattern))
+        return float(values.max() / values.min())
+    matrix = mechanism.matrix[:, mechanism.matrix.any(axis=0)]
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return float(values[0] / values[-1])
+
+
+def outputs_used(mechanism: Mechanism) -> int:
+    if isinstance(mechanism, Arcs):
+        return mechanism.shape[1]
+    return int(mechanism.weights.any(axis=0).sum())
+
+
+ESTIMATION_ADVICE = (
+    'Ask for objective="estimation"; pramble.design can also give up a share of the information '
+    "(information_at_least)."
+)
+
+
+def warnings(prior: Floats, alpha: float, found: dict[str, Any]) -> tuple[str, ...]:
+    """Return a sentence when p is barely identifiable."""
+    variance = found["estimation_variance"]
+    plain = estimation_variance(prior, randomized_response(len(prior), alpha))
+    if variance <= MUCH_WORSE * plain or found["rank"] < len(prior):
+        return ()
+    times = f"{variance / plain:.2g} times that of randomised response"
+    return (
+        f"p is barely identifiable from this release: its variance is {times}. {ESTIMATION_ADVICE}",
+    )

@@ -1,92 +1,28 @@
-"""Trade-offs: information against α for every family, and against estimation variance."""
+"""Trade-offs: information against estimation variance."""
 
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.data.frames import Tidy
-from pramble.errors import InvalidInput
 from pramble.information.distributions import as_prior
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
-from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.ratios import check_alpha
-from pramble.mechanisms.uniform import randomized_response
 from pramble.shown import Display, Grid, number, shortened
-from pramble.solvers.design import as_loss, design
-from pramble.solvers.general.nearby.curve import least_named, near_mechanisms
-from pramble.solvers.problem import FamilyName
-from pramble.solvers.result import most_information
+from pramble.solvers.design import design
 from pramble.values import Floats, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ALIKE = 1e-6
 SHARES = (1.0, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8)
 
 
-class Curves(Display, Tidy):
-    """Columns of equal length."""
-
-    def columns(self) -> dict[str, list[float]]:
-        own: Any = self
-        found = {field.name: getattr(self, field.name) for field in fields(own)}
-        return {name: column.tolist() for name, column in found.items() if column is not None}
-
-    def to_json(self) -> dict[str, list[float]]:
-        """Return the columns as lists of numbers."""
-        return self.columns()
-
-    def shown(self) -> Grid:
-        """Return a line for each point."""
-        columns = self.columns()
-        rows = [list(map(number, row)) for row in zip(*columns.values(), strict=True)]
-        return Grid(type(self).__name__, list(columns), shortened(rows), left=0)
-
-
 @value(eq=False, repr=False)
-class Comparison(Curves):
-    r"""Mutual information against α, in nats.
-
-    Attributes
-    ----------
-    alpha : array
-    response : array
-        Randomised response.
-    uniform : array
-        The best matrix of the paper's family.
-    general : array
-        The best matrix of all.
-    ceiling : array
-        The least of the universal bound and H(X).
-
-    Examples
-    --------
-    >>> import pramble
-    >>> sorted(pramble.compare_designs([0.5, 0.3, 0.2], [1.0]).to_json())
-    ['alpha', 'ceiling', 'general', 'response', 'uniform']
-    """
-
-    alpha: Floats
-    response: Floats
-    uniform: Floats
-    general: Floats
-    ceiling: Floats
-
-    def plot(self) -> "Figure":
-        """Return a figure of the information of every family against α."""
-        from pramble.plots.tradeoffs import plot_tradeoff
-
-        return plot_tradeoff(self)
-
-
-@value(eq=False, repr=False)
-class Pareto(Curves):
-    r"""Information against estimation variance at one α, and against a loss if one was given.
+class Pareto(Display, Tidy):
+    r"""Information against estimation variance at one α.
 
     Attributes
     ----------
@@ -97,8 +33,6 @@ class Pareto(Curves):
     variance : array
         n times the summed asymptotic variance of the estimate of p; infinite when p is not
         identifiable.
-    loss : array or None
-        The expected loss, with columns named so that it is least.
 
     Examples
     --------
@@ -110,71 +44,32 @@ class Pareto(Curves):
     share: Floats
     information: Floats
     variance: Floats
-    loss: Floats | None = None
+
+    def columns(self) -> dict[str, list[float]]:
+        """Return the points as plain lists."""
+        names = ("share", "information", "variance")
+        return {name: getattr(self, name).tolist() for name in names}
+
+    to_json = columns
+
+    def shown(self) -> Grid:
+        columns = self.columns()
+        rows = [list(map(number, row)) for row in zip(*columns.values(), strict=True)]
+        return Grid("Pareto", list(columns), shortened(rows), left=0)
+
+    def plot(self) -> "Figure":
+        """Return a figure of information against estimation variance."""
+        from pramble.plots.tradeoffs import plot_tradeoff
+
+        return plot_tradeoff(self)
 
 
-def compare_designs(
-    prior: ArrayLike, alphas: Iterable[float], *, tolerance: float = 1e-6
-) -> Comparison:
-    r"""Return the information of every family against α.
-
-    Parameters
-    ----------
-    prior : (S,) array_like
-    alphas : iterable of float
-    tolerance : float
-        Proven gap of each design.
-
-    Returns
-    -------
-    Comparison
-
-    Examples
-    --------
-    >>> import pramble
-    >>> c = pramble.compare_designs([0.4, 0.3, 0.15, 0.1, 0.05], [1.0])
-    >>> c.response.round(4), c.uniform.round(4), c.general.round(4), c.ceiling.round(4)
-    (array([0.0955]), array([0.1057]), array([0.122]), array([0.1233]))
-    """
-    p = as_prior(prior)
-    levels = [check_alpha(alpha) for alpha in alphas]
-    if not levels:
-        raise InvalidInput("A comparison needs at least one alpha; found none.")
-
-    def best(family: FamilyName, alpha: float) -> float:
-        return design(p, alpha, family=family, tolerance=tolerance).value
-
-    return Comparison(
-        np.array(levels),
-        np.array([mutual_information(p, randomized_response(len(p), alpha)) for alpha in levels]),
-        np.array([best("uniform", alpha) for alpha in levels]),
-        np.array([best("general", alpha) for alpha in levels]),
-        np.array([most_information(p, alpha) for alpha in levels]),
-    )
-
-
-def pareto_curve(
-    prior: ArrayLike,
-    alpha: float,
-    *,
-    shares: Iterable[float] = SHARES,
-    loss: ArrayLike | None = None,
-) -> Pareto:
-    r"""Return how much estimation variance each share of the best information costs.
+def pareto_curve(prior: ArrayLike, alpha: float, *, shares: Iterable[float] = SHARES) -> Pareto:
+    """Return how much estimation variance each share of the best information costs.
 
     For every share a general matrix of least variance among those that carry at least so much of
     the best information; last, the general design for estimation. A point that another one beats in
     both is left out.
-
-    With a ``loss`` there are also the design of least loss and, for some weights μ, a matrix of
-    much :math:`I - \mu\sum_x p_x\sum_z M_{xz}L_{xz}`, and a point that another beats in all three
-    is left out; less than a millionth of a figure does not count.
-
-    **Between two points.** Let a share t of the records be released by one matrix and the rest by
-    the other. If it is told which, information and loss are both exactly on the chord. If it is
-    not, equal outputs are added up: the loss stays on the chord, and the information falls below
-    it, for it is convex in the matrix. So what is best with outputs told apart is concave, above
-    all chords, and a square matrix may lie below it.
 
     Parameters
     ----------
@@ -182,8 +77,6 @@ def pareto_curve(
     alpha : float
     shares : iterable of float
         Between 0 and 1.
-    loss : (S, S) array_like, optional
-        What it costs to release a value (column) for a true one (row).
 
     Returns
     -------
@@ -204,35 +97,15 @@ def pareto_curve(
         (share, design(p, alpha, family="general", information_at_least=share)) for share in shares
     ]
     designs.append((0.0, design(p, alpha, family="general", objective="estimation")))
-    found = [(share, one.mechanism) for share, one in designs]
-    losses = None if loss is None else as_loss(loss, len(p))
-    if losses is not None:
-        found += [(0.0, one) for one in near_mechanisms(p, alpha, losses)]
-    figures = np.array([[*figures_of(p, one, losses), share] for share, one in found])
-    figures = figures[np.lexsort(figures.T[::-1])]
-    kept = figures[undominated(figures[:, :-1], 0.0 if losses is None else ALIKE)]
-    return Pareto(
-        kept[:, -1], -kept[:, 0], kept[:, 1], None if losses is None else kept[:, 2].copy()
-    )
-
-
-def figures_of(prior: Floats, mechanism: Mechanism, loss: Floats | None) -> list[float]:
-    """Return minus the information, the variance and the least loss under any names."""
-    figures = [-mutual_information(prior, mechanism), estimation_variance(prior, mechanism)]
-    return figures if loss is None else [*figures, least_named(prior, mechanism.matrix, loss)]
-
-
-def undominated(figures: Floats, alike: float) -> list[int]:
-    """Return the rows that no other beats, smaller being better, the first of those alike.
-
-    Less than ``alike`` times a figure does not count.
-    """
-    slack = alike * np.abs(np.where(np.isfinite(figures), figures, 0.0))
-
-    def beaten(one: int, by: int) -> bool:
-        as_good = (figures[by] <= figures[one] + slack[one]).all()
-        better = (figures[by] < figures[one] - slack[one]).any()
-        return bool(as_good and (better or by < one))
-
-    rows = range(len(figures))
-    return [one for one in rows if not any(beaten(one, by) for by in rows if by != one)]
+    found = [
+        (mutual_information(p, one.mechanism), estimation_variance(p, one.mechanism), share)
+        for share, one in designs
+    ]
+    kept: list[tuple[float, float, float]] = []
+    least = np.inf
+    # most information first: a point is beaten iff one before it has as little variance
+    for information, variance, share in sorted(found, key=lambda one: (-one[0], *one[1:])):
+        if variance < least or not kept:
+            kept.append((share, information, variance))
+            least = variance
+    return Pareto(*np.array(kept).T.copy())

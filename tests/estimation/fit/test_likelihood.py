@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.estimation.inverse.interior import cholesky, conjugate_gradients, gram, woodbury
-from pramble.estimation.inverse.likelihood import log_likelihood, maximise, optimality_gap
+from pramble.estimation.inverse.likelihood import (
+    cholesky,
+    conjugate_gradients,
+    gram,
+    log_likelihood,
+    maximise,
+    optimality_gap,
+    woodbury,
+)
 from pramble.mechanisms.operators.base import apply_axes, category_shape, output_shape
 from pramble.mechanisms.product import axes_of
 

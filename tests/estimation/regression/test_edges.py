@@ -192,8 +192,8 @@ def test_covariates_that_determine_one_another_are_named():
         ({"covers": "sampling"}, "covers must be"),
         ({"formula": "y ~ x"}, "not both"),
         ({"covariates": None}, "needs a formula"),
-        ({"clusters": "x", "plan": PLANS["columns"]}, "'x' is randomised"),
-        ({"population_size": 3}, "population_size"),
+        ({"survey": {"clusters": "x"}, "plan": PLANS["columns"]}, "'x' is randomised"),
+        ({"survey": {"population_size": 3}}, "population_size"),
     ],
 )
 def test_regressions_that_make_no_sense_are_refused(keywords, words):

@@ -86,7 +86,9 @@ def test_clusters_are_those_of_statsmodels():
         disp=0, cov_type="cluster", cov_kwds={"groups": FRAME.house, "use_correction": False}
     )
     m = FRAME.house.nunique()
-    found = pramble.estimate_regression(FRAME, {}, "y ~ x + sex + age", clusters="house")
+    found = pramble.estimate_regression(
+        FRAME, {}, "y ~ x + sex + age", survey={"clusters": "house"}
+    )
     np.testing.assert_allclose(
         found.standard_errors, expected.bse * np.sqrt(m / (m - 1)), rtol=1e-6
     )
@@ -95,7 +97,12 @@ def test_clusters_are_those_of_statsmodels():
 @pytest.mark.parametrize("clusters", [None, "house"])
 def test_strata_are_the_textbook_formula(clusters):
     found = pramble.estimate_regression(
-        FRAME, {}, "line ~ age", family="linear", strata="region", clusters=clusters, weights="w"
+        FRAME,
+        {},
+        "line ~ age",
+        family="linear",
+        weights="w",
+        survey=pramble.Survey(strata="region", clusters=clusters),
     )
     design = np.c_[np.ones(len(FRAME)), FRAME.age]
     w, line = FRAME.w.to_numpy(), FRAME.line.to_numpy()
@@ -114,7 +121,9 @@ def test_strata_are_the_textbook_formula(clusters):
 
 def test_a_finite_population_shrinks_the_sampling_variance():
     plain = pramble.estimate_regression(FRAME, {}, "y ~ x")
-    half = pramble.estimate_regression(FRAME, {}, "y ~ x", population_size=2 * len(FRAME))
+    half = pramble.estimate_regression(
+        FRAME, {}, "y ~ x", survey={"population_size": 2 * len(FRAME)}
+    )
     share = len(FRAME) / (2 * len(FRAME) - 1)
     np.testing.assert_allclose(half.covariance, share * plain.covariance)
     none = pramble.estimate_regression(FRAME, {}, "y ~ x", covers="randomisation")

@@ -10,7 +10,6 @@ import pytest
 import pramble
 from pramble.estimation.regression.material import asked_for, material_of_records
 from pramble.estimation.regression.regression import pose
-from pramble.estimation.survey import Sampled
 
 ROWS = {
     "x": ["a", "b", "a", "b"],
@@ -34,20 +33,20 @@ FAMILIES = ("logistic", "linear", "poisson", "multinomial", "ordinal")
 
 @pytest.fixture(autouse=True)
 def four_records_will_do(monkeypatch):
-    monkeypatch.setattr("pramble.estimation.inverse.patterns.MOST_ERROR", np.inf)
+    monkeypatch.setattr("pramble.estimation.inverse.signed.MOST_ERROR", np.inf)
     monkeypatch.setattr("pramble.estimation.regression.design_matrix.COLLINEAR", -1.0)
 
 
 def material(rows, plan, formula):
     asked = asked_for(formula, response=None, covariates=None)
     return asked, material_of_records(
-        rows, plan, asked, weights=None, sampled=Sampled(), reading=None
+        rows, plan, asked, weights=None, survey=pramble.Survey(), reading=None
     )
 
 
 def posed(rows, plan, formula, family):
     asked, found = material(rows, plan, formula)
-    return pose(found, asked, family=family).problem
+    return pose(found, asked, family=family)[0]
 
 
 def with_release(problem, rows, plan, formula, axes=None):

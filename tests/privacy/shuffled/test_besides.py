@@ -7,8 +7,7 @@ import pytest
 from tests.privacy.shuffled.exact import exact_delta
 
 import pramble
-from pramble.privacy.shuffled.attacks import LinearTest, Rows
-from pramble.privacy.shuffled.evidence import evidence_of
+from pramble.privacy.evidence import evidence_of
 
 ROUNDING = 1e-12
 
@@ -21,27 +20,6 @@ def test_what_is_spent_besides_is_part_of_it():
     assert more.alpha >= 3.02 - 1e-9
     nothing = pramble.central_guarantee(m, rows=10**5, delta=0.0, besides=0.02)
     assert nothing.epsilon == pytest.approx(more.alpha)
-
-
-@pytest.mark.parametrize("rows", [1, 2, 5])
-def test_a_linear_test_against_all_counts(rows):
-    """P(T + ξ > c) from all outputs of all rows."""
-    x, other, crowd = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3]
-    test = LinearTest(Rows(*map(np.array, (x, other, crowd))), rows=rows)
-    u, spread = test.scores, 0.01 * math.sqrt(test.moments.variance)
-    cells = np.array(np.meshgrid(*[range(3)] * rows, indexing="ij")).reshape(rows, -1)
-    total = u[cells].sum(axis=0)
-    for side, own in (("x", x), ("other", other)):
-        chance = np.array(own)[cells[0]] * np.prod(np.array(crowd)[cells[1:]], axis=0)
-        for cut in (-2.0, 0.3, 1.7):
-            exact = sum(
-                p * 0.5 * math.erfc((cut - t) / (spread * math.sqrt(2)))
-                for p, t in zip(chance, total, strict=True)
-            )
-            low, high = test.beyond(cut, side=side)
-            assert low <= exact + 1e-13
-            assert high >= exact - 1e-13
-            assert high - low < 1e-6
 
 
 def test_a_prior_beside_a_file_is_added():
@@ -72,7 +50,7 @@ def test_what_was_spent_besides_one_file_against_brute_force(seed):
 
 
 def test_pairs_that_are_alike_are_asked_once(monkeypatch):
-    import pramble.privacy.shuffled.blanket as module
+    import pramble.privacy.blanket as module
 
     asked = []
     true = module.worst_pair

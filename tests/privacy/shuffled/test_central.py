@@ -10,9 +10,14 @@ from tests.privacy.shuffled.exact import exact_delta, exact_excess, random_matri
 import pramble
 from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs, least_low
-from pramble.privacy.shuffled.blanket import blanket_delta, factor_below, pair_law
-from pramble.privacy.shuffled.corners import closed_form, corner_delta
-from pramble.privacy.shuffled.evidence import evidence_of
+from pramble.privacy.blanket import (
+    blanket_delta,
+    closed_epsilon,
+    corner_delta,
+    factor_below,
+    pair_law,
+)
+from pramble.privacy.evidence import evidence_of
 
 ROUNDING = 1e-13
 
@@ -109,7 +114,7 @@ def test_never_above_the_closed_form(alpha):
     ):
         for rows in (10**4, 10**6):
             found = pramble.central_guarantee(mechanism, rows=rows, delta=1e-8)
-            assert found.epsilon <= min(closed_form(alpha, rows, 1e-8), found.alpha)
+            assert found.epsilon <= min(closed_epsilon(alpha, rows, 1e-8), found.alpha)
 
 
 def test_corners_are_the_blanket_of_randomised_response():
@@ -243,7 +248,7 @@ def test_a_general_matrix_of_a_hundred_outputs():
 
 def test_an_attack_on_blocks_together_is_an_attack_on_their_product(monkeypatch):
     one, two = pramble.randomized_response(2, 1.0), pramble.randomized_response(3, 0.7)
-    monkeypatch.setattr("pramble.privacy.shuffled.blanket.MOST_ROWS", 5)
+    monkeypatch.setattr("pramble.privacy.blanket.MOST_ROWS", 5)
     matrix = np.kron(one.matrix, two.matrix)
     plan = pramble.Plan({"a": one, "b": two})
     known, _ = check_against_brute_force(plan, 3, np.array([0.0, 0.4]), matrix=matrix)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.privacy.shuffled.exact import exact_excess
 
-from pramble.privacy.shuffled.hockey_stick import Summand, excess_above, excess_below
+from pramble.privacy.hockey_stick import Summand, excess_above, excess_below
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.privacy.shuffled.exact import exact_sampled_delta, random_matrix
 
 import pramble
-from pramble.privacy.guarantee import float_above
-from pramble.privacy.shuffled.evidence import (
+from pramble.privacy.evidence import (
     evidence_of,
     of_population,
     of_sample,
     sampled_evidence,
 )
+from pramble.privacy.guarantee import float_above
 
 ROUNDING = 1e-13
 

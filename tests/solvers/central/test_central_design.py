@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.errors import InvalidInput
-from pramble.solvers.central.costs import response_costs
-from pramble.solvers.central.promise import largest_scale
-from pramble.solvers.central.response import false_share, response_plan
+from pramble.solvers.central.one_file import response_costs
+from pramble.solvers.central.promise import false_share, largest_scale, response_plan
 from pramble.solvers.record.problem import as_problem
 
 SIZES = {"a": 2, "b": 3, "c": 4}
@@ -39,7 +38,7 @@ def test_the_largest_scale_is_one_that_was_proven():
                                                      (10**5, 10_000, 0.42)])  # fmt: skip
 def test_the_records_that_are_kept(rows, cells, kept):
     d = pramble.design_record({"x": cells}, central=(1.0, 1e-6), rows=rows, tables=1,
-                              time_limit=0.5)  # fmt: skip
+                              effort=0.5)  # fmt: skip
     assert d.central.epsilon <= 1.0
     assert float(d.plan["x"].operator.stay()[0]) == pytest.approx(kept, abs=0.01)
 
@@ -53,7 +52,7 @@ def test_the_records_that_are_kept(rows, cells, kept):
 )
 def test_what_is_designed_keeps_its_promise(sizes, rows, epsilon, delta):
     columns = {f"c{i}": size for i, size in enumerate(sizes)}
-    d = pramble.design_record(columns, central=(epsilon, delta), rows=rows, time_limit=0.3)
+    d = pramble.design_record(columns, central=(epsilon, delta), rows=rows, effort=0.3)
     g = pramble.central_guarantee(d.plan, rows=rows, delta=delta)
     assert g.epsilon == d.central.epsilon <= epsilon
     assert g.lower <= g.epsilon
@@ -62,7 +61,7 @@ def test_what_is_designed_keeps_its_promise(sizes, rows, epsilon, delta):
 
 
 def test_a_promise_is_used_up():
-    d = pramble.design_record(SIZES, central=(1.0, 1e-6), rows=10**5, time_limit=0.5)
+    d = pramble.design_record(SIZES, central=(1.0, 1e-6), rows=10**5, effort=0.5)
     assert 0.99 < d.central.epsilon <= 1.0
 
 
@@ -107,11 +106,11 @@ def test_what_a_promise_needs_is_asked_for():
         with pytest.raises(InvalidInput, match=message):
             pramble.design_record(SIZES, **wrong)
     with pytest.raises(InvalidInput, match="leaves nothing"):
-        pramble.design_record(SIZES, central=(0.1, 1e-6), rows=100, besides=0.2, time_limit=0.3)
+        pramble.design_record(SIZES, central=(0.1, 1e-6), rows=100, besides=0.2, effort=0.3)
 
 
 def test_records_of_many_cells_are_not_formed():
     d = pramble.design_record({f"c{i}": 10 for i in range(12)}, central=(1.0, 1e-6), rows=10**5,
-                              tables=1, time_limit=0.5)  # fmt: skip
+                              tables=1, effort=0.5)  # fmt: skip
     assert d.central.epsilon <= 1.0
     assert len(d.plan.columns) == 12

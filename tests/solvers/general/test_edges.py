@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.solvers.general.columns.fewer import float_variance, simplex_outputs
-from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
-from pramble.solvers.general.patterns import Gain
-from pramble.solvers.watch import Watch
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.outputs import float_variance, simplex_outputs
+from pramble.solvers.general.sets import Gain
+from pramble.solvers.general.variance_bounds import closed_bound, proven_bound
 
 QUERIES = np.array([[1.0, 1, 1, 0, 0, 0], [0, 1, 2, 3, 4, 5], [1, 0, 0, 0, 0, -1]])
 SKEW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
@@ -59,6 +59,6 @@ def test_free_outputs_close_the_gap_also_for_small_alpha():
 def test_a_bound_without_time_is_the_closed_form_or_better():
     prior = np.random.default_rng(0).dirichlet(np.ones(60))
     start = time.process_time()
-    bound = proven_bound(prior, 1.0, None, watch=Watch(1e-6, 1e-9))
+    bound = proven_bound(prior, 1.0, None, budget=SearchBudget(1e-6, 1e-9))
     assert bound >= closed_bound(prior, 1.0, None)
     assert time.process_time() - start < 1

@@ -7,12 +7,11 @@ import pytest
 
 import pramble
 from pramble.paper import scenario
-from pramble.solvers.general.columns.interior_point import optimal_mixture
-from pramble.solvers.general.columns.variance_bounds import spread_bound
-from pramble.solvers.general.patterns import all_sets
-from pramble.solvers.general.square.block_designs import block_designs
-from pramble.solvers.general.square.search import SquareSearch
-from pramble.solvers.general.variance import Variance, query_variance
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.sets import all_sets, block_designs
+from pramble.solvers.general.squares import SquareSearch
+from pramble.solvers.general.variance import Variance, optimal_mixture, query_variance
+from pramble.solvers.general.variance_bounds import spread_bound
 
 SCENARIO_I = scenario("I")
 
@@ -84,7 +83,9 @@ def test_no_mixture_of_all_sets_beats_either_bound(alpha):
     workload = rng.normal(size=(4, 7))
     patterns = 1 + np.expm1(alpha) * all_sets(7)
     for queries in (None, workload):
-        best = optimal_mixture(patterns, Variance(prior, queries), tolerance=1e-6).variance
+        best = optimal_mixture(
+            patterns, Variance(prior, queries), tolerance=1e-6, budget=SearchBudget(1e-6)
+        ).variance
         assert spread_bound(prior, alpha, queries) <= best * (1 + 1e-9)
         d = estimation(prior, alpha, workload=queries, outputs="free")
         assert d.bound <= best * (1 + 1e-9)
@@ -125,7 +126,7 @@ def test_ctrl_c_returns_the_best_so_far(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pramble.solvers.general.square.search.SquareSearch.improve", stop)
+    monkeypatch.setattr("pramble.solvers.general.squares.SquareSearch.improve", stop)
     d = estimation(np.full(7, 1 / 7), 1.0)
     assert d.stopped == "interrupted"
     assert d.certificate.satisfies(1.0)

@@ -5,8 +5,8 @@ import pytest
 
 import pramble
 from pramble.paper import scenario
-from pramble.solvers.general.light_columns import merge_light
-from pramble.solvers.general.patterns import matrix_information
+from pramble.solvers.general.information import merge_light
+from pramble.solvers.general.sets import matrix_information
 
 SCENARIO_I, SCENARIO_II = scenario("I"), scenario("II")
 
@@ -119,11 +119,11 @@ def test_ctrl_c_returns_the_best_so_far():
     assert (np.diff(bounds) <= 0).all()
 
 
-def test_ctrl_c_while_looking_for_a_steadier_matrix_returns_the_best(monkeypatch):
+def test_ctrl_c_while_looking_for_a_matrix_of_less_variance_returns_the_best(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pramble.solvers.general.information.steadiest_square", stop)
+    monkeypatch.setattr("pramble.solvers.general.information.least_variance_square", stop)
     d = pramble.design(SCENARIO_I, 2.0, family="general")
     assert d.stopped == "interrupted"
     assert d.gap <= 1e-6

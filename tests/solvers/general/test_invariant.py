@@ -8,12 +8,10 @@ import pytest
 import pramble
 from pramble.mechanisms.base import TOTAL
 from pramble.paper import scenario
-from pramble.solvers.general.invariant import closed_form
-from pramble.solvers.general.invariant_bound import invariant_bound
-from pramble.solvers.general.invariant_rounding import settle
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.invariant import closed_form, invariant_bound, settle
 from pramble.solvers.general.invariant_search import Vertices, information_of
-from pramble.solvers.general.patterns import matrix_information
-from pramble.solvers.watch import Watch
+from pramble.solvers.general.sets import matrix_information
 
 SCENARIO_I = scenario("I")
 
@@ -96,7 +94,7 @@ def test_the_best_vertex_is_found_and_the_bound_is_worth_having(prior, least, mo
 
 def test_many_categories_come_near_the_bound():
     prior = np.random.default_rng(3).dirichlet(np.ones(20))
-    d = pramble.design(prior, 1.0, family="general", invariant=True, time_limit=5.0)
+    d = pramble.design(prior, 1.0, family="general", invariant=True, effort=5.0)
     assert d.gap < 0.05
     assert units_off(d.prior, d.mechanism) <= 1
 
@@ -121,7 +119,7 @@ def test_the_bound_of_the_masses_holds_for_every_invariant_matrix(alpha):
         vertices = Vertices(prior, alpha)
         bound = invariant_bound(prior, alpha)
         for _ in range(30):
-            ratios = vertices.towards(rng.standard_normal((size, size)), Watch(1e-6))
+            ratios = vertices.towards(rng.standard_normal((size, size)), SearchBudget(1e-6))
             assert information_of(prior, ratios) <= bound
             assert ratios @ prior == pytest.approx(np.ones(size), abs=1e-12)
             assert prior @ ratios == pytest.approx(np.ones(size), abs=1e-12)

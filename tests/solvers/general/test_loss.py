@@ -10,10 +10,10 @@ import scipy.sparse
 from scipy.optimize import linprog
 
 import pramble
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import as_loss
-from pramble.solvers.general.nearby.interior import least_loss
-from pramble.solvers.general.nearby.thresholds import NearestRows, proven_loss
-from pramble.solvers.watch import Watch
+from pramble.solvers.general.loss import NearestRows, proven_loss
+from pramble.solvers.general.loss_search import least_loss
 
 RNG = np.random.default_rng
 
@@ -81,7 +81,7 @@ def test_any_thresholds_prove_a_bound(seed):
     prior = (prior + 0.01) / (prior + 0.01).sum()
     exact = whole_programme(prior, alpha, loss)
     scaled = loss - loss.min(axis=1, keepdims=True)
-    found = least_loss(prior, scaled / scaled.max(), alpha, Watch(1e-9))
+    found = least_loss(prior, scaled / scaled.max(), alpha, SearchBudget(1e-9))
     sharp = found.thresholds * scaled.max() + loss.min(axis=1)
     assert proven_loss(prior, loss, sharp, alpha) == pytest.approx(exact, abs=1e-7)
     for size in (0.0, 1e-3, 0.1, 1.0, 100.0):

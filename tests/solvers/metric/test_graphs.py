@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 import pramble
 from pramble import Distance
 from pramble.solvers.general.variance import Variance
-from pramble.solvers.metric.pair_bound import pair_bound
-from pramble.solvers.metric.rays import peaks, pushed
-from pramble.solvers.metric.tree_bound import column_gain, information_ceiling, tree_bound
+from pramble.solvers.metric.bounds import column_gain, information_ceiling, pair_bound, tree_bound
+from pramble.solvers.metric.information import peaks, pushed
 
 
 @st.composite

@@ -14,9 +14,9 @@ from pramble.information.distributions import (
     as_tables,
     margin_of,
 )
-from pramble.solvers.record.candidates import best_cardinality
-from pramble.solvers.record.shares import best_shares, exact_shares
-from pramble.solvers.record.whole import partitions
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.record.branches import best_cardinality, best_shares, exact_shares
+from pramble.solvers.record.search import partitions
 
 RNG = np.random.default_rng(8)
 COLUMNS = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v", "w"]}
@@ -68,7 +68,7 @@ def value_by_hand(plan, prior, tables):
 @pytest.mark.parametrize("alpha", [0.5, 2.0, 5.0])
 @pytest.mark.parametrize("tables", [1, 2, 3])
 def test_a_design_keeps_its_promise_and_its_value(alpha, tables):
-    d = pramble.design_record(COLUMNS, alpha, prior=PRIOR, tables=tables, time_limit=4)
+    d = pramble.design_record(COLUMNS, alpha, prior=PRIOR, tables=tables, effort=4)
     assert d.certificate.satisfies(alpha)
     assert brute_force_alpha(d.plan, COLUMNS) <= alpha * (1 + 1e-12)
     assert sum(branch.share for branch in d.plan.branches) == 1
@@ -82,7 +82,7 @@ def test_a_design_keeps_its_promise_and_its_value(alpha, tables):
 @pytest.mark.parametrize("alpha", [0.5, 3.0])
 def test_no_plan_that_everybody_knows_is_better(alpha):
     wanted = as_tables(2, tuple(COLUMNS))
-    d = pramble.design_record(COLUMNS, alpha, prior=PRIOR, tables=2, time_limit=6)
+    d = pramble.design_record(COLUMNS, alpha, prior=PRIOR, tables=2, effort=6)
     cells = list(product(*COLUMNS.values()))
     split = pramble.Plan({
         name: pramble.randomized_response(labels, alpha / 3) for name, labels in COLUMNS.items()
@@ -103,7 +103,7 @@ def test_no_plan_that_everybody_knows_is_better(alpha):
 
 
 def test_whole_records_have_one_branch():
-    d = pramble.design_record(COLUMNS, 3.0, prior=PRIOR, tables=2, whole=True, time_limit=5)
+    d = pramble.design_record(COLUMNS, 3.0, prior=PRIOR, tables=2, whole=True, effort=5)
     assert len(d.plan.branches) == 1
     assert set(d.plan.columns) == set(COLUMNS)
     assert d.certificate.satisfies(3.0)
@@ -114,7 +114,7 @@ def test_structural_zeros_are_never_released():
     possible[0, 2, :] = False
     prior = np.where(possible, PRIOR, 0)
     prior = prior / prior.sum()
-    d = pramble.design_record(COLUMNS, 2.0, prior=prior, possible=possible, tables=2, time_limit=4)
+    d = pramble.design_record(COLUMNS, 2.0, prior=prior, possible=possible, tables=2, effort=4)
     for branch in d.plan.branches:
         for block, mechanism in branch.blocks.items():
             if {"a", "b"} <= set(block):
@@ -135,7 +135,7 @@ def test_the_most_informative_record():
 
 def test_many_columns_are_designed_without_all_cells():
     sizes = {f"c{i}": 3 for i in range(8)}  # 6,561 cells
-    d = pramble.design_record(sizes, 2.0, tables=2, time_limit=6)
+    d = pramble.design_record(sizes, 2.0, tables=2, effort=6)
     assert d.certificate.satisfies(2.0)
     assert set(d.costs) == set(combinations(sizes, 2))
     a = math.exp(2.0)
@@ -160,7 +160,7 @@ def test_priors_may_be_tables():
 
 def test_shares_are_the_best_of_a_convex_programme():
     informations = [np.diag([1.0, 0.01]), np.diag([0.01, 4.0])]
-    w = best_shares(informations, np.eye(2))
+    w = best_shares(informations, np.eye(2), SearchBudget(1e-6))
 
     def cost(t):
         return np.trace(np.linalg.inv(t * informations[0] + (1 - t) * informations[1]))

@@ -9,7 +9,7 @@ from pramble.errors import PrambleError
 
 
 def test_plans_of_blocks_come_back():
-    d = pramble.design_record({"a": ["x", "y"], "b": [1, 2, 3]}, 1.0, tables=2, time_limit=2)
+    d = pramble.design_record({"a": ["x", "y"], "b": [1, 2, 3]}, 1.0, tables=2, effort=2)
     assert any(len(block) == 2 for branch in d.plan.branches for block in branch.blocks)
     text = json.dumps(d.plan.to_json())
     assert pramble.Plan.from_json(text) == d.plan

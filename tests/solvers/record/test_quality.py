@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.solvers.record.orbits import Characters
-from pramble.solvers.record.packing import turns_of
+from pramble.solvers.record.orbits import Characters, turns_of
 
 KEYS = (5, 2, 6, 5, 11, 3, 2, 2)
 
@@ -19,7 +18,7 @@ def beyond_sampling(d, sizes):
 @pytest.mark.parametrize(("alpha", "most"), [(1.0, 26_000), (2.0, 5_100), (4.0, 590)])
 def test_eight_keys(alpha, most):
     sizes = {f"k{i}": n for i, n in enumerate(KEYS)}
-    d = pramble.design_record(sizes, alpha, time_limit=20)
+    d = pramble.design_record(sizes, alpha, effort=20)
     assert d.certificate.satisfies(alpha)
     assert d.bound <= d.value
     assert beyond_sampling(d, sizes) <= most
@@ -31,7 +30,7 @@ def test_eight_keys(alpha, most):
 )
 def test_three_way_tables_of_binary_columns(columns, alpha, symmetric):
     sizes = {f"b{i}": 2 for i in range(columns)}
-    d = pramble.design_record(sizes, alpha, tables=3, time_limit=20)
+    d = pramble.design_record(sizes, alpha, tables=3, effort=20)
     assert d.certificate.satisfies(alpha)
     assert beyond_sampling(d, sizes) <= 1.03 * symmetric
 

@@ -1,4 +1,4 @@
-"""Designs of records keep their time, tell how far they are, and get no worse with more of it."""
+"""Designs of records keep their limits, tell how far they are, and get no worse with more."""
 
 import time
 
@@ -52,8 +52,8 @@ def test_progress_is_told_in_order():
     assert told[-1].figures["value"] == d.value
 
 
-def test_more_time_is_no_worse():
+def test_more_effort_is_no_worse():
     sizes = {f"c{i}": n for i, n in enumerate((5, 2, 6, 5))}
-    values = [pramble.design_record(sizes, 1.0, time_limit=limit).value for limit in (0.3, 2, 8)]
+    values = [pramble.design_record(sizes, 1.0, effort=limit).value for limit in (0.3, 2, 8)]
     assert values[1] <= values[0] * 1.03
     assert values[2] <= values[1] * 1.03

@@ -7,11 +7,9 @@ import pytest
 from tests.solvers.brute import information, random_prior
 
 from pramble.mechanisms.ratios import exp_below
-from pramble.solvers.uniform.bound import Relaxation
-from pramble.solvers.uniform.model import Anchored, kind_of
-from pramble.solvers.uniform.node import whole
+from pramble.solvers.uniform.nodes import Anchored, full_node, kind_of
 from pramble.solvers.uniform.polytope import corners
-from pramble.solvers.uniform.search import complete, split
+from pramble.solvers.uniform.search import Relaxation, complete, split
 
 CASES = [(2, 1.0), (3, 0.5), (3, 3.0), (4, 0.5), (4, 2.0), (5, 1.0), (5, 2.5), (6, 4.0)]
 
@@ -57,7 +55,7 @@ def test_no_assignment_beats_the_bound_of_its_node(size, alpha, seed):
     checked = 0
     for _, model in models(rng, size, alpha):
         every = list(assignments(model))
-        node = whole(model).tighten()
+        node = full_node(model).tighten()
         if node is None:
             assert not every
             continue
@@ -88,7 +86,7 @@ def test_a_wrong_multiplier_term_would_be_noticed():
     rng = np.random.default_rng(0)
     tight = 0
     for _, model in models(rng, 5, 1.0):
-        node = whole(model).tighten()
+        node = full_node(model).tighten()
         best = max(model.value(levels) for levels in assignments(model))
         tight += Relaxation(node).least(0.0, 0.0).bound < best * 1.2
     assert tight >= 3

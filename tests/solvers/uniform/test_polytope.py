@@ -7,8 +7,7 @@ from scipy.spatial import HalfspaceIntersection
 
 import pramble
 from pramble.mechanisms.ratios import exp_below
-from pramble.solvers.uniform.feasible_set import pair_constraints
-from pramble.solvers.uniform.polytope import Corner, corners, vertices
+from pramble.solvers.uniform.polytope import Corner, corners, pair_constraints, vertices
 
 BOTH_SIDES = [
     (2, 1.0), (3, 0.1), (3, 1.0), (3, 3.0), (4, 0.5), (4, 0.69), (4, 0.70), (4, 2.0),

@@ -1,9 +1,10 @@
-"""What a format is: endings, how a file of it is read, and how it is written."""
+"""What a format is: endings, how a file of it is read and written, and packing of whole files."""
 
+import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -16,6 +17,8 @@ from pramble.values import value
 from pramble.words import hint_at, several
 
 BATCH_ROWS = 1 << 17
+
+READ_ERRORS = (OSError, ValueError, EOFError, KeyError, pa.ArrowException)
 
 KNOWN_REASONS = re.compile(
     r"(Row #\d+: )?Expected \d+ columns, got \d+|Parquet magic bytes not found in footer"
@@ -70,33 +73,19 @@ class Writer(Protocol):
 
 @value(eq=False)
 class Format:
-    """A file format.
-
-    Attributes
-    ----------
-    name : str
-    endings : tuple of str
-    read : callable
-        From a path and what is wanted of it to a context that gives an `Opened`.
-    write : callable or None
-        From a binary file and a schema to a context that gives a `Writer`; None if only read.
-    settle : callable or None
-        From a path and a reading to the reading with all that was found out about the file.
-    typed : bool
-        Whether values have types; else all is text.
-    packed : bool
-        Whether files may be compressed whole (.gz, .zst, …).
-    listed : callable or None
-        From a path to the values that the file itself lists for a column, with their meanings.
-    """
+    """A file format."""
 
     name: str
     endings: tuple[str, ...]
+    # from a path and what is wanted of it to a context that gives an `Opened`
     read: Callable[[Path, Wanted], AbstractContextManager[Opened]]
+    # from a binary file and a schema to a context that gives a `Writer`; None if only read
     write: Callable[[IO[bytes], Any], AbstractContextManager[Writer]] | None = None
+    # from a path and a reading to the reading with all that was found out about the file
     settle: Callable[[Path, Reading], Reading] | None = None
-    typed: bool = True
-    packed: bool = False
+    typed: bool = True  # whether values have types; else all is text
+    packed: bool = False  # whether files may be compressed whole (.gz, .zst, …)
+    # from a path to the values that the file itself lists for a column, with their meanings
     listed: Callable[[Path], Mapping[str, Mapping[Any, str]]] | None = None
 
 
@@ -126,12 +115,18 @@ def missing_column(name: str, present: Iterable[str]) -> InvalidData:
     return with_values(error, names)
 
 
-def unreadable(name: str, kind: str, error: Exception) -> InvalidData:
-    """Return the error for a file that is not what its name says, without any value of it."""
-    if isinstance(error, InvalidData):
-        return error
-    said = InvalidData(f"{name} must be a sound {kind} file; reading it failed: {reason(error)}.")
-    return with_values(said, error)
+@contextmanager
+def sound_file(
+    path: Path, kind: str, *, errors: tuple[type[Exception], ...] = READ_ERRORS
+) -> Iterator[None]:
+    """Say in one sentence that a file is not what its name says, without any value of it."""
+    try:
+        yield
+    except InvalidData:
+        raise
+    except errors as error:
+        said = f"{path.name} must be a sound {kind} file; reading it failed: {reason(error)}."
+        raise with_values(InvalidData(said), error) from None
 
 
 def reason(error: Exception) -> str:
@@ -167,7 +162,6 @@ class Tally:
             yield batch
 
     def share(self) -> float:
-        """Return the share that has passed."""
         return min(1.0, self.seen / self.total) if self.total else 1.0
 
 
@@ -177,9 +171,39 @@ def bare(schema: Any) -> Any:
 
 
 def plain(batch: Any, schema: Any) -> Any:
-    """Return a batch with the schema's own types."""
     arrays = [
         array if array.type == part.type else array.cast(part.type)
         for array, part in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+PACKINGS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+GZIP_LEVEL = 4
+
+
+def packing_of(path: Path) -> str | None:
+    """Return how a file is compressed, as Arrow calls it."""
+    return PACKINGS.get(path.suffix.lower())
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Open a file for reading, unpacked; give the stream, and the raw file below it."""
+    packing = packing_of(path)
+    with pa.OSFile(str(path)) as raw:
+        yield (pa.CompressedInputStream(raw, packing) if packing else raw), raw
+
+
+@contextmanager
+def packed(path: Path, raw: IO[bytes]) -> Iterator[Any]:
+    """Give a file that packs what is written, as the path's ending says; no time stamp is kept."""
+    packing = packing_of(path)
+    if packing is None:
+        yield raw
+    elif packing == "gzip":
+        with gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as zipped:
+            yield zipped
+    else:
+        with pa.CompressedOutputStream(pa.PythonFile(raw, "w"), packing) as zipped:
+            yield zipped

@@ -3,7 +3,7 @@
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from itertools import chain
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain_texts
-from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated
+from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated, unpacked
 from pramble.data.formats.dialect import (
     MOST_SAMPLED,
     SAMPLE,
@@ -23,7 +23,6 @@ from pramble.data.formats.dialect import (
     find_dialect,
     lines_of,
 )
-from pramble.data.formats.packing import unpacked
 from pramble.data.reading import Reading
 from pramble.errors import InvalidData
 
@@ -32,7 +31,7 @@ TOGETHER = 1 << 12
 """Neighbouring columns of few labels are written as one, of at most so many combinations."""
 
 
-def settle(path: Path, reading: Reading, *, separator: str | None) -> Reading:
+def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
     """Return the reading with everything about the text settled."""
     return find_dialect(beginning(path), reading, separator=separator)
 
@@ -60,40 +59,40 @@ def header(path: Path, reading: Reading) -> list[str]:
 
 
 @contextmanager
-def read(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opened]:
-    """Open a text file with every column as text."""
+def read_text(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[Opened]:
     reading = wanted.reading
     if reading.quoted_missing is None:
-        reading = settle(path, reading, separator=separator)
+        reading = settle_text(path, reading, separator=separator)
     given = header(path, reading)
     names = [name.strip() for name in given] if reading.trim else given
-    refuse_no_text(names, path)
+    if any("\0" in name for name in names):  # which no text has in its right encoding
+        raise InvalidData(
+            f"{path.name} must be a text; its first line has zero bytes. Say which encoding it has "
+            "(such as utf-16-le), or end its name as its format does."
+        )
     refuse_repeated(names, path)
     columns = wanted.among(names)
     as_given = dict(zip(names, given, strict=True))
     schema = pa.schema([pa.field(name, pa.string()) for name in columns])
     with unpacked(path) as (stream, raw):
         size = raw.size()
-        with named_lines(path, reading):
+        with line_errors(path, reading):
             asked = [as_given[name] for name in columns]
             found = list(dict.fromkeys([*asked, given[-1]]))
-            parsed = texts(stream, reading, given, columns=found)
-            batches = closed(parsed, path, reading, columns=len(asked), last=found.index(given[-1]))
+            parsed = open_texts(stream, reading, given, columns=found)
+            batches = without_open_quote(
+                parsed, path, reading, columns=len(asked), last=found.index(given[-1])
+            )
         if reading.trim:
-            batches = map(partial(trimmed, missing=marks(reading), schema=schema), batches)
-        yield Opened(schema, told(batches, path, reading), lambda: raw.tell() / max(size, 1))
-
-
-def refuse_no_text(names: list[str], path: Path) -> None:
-    """Raise when the line of names has zero bytes, which no text has in its right encoding."""
-    if any("\0" in name for name in names):
-        raise InvalidData(
-            f"{path.name} must be a text; its first line has zero bytes. Say which encoding it has "
-            "(such as utf-16-le), or end its name as its format does."
+            batches = map(partial(trimmed, missing=missing_marks(reading), schema=schema), batches)
+        yield Opened(
+            schema, with_line_errors(batches, path, reading), lambda: raw.tell() / max(size, 1)
         )
 
 
-def closed(batches: Any, path: Path, reading: Reading, *, columns: int, last: int) -> Iterator[Any]:
+def without_open_quote(
+    batches: Any, path: Path, reading: Reading, *, columns: int, last: int
+) -> Iterator[Any]:
     """Yield the first columns of batches; refuse a quote left open.
 
     Such a quote takes the rest of the file for the value of its last row in the file's last column,
@@ -108,15 +107,21 @@ def closed(batches: Any, path: Path, reading: Reading, *, columns: int, last: in
         refuse_open_quote(path, reading)
 
 
+@contextmanager
+def csv_rows(path: Path, reading: Reading, *, behind: Sequence[str] = ()) -> Iterator[Any]:
+    """Open a text file with Python's own reader, with some text behind its end."""
+    with unpacked(path) as (stream, _):
+        text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
+        lines = chain(text, behind)
+        yield csv.reader(lines, delimiter=reading.separator or ",", quotechar=reading.quote)
+
+
 def refuse_open_quote(path: Path, reading: Reading) -> None:
     """Raise when a quote is never closed: it takes what is set behind the file into its row."""
     behind = "pramble"
     limit = csv.field_size_limit(sys.maxsize)
     try:
-        with unpacked(path) as (stream, _):
-            text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
-            ended = chain(text, ["\n", behind])
-            rows = csv.reader(ended, delimiter=reading.separator or ",", quotechar=reading.quote)
+        with csv_rows(path, reading, behind=["\n", behind]) as rows:
             line, begun, last = 0, 0, [""]
             for row in rows:
                 begun, line, last = line + 1, rows.line_num, row
@@ -129,12 +134,12 @@ def refuse_open_quote(path: Path, reading: Reading) -> None:
         )
 
 
-def marks(reading: Reading) -> list[str]:
+def missing_marks(reading: Reading) -> list[str]:
     """Return every text that means a missing value."""
     return ["", *(reading.missing or ())]
 
 
-def texts(stream: Any, reading: Reading, names: list[str], *, columns: list[str]) -> Any:
+def open_texts(stream: Any, reading: Reading, names: list[str], *, columns: list[str]) -> Any:
     """Return the batches of a text file; where texts are trimmed, with nothing missing yet."""
     import pyarrow.csv as arrow_csv
 
@@ -151,7 +156,7 @@ def texts(stream: Any, reading: Reading, names: list[str], *, columns: list[str]
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 include_columns=columns,
-                null_values=[] if reading.trim else marks(reading),
+                null_values=[] if reading.trim else missing_marks(reading),
                 strings_can_be_null=not reading.trim,
                 quoted_strings_can_be_null=bool(reading.quoted_missing),
             ),
@@ -162,14 +167,14 @@ def texts(stream: Any, reading: Reading, names: list[str], *, columns: list[str]
         raise
 
 
-def told(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
-    """Yield batches; what is wrong with a line is told by `named_lines`."""
-    with named_lines(path, reading):
+def with_line_errors(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
+    """Yield batches; `line_errors` says what is wrong with a line."""
+    with line_errors(path, reading):
         yield from batches
 
 
 @contextmanager
-def named_lines(path: Path, reading: Reading) -> Iterator[None]:
+def line_errors(path: Path, reading: Reading) -> Iterator[None]:
     """Tell which line does not fit by its number, never by what it holds."""
     try:
         yield
@@ -192,14 +197,12 @@ def named_lines(path: Path, reading: Reading) -> Iterator[None]:
 
 def first_uneven_line(path: Path, reading: Reading) -> tuple[int, int, int] | None:
     """Return the number of the first line with too many or too few fields, these, and the right."""
-    with unpacked(path) as (stream, _):
-        text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
-        rows = csv.reader(text, delimiter=reading.separator or ",", quotechar=reading.quote)
-        with suppress(csv.Error):  # a field too long for this reader
-            expected = len(next(filter(None, rows), []))
-            for row in rows:
-                if row and len(row) != expected:
-                    return rows.line_num, len(row), expected
+    # a field may be too long for this reader
+    with csv_rows(path, reading) as rows, suppress(csv.Error):
+        expected = len(next(filter(None, rows), []))
+        for row in rows:
+            if row and len(row) != expected:
+                return rows.line_num, len(row), expected
     return None
 
 
@@ -317,7 +320,7 @@ def as_text(values: Any, *, column: str) -> Any:
 
 
 @contextmanager
-def write(sink: IO[bytes], schema: Any, *, separator: str) -> Iterator[Writer]:
+def write_text(sink: IO[bytes], schema: Any, *, separator: str) -> Iterator[Writer]:
     """Open a text file for writing."""
     yield DelimitedWriter(sink, schema, separator=separator)
 
@@ -327,13 +330,9 @@ def delimited(name: str, endings: tuple[str, ...], separator: str | None) -> For
     return Format(
         name,
         endings,
-        partial(read, separator=separator),
-        partial(write, separator=separator or ","),
-        partial(settle, separator=separator),
+        partial(read_text, separator=separator),
+        partial(write_text, separator=separator or ","),
+        partial(settle_text, separator=separator),
         typed=False,
         packed=True,
     )
-
-
-CSV = delimited("csv", (".csv", ".txt"), None)
-TSV = delimited("tsv", (".tsv", ".tab"), "\t")

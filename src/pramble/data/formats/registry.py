@@ -1,28 +1,25 @@
-"""Every format, and which file is of which. A new format is one file and one line here."""
+"""Every format, and which file is of which. A new format is a reader and one line here."""
 
 from pathlib import Path
 
-from pramble.data.formats.arrow import ARROW
-from pramble.data.formats.base import Format
-from pramble.data.formats.delimited import CSV, TSV
-from pramble.data.formats.excel import EXCEL
-from pramble.data.formats.packing import PACKINGS
-from pramble.data.formats.parquet import PARQUET
-from pramble.data.formats.statistics import SAS, SAS_TRANSPORT, SPSS, SPSS_PORTABLE, STATA
+from pramble.data.formats.arrow import ParquetWriter, read_arrow, read_parquet, write_arrow
+from pramble.data.formats.base import PACKINGS, Format
+from pramble.data.formats.delimited import delimited
+from pramble.data.formats.programs import read_sheet, statistics
 from pramble.errors import InvalidData
 
-FORMATS: tuple[Format, ...] = (
-    PARQUET,
-    CSV,
-    TSV,
-    ARROW,
-    STATA,
-    SPSS,
-    SPSS_PORTABLE,
-    SAS,
-    SAS_TRANSPORT,
-    EXCEL,
-)
+PARQUET = Format("parquet", (".parquet", ".pq"), read_parquet, ParquetWriter)
+CSV = delimited("csv", (".csv", ".txt"), None)
+TSV = delimited("tsv", (".tsv", ".tab"), "\t")
+ARROW = Format("arrow", (".arrow", ".ipc", ".feather"), read_arrow, write_arrow)
+STATA = statistics("stata", (".dta",), "read_dta")
+SPSS = statistics("spss", (".sav", ".zsav"), "read_sav")
+SPSS_PORTABLE = statistics("spss portable", (".por",), "read_por")
+SAS = statistics("sas", (".sas7bdat",), "read_sas7bdat")
+SAS_TRANSPORT = statistics("sas transport", (".xpt",), "read_xport")
+EXCEL = Format("excel", (".xlsx", ".xlsm"), read_sheet)
+
+FORMATS = (PARQUET, CSV, TSV, ARROW, STATA, SPSS, SPSS_PORTABLE, SAS, SAS_TRANSPORT, EXCEL)
 
 
 def endings(*, written: bool = False, packed: bool = False) -> list[str]:
@@ -71,7 +68,6 @@ def format_of(path: Path, name: str | None = None) -> Format:
 
 
 def target_format(path: Path) -> Format:
-    """Return the format of a file to write."""
     form = format_of(path)
     if form.write is None:
         raise InvalidData(

@@ -1,14 +1,12 @@
 r"""Originals and their law drawn in turn: data augmentation (Tanner and Wong, 1987).
 
 Given the law, the original of a record that shows z has :math:`P(x \mid z, w) \propto p(w, x)
-\prod_B M_B[x_B, z_B]`. Given all originals, the law is drawn from its posterior
-(:mod:`pramble.estimation.draws.chain`). The two steps in turn have the joint posterior of
-both as their stationary law.
+\prod_B M_B[x_B, z_B]`. Given all originals, the law is drawn from its posterior. The two steps in
+turn have the joint posterior of both as their stationary law.
 
-The law of the original given the untouched columns, as a log-linear model.
-
-The cells are those of groups g of records with equal untouched values, and of combinations k of
-the randomised columns. With one factor for each cell of every table T of the model,
+The law of the original given the untouched columns is log-linear. Its cells are those of groups g
+of records with equal untouched values, and of combinations k of the randomised columns. With one
+factor for each cell of every table T of the model,
 
 .. math:: m_{gk} \propto \prod_T \lambda_T[T(g, k)] ,
 
@@ -17,29 +15,35 @@ the expected number of records in a cell. With Poisson counts and a prior
 sum to a draw from :math:`\Gamma(N_T + a)`, with the records counted there. Doing so table after
 table is the Bayesian twin of iterative proportional fitting (Gelman and others; Schafer, 1997).
 
-Where chains start: a law for each copy, spread as the release leaves it open.
+With the table of all columns nothing is assumed, but each of its cells must be told: where the
+release is worth few complete records, laws are bent by the edge of the simplex and by the prior, in
+every group alike. The law of all pairs has far fewer cells, and fits every regression
+without interactions.
 
-The records are weighed at random, as in the Bayesian bootstrap (Rubin, 1981), and the law is fitted
-to the unbiased tables of the weighed records. Chains forget where they started in about
-:math:`n / n_\text{eff}` sweeps; what a release hardly tells they forget slowly, and it is there
-that the start must already be spread as the posterior is.
+Every chain starts from a law of its own, spread as the release leaves it open: the records are
+weighed at random, as in the Bayesian bootstrap (Rubin, 1981), and the law is fitted to the unbiased
+tables of the weighed records. Chains forget where they started in about :math:`n / n_\text{eff}`
+sweeps; what a release hardly tells they forget slowly, and it is there that the start must already
+be spread as the posterior is.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from pramble.data.records import Records
-from pramble.estimation.draws.distribution import cells_among
+from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.draws.distribution import cells_among, listed, wanted_tables
 from pramble.estimation.draws.released import Released, Units
+from pramble.estimation.estimate import estimate
 from pramble.estimation.inverse.likelihood import fit_table
 from pramble.estimation.inverse.tabulate import tabulate
 from pramble.information.consistent import nearest_on_simplex
 from pramble.information.distributions import Table
 from pramble.information.proportional import summed
-from pramble.mechanisms.plan import Plan
-from pramble.values import Floats, Integers, value
+from pramble.limits import MOST_WANTED_CELLS
+from pramble.values import Clock, Floats, Integers, value
 
 FLAT = 1.0
 """The a of one table of all columns: a flat prior over all laws."""
@@ -50,7 +54,7 @@ and the more of them a small one may leave, the more laws there are with less of
 
 
 @value(eq=False)
-class Term:
+class LawTerm:
     """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``.
 
     The ``whole`` one has all cells of the law, in their order.
@@ -77,18 +81,18 @@ class Term:
         scale_margin(law, self.high, self.low, factors)
 
 
-def terms_of(release: Released, tables: Sequence[Table]) -> list[Term]:
+def terms_of(release: Released, tables: Sequence[Table]) -> list[LawTerm]:
     """Return the terms of a model: how many records are in each group, and tables."""
     groups, combinations = len(release.groups), math.prod(release.shape)
     nowhere = np.zeros(combinations, dtype=np.int64)
-    everyone = Term(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
-    return [everyone, *(term_of(release, table) for table in largest(tables))]
+    everyone = LawTerm(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
+    within = {table for table in tables for other in tables if set(table) < set(other)}
+    return [everyone, *(term_of(release, table) for table in tables if table not in within)]
 
 
-def whole_term(release: Released) -> Term:
-    """Return the term of all cells, which needs no other."""
+def whole_term(release: Released) -> LawTerm:
     groups, combinations = len(release.groups), math.prod(release.shape)
-    return Term(
+    return LawTerm(
         (*release.given, *release.labels),
         combinations * np.arange(groups),
         np.arange(combinations),
@@ -98,16 +102,7 @@ def whole_term(release: Released) -> Term:
     )
 
 
-def largest(tables: Sequence[Table]) -> list[Table]:
-    """Return the tables that lie within no other.
-
-    >>> largest([("a",), ("b",), ("a", "b"), ("c",)])
-    [('a', 'b'), ('c',)]
-    """
-    return [table for table in tables if not any(set(table) < set(other) for other in tables)]
-
-
-def term_of(release: Released, table: Table) -> Term:
+def term_of(release: Released, table: Table) -> LawTerm:
     """Return the term of a table of untouched and randomised columns."""
     shape = sizes_of(release, table)
     strides = dict(zip(table, np.cumprod([1, *shape[:0:-1]])[::-1].tolist(), strict=True))
@@ -119,7 +114,7 @@ def term_of(release: Released, table: Table) -> Term:
         codes = np.arange(release.shape[axis])
         others = [i for i in range(len(release.shape)) if i != axis]
         low += strides.get(name, 0) * np.expand_dims(codes, others)
-    return Term(table, high, low.reshape(-1), math.prod(shape))
+    return LawTerm(table, high, low.reshape(-1), math.prod(shape))
 
 
 def sizes_of(release: Released, table: Table) -> list[int]:
@@ -139,7 +134,7 @@ class Chain:
     """A law and the originals of all records, which are by pattern."""
 
     def __init__(
-        self, release: Released, terms: Sequence[Term], units: Units, rng: np.random.Generator
+        self, release: Released, terms: Sequence[LawTerm], units: Units, rng: np.random.Generator
     ) -> None:
         self.release, self.terms, self.units, self.rng = release, terms, units, rng
         self.groups = np.repeat(release.group_of, release.counts)
@@ -179,14 +174,7 @@ class Chain:
 SWEEPS = 12
 
 
-def start_law(
-    release: Released,
-    terms: Sequence[Term],
-    *,
-    records: Records,
-    plan: Plan,
-    rng: np.random.Generator,
-) -> Floats:
+def start_law(release: Released, terms: Sequence[LawTerm], *, rng: np.random.Generator) -> Floats:
     """Return a law fitted to the tables of records that are weighed at random."""
     weights = rng.standard_exponential(release.rows)
     law = np.outer(
@@ -194,7 +182,7 @@ def start_law(
         release.possible.mask(list(release.labels)).reshape(-1),
     ).astype(np.float64)
     targets = [
-        (term, weighed(release, term, records=records, plan=plan, weights=weights))
+        (term, weighed(release, term, weights))
         for term in terms
         if term.low.any()  # of groups alone all is known
     ]
@@ -204,11 +192,9 @@ def start_law(
     return law
 
 
-def weighed(
-    release: Released, term: Term, *, records: Records, plan: Plan, weights: Floats
-) -> Floats:
+def weighed(release: Released, term: LawTerm, weights: Floats) -> Floats:
     """Return the expected records in the cells of a table, by weighed records, none quite zero."""
-    tabulated = tabulate(records, plan, by=list(term.table), weights=weights)
+    tabulated = tabulate(release.records, release.plan, by=list(term.table), weights=weights)
     p, layout = fit_table(tabulated, method="inverse").p, tabulated.layout
     shares = np.zeros(term.size)
     if term.whole:
@@ -222,3 +208,94 @@ def weighed(
         labels = {**release.given, **release.labels}
         shares[cells_among(layout.labels(), term.table, labels)] = layout.flatten(p)
     return np.asarray(release.rows * nearest_on_simplex(shares) + term.prior)
+
+
+MOST_WHOLE = 20_000
+"""Cells of a table of all columns up to which it is taken, where it is told."""
+
+PER_CELL = 2
+"""For each of those cells the prior has one record, which pulls rare categories up; it is felt less
+than chance is, if the root of what the release is worth is so much larger than their number."""
+
+HARDLY = 1.0
+"""Complete records for each cell of a table below which a note says that it is hardly told."""
+
+LEAST = 1e-6
+"""Of a table with one cell alone, so that it counts as told."""
+
+
+@value(eq=False)
+class LawModel:
+    """The terms of a law, what the release is worth for the poorest of them, and notes."""
+
+    terms: tuple[LawTerm, ...]
+    worth: float
+    notes: tuple[str, ...] = ()
+
+
+def model_of_law(release: Released, tables: Any, *, clock: Clock) -> LawModel:
+    """Return the model: as asked for, or all columns together where they are told, else pairs."""
+    whole = (*release.given, *release.labels)
+    if tables == "all" or (tables is None and release.cells <= MOST_WHOLE):
+        value = worth(release, whole)
+        if tables == "all" and not value:
+            raise NotIdentifiable(
+                "The plan cannot give the table of all columns; leave tables= to find out which."
+            )
+        if tables == "all" or value >= (PER_CELL * release.cells) ** 2:
+            return LawModel((whole_term(release),), value)
+    wanted = [
+        table
+        for table in wanted_tables(2 if tables is None else tables, list(whole))
+        if set(table) & set(release.labels)
+    ]
+    found, notes = estimable_tables(wanted, release, clock=clock)
+    return LawModel(tuple(terms_of(release, list(found))), min(found.values()), tuple(notes))
+
+
+def estimable_tables(
+    wanted: Sequence[Table], release: Released, *, clock: Clock
+) -> tuple[dict[Table, float], list[str]]:
+    """Return what the release is worth for each table that it tells, and notes on the others."""
+    found: dict[Table, float] = {}
+    left: list[str] = []
+    poor: list[str] = []
+    for done, table in enumerate(wanted):
+        clock.tell("estimating", done / len(wanted))
+        cells, name = math.prod(sizes_of(release, table)), " with ".join(table)
+        if cells > MOST_WANTED_CELLS:
+            left.append(f"{name} (more than {MOST_WANTED_CELLS:,} cells)")
+            continue
+        value = worth(release, table)
+        if not value and len(table) == 1:
+            # raises, and says what is not told
+            estimate(release.records, release.plan, by=list(table), method="inverse")
+        if value:
+            found[table] = value
+        else:
+            left.append(f"{name} (the plan cannot give it)")
+        if 0 < value < HARDLY * cells:
+            poor.append(name)
+    return found, [
+        *listed("Tables that are taken to hold nothing beyond smaller ones", left),
+        *listed(
+            "Tables of which the release tells less than one complete record for each cell would, "
+            "so that what is drawn of them rests on the flat prior",
+            poor,
+        ),
+    ]
+
+
+def worth(release: Released, table: Table) -> float:
+    r"""Return how many complete records would tell as much of a table as the release does.
+
+    That is :math:`(1 - \sum p^2)` by the summed variance of the estimated shares; zero where the
+    plan cannot give the table.
+    """
+    try:
+        found = estimate(release.records, release.plan, by=list(table), method="inverse")
+    except (NotIdentifiable, InvalidInput):
+        return 0.0
+    p = nearest_on_simplex(found.probabilities)
+    spread = float((found.standard_errors**2).sum())
+    return float(max(1 - (p**2).sum(), LEAST) / spread) if spread else float(found.n)

@@ -157,7 +157,7 @@ def combine(
     within, between = u.mean(axis=0), q.var(axis=0, ddof=1)
     total = within + (1 + 1 / m) * between
     degrees = degrees_of(m, within, between, records=records)
-    reach = np.sqrt(total) * quantiles(level, degrees)
+    reach = np.sqrt(total) * t_quantiles(level, degrees)
     centre, matrix = q.mean(axis=0), None
     if covariances is not None:
         spread = np.atleast_2d(np.cov(q, rowvar=False))
@@ -211,7 +211,6 @@ def as_numbers(given: ArrayLike, what: str) -> Floats:
 
 
 def as_names(names: Sequence[str] | None, size: int) -> tuple[str, ...]:
-    """Return the names of all estimates."""
     found = tuple(map(str, range(size) if names is None else names))
     if len(found) != size:
         raise InvalidInput(f"names must name all {size} estimates; found {len(found)}.")
@@ -242,8 +241,7 @@ def missing_information(m: int, within: Floats, between: Floats, degrees: Floats
     return np.asarray(share + (1 - share) * 2 / (degrees + 3))
 
 
-def quantiles(level: float, degrees: Floats) -> Floats:
-    """Return the quantiles of t-laws that an interval reaches to."""
+def t_quantiles(level: float, degrees: Floats) -> Floats:
     from scipy.special import ndtri, stdtrit
 
     tail = (1 + level) / 2

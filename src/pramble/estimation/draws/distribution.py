@@ -21,7 +21,8 @@ of the log-linear interaction that holds it there. Tables without noise are met 
 need not be those of any law, even where they agree with each other two by two.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -29,6 +30,7 @@ import numpy as np
 
 from pramble.data.labels import Label, label_keys
 from pramble.errors import NotIdentifiable
+from pramble.estimation.estimate import estimate
 from pramble.estimation.follow.result import Estimate
 from pramble.information.consistent import consistent, contrasts
 from pramble.information.distributions import Table, as_tables, join_tables, margin_of
@@ -36,6 +38,8 @@ from pramble.information.proportional import Margin, fit_array
 from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
+
+MOST_LISTED = 12
 
 MOST_COVARIANCE = 1000
 """Cells of a table up to which the noise of an interaction is taken from the covariance."""
@@ -54,12 +58,10 @@ class Shares:
 
     @property
     def possible(self) -> Mask:
-        """The cells that are not known to be empty."""
         return np.asarray((self.shares != 0) | (self.variances > 0))
 
     @property
     def standard_error(self) -> float:
-        """The root of the mean variance of a cell."""
         return float(np.sqrt(self.variances.mean()))
 
 
@@ -97,31 +99,41 @@ def without_zeros(own: Shares, mask: Mask) -> Shares:
 
 
 def estimated(
-    wanted: Sequence[Table], estimate: Callable[[Table], Estimate], *, clock: Clock
-) -> tuple[dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
-    """Return the shares of all tables that can be had, the labels, and notes on the others."""
+    data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
+) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
+    """Return a first estimate, the shares and labels of all tables, and notes on those left out."""
+    first: Estimate | None = None
     found: dict[Table, Shares] = {}
     labels: dict[str, tuple[Label, ...]] = {}
     left: list[str] = []
     for done, table in enumerate(wanted):
         clock.tell("estimating", done / len(wanted))
-        if len(table) == 1:
-            own = estimate(table)
-            labels[table[0]] = tuple(own.cells[table[0]])
-            found[table] = shares_of(own, table, labels)
+        if len(table) > 1 and any(
+            part not in found for part in combinations(table, len(table) - 1)
+        ):
             continue
-        if any(part not in found for part in combinations(table, len(table) - 1)):
-            continue
-        if np.prod([len(labels[name]) for name in table]) > MOST_WANTED_CELLS:
+        if math.prod(len(labels[name]) for name in table if len(table) > 1) > MOST_WANTED_CELLS:
             left.append(f"{' with '.join(table)} (more than {MOST_WANTED_CELLS:,} cells)")
             continue
         try:
-            found[table] = shares_of(estimate(table), table, labels)
+            own = estimate(data, plan, by=list(table), method="inverse", covers="randomisation")
         except NotIdentifiable:
+            if len(table) == 1:
+                raise
             left.append(f"{' with '.join(table)} (the plan cannot give it)")
-    shown = "; ".join(left[:12]) + ("; …" if len(left) > 12 else "")
-    notes = [f"Tables that are not fitted: {shown}."] if left else []
-    return found, labels, notes
+            continue
+        first = own if first is None else first
+        if len(table) == 1:
+            labels[table[0]] = tuple(own.cells[table[0]])
+        found[table] = shares_of(own, table, labels)
+    assert first is not None, "single columns are always wanted"
+    return first, found, labels, listed("Tables that are not fitted", left)
+
+
+def listed(what: str, names: Sequence[str]) -> list[str]:
+    """Return a note with some names, if there are any."""
+    shown = "; ".join(names[:MOST_LISTED]) + ("; …" if len(names) > MOST_LISTED else "")
+    return [f"{what}: {shown}."] if names else []
 
 
 def shares_of(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[Label]]) -> Shares:

@@ -1,7 +1,4 @@
-"""Copies of a release whose randomised values are drawn anew, for any software.
-
-Copies of a release with every randomised value drawn anew, and what is to be known of them.
-"""
+"""Copies of a release with every randomised value drawn anew, for any software."""
 
 import math
 import warnings
@@ -11,21 +8,22 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from pramble.data.frame_records import TableRecords
+from pramble.data.decode import labels_like, with_columns
 from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
-from pramble.data.replaced import labels_like, with_columns
+from pramble.data.sources import TableRecords
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.chain import Chain, start_law
-from pramble.estimation.draws.columns import gathered, given_columns
-from pramble.estimation.draws.model import Model, model_of
+from pramble.estimation.draws.chain import Chain, LawModel, model_of_law, start_law
 from pramble.estimation.draws.released import (
     Released,
     Units,
     count_patterns,
     fitting_columns,
+    gathered,
+    given_columns,
+    refuse_no_whole,
     released,
     units_of,
 )
@@ -45,34 +43,16 @@ WORK = 2e10
 
 @value(eq=False)
 class Imputation:
-    """Copies of a release with every randomised value drawn, and what is to be known of them.
-
-    Attributes
-    ----------
-    frames : tuple of frames
-    rows : int
-    columns : tuple of str
-        The columns that were drawn.
-    given : tuple of str
-        The untouched columns that they were drawn given.
-    classes : tuple of str
-        Those of them that are numbers, and enter through classes.
-    tables : tuple of tuples of str
-        The tables of the law.
-    sweeps : int
-        How often law and originals were drawn in turn, for each copy.
-    notes : tuple of str
-        What was left out, and why.
-    """
+    """Copies of a release with every randomised value drawn, and what is to be known of them."""
 
     frames: tuple[Any, ...]
     rows: int
-    columns: tuple[str, ...]
-    given: tuple[str, ...]
-    classes: tuple[str, ...]
-    tables: tuple[tuple[str, ...], ...]
-    sweeps: int
-    notes: tuple[str, ...] = ()
+    columns: tuple[str, ...]  # The columns that were drawn
+    given: tuple[str, ...]  # The untouched columns that they were drawn given
+    classes: tuple[str, ...]  # Those of them that are numbers, and enter through classes
+    tables: tuple[tuple[str, ...], ...]  # The tables of the law
+    sweeps: int  # How often law and originals were drawn in turn, for each copy
+    notes: tuple[str, ...] = ()  # What was left out, and why
 
 
 def imputation(
@@ -87,7 +67,7 @@ def imputation(
     progress: Watcher | None = None,
 ) -> Imputation:
     """Return filled copies of a release; see :func:`impute`."""
-    refuse_copies(copies)
+    refuse_no_whole(copies, "copies")
     if measured_of(data) is not None:
         raise InvalidInput(
             "Protected tables hold no records to fill in. Take the complete records of the release "
@@ -105,14 +85,17 @@ def imputation(
             f"The law must have at most {MOST_IMPUTED_CELLS:,} cells; with {', '.join(using)} it "
             "has more. Name fewer columns."
         )
-    release = released(counted, plan, names)
-    model = model_of(release, tables, records=given.records, plan=plan, clock=clock.part(0.0, 0.2))
+    release = released(counted, plan, names, records=given.records)
+    model = model_of_law(release, tables, clock=clock.part(0.0, 0.2))
     units = units_of(release)
     sweeps = sweeps_of(release, model, units, copies=copies)
-    drawn = drawn_copies(
-        release, model, units, records=given.records, plan=plan, copies=copies, sweeps=sweeps,
-        seed=seed, clock=clock.part(0.2, 0.8),
-    )  # fmt: skip
+    clock, drawn = clock.part(0.2, 0.8), []
+    for done, rng in enumerate(np.random.default_rng(seed).spawn(copies)):
+        clock.tell("drawing", done / copies)
+        law = start_law(release, model.terms, rng=rng)
+        places = np.empty(release.rows, dtype=np.int64)
+        places[release.order] = Chain(release, model.terms, units, rng).run(law, sweeps)
+        drawn.append(np.stack(np.unravel_index(places, release.shape), axis=1))
     source = source_of(data, records, reading)
     return Imputation(
         tuple(filled(source, release, codes) for codes in drawn),
@@ -124,13 +107,6 @@ def imputation(
         sweeps,
         (*given.notes, *left_for_cells(left), *model.notes),
     )
-
-
-def refuse_copies(copies: Any) -> None:
-    """Refuse a number of copies below one."""
-    whole = isinstance(copies, int | np.integer) and not isinstance(copies, bool)
-    if not (whole and copies >= 1):
-        raise InvalidInput(f"copies must be a whole number of at least 1; found {copies!r}.")
 
 
 def checked_plan(plan: Any) -> Plan:
@@ -152,7 +128,7 @@ def left_for_cells(left: Sequence[str]) -> list[str]:
     return [f"{room}What is drawn tells nothing of them; choose other columns with using=."]
 
 
-def sweeps_of(release: Released, model: Model, units: Units, *, copies: int) -> int:
+def sweeps_of(release: Released, model: LawModel, units: Units, *, copies: int) -> int:
     """Return how many sweeps a chain takes: as many as it needs to forget, within bounds."""
     wanted = LONG * release.rows / max(model.worth, 1.0)
     together = len(units) == 1
@@ -161,29 +137,6 @@ def sweeps_of(release: Released, model: Model, units: Units, *, copies: int) -> 
     each = draws + len(model.terms) * (2 * release.cells + release.rows)
     bound = max(WORK / (each * copies), FEWEST_SWEEPS)
     return round(min(max(wanted, FEWEST_SWEEPS), MOST_SWEEPS, bound))
-
-
-def drawn_copies(
-    release: Released,
-    model: Model,
-    units: Units,
-    *,
-    records: Records,
-    plan: Plan,
-    copies: int,
-    sweeps: int,
-    seed: int | None,
-    clock: Clock,
-) -> list[Integers]:
-    """Return the originals of all records in each copy, as codes, one column for each."""
-    found = []
-    for done, rng in enumerate(np.random.default_rng(seed).spawn(copies)):
-        clock.tell("drawing", done / copies)
-        law = start_law(release, model.terms, records=records, plan=plan, rng=rng)
-        places = np.empty(release.rows, dtype=np.int64)
-        places[release.order] = Chain(release, model.terms, units, rng).run(law, sweeps)
-        found.append(np.stack(np.unravel_index(places, release.shape), axis=1))
-    return found
 
 
 def source_of(data: Any, records: Records, reading: Any) -> Any:

@@ -1,11 +1,11 @@
 r"""What a release says of each record: the chance of what it shows, for every original.
 
 With the blocks B of its branch, a record that shows z has :math:`\prod_B M_B[x_B, z_B]` for the
-original x. Equal records are one pattern; those with equal untouched values are one group.
+original x. Equal records are one pattern; those with equal untouched values are one group. Some
+cells cannot occur: those that the mechanism of a block does not have. Columns are drawn together
+where they have few combinations, else some at a time.
 
-What a plan says cannot occur: cells that the mechanism of a block does not have.
-
-Columns that are drawn together: all of them where they have few combinations, else some.
+Untouched columns take part as categories, or as classes of numbers.
 """
 
 import math
@@ -14,22 +14,32 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pramble.data.arrays import is_text, numbers, plain
 from pramble.data.crosstab import crosstab
-from pramble.data.labels import Label
-from pramble.data.order import places_of
+from pramble.data.labels import Label, object_key, places_of
 from pramble.data.records import Records
+from pramble.data.sources import FileRecords, LazyRecords, MixedRecords, TableRecords
 from pramble.data.table import Crosstab, refuse_empty, reordered
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.branches import branches_of
 from pramble.estimation.inverse.layout import groups_of
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Mask, Possible
-from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS
+from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS, MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.channel import Channel
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.values import Integers, value
+
+
+def refuse_no_whole(number: Any, name: str) -> None:
+    """Refuse a number of records or copies that is not a whole one of at least one."""
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not (whole and number >= 1):
+        raise InvalidInput(f"{name} must be a whole number of at least 1; found {number!r}.")
 
 
 def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible:
@@ -63,67 +73,41 @@ def wider_zeros(possible: Possible, fitted: Mapping[Table, Any]) -> dict[Table, 
 
 @value(eq=False)
 class Factors:
-    """The matrices of all blocks, one after the other, and what each pattern shows of them.
+    """The matrices of all blocks, one after the other, and what each pattern shows of them."""
 
-    Attributes
-    ----------
-    entries : array
-        Every matrix transposed, output by output.
-    starts, sizes : (F,) arrays
-        Where the matrix of a factor starts, and its number of categories.
-    onto : (F, K) array
-        The category of a factor in each combination of the columns; −1 where it has none.
-    columns : tuple of tuples
-        The columns of each factor, by their place.
-    shown, outputs : (P, J) arrays
-        The factors that each pattern shows, −1 beyond them, and their outputs.
-    """
-
-    entries: Any
-    starts: Integers
+    entries: Any  # Every matrix transposed, output by output
+    starts: Integers  # (F,): where the matrix of a factor starts, and its number of categories
     sizes: Integers
+    # (F, K): the category of a factor in each combination of the columns; −1 where it has none
     onto: NDArray[np.int32]
-    columns: tuple[tuple[int, ...], ...]
+    columns: tuple[tuple[int, ...], ...]  # The columns of each factor, by their place
+    # (P, J): the factors that each pattern shows, −1 beyond them, and their outputs
     shown: Integers
     outputs: Integers
 
 
 @value(eq=False)
 class Released:
-    """The records of a release as patterns, ready to draw originals for.
+    """The records of a release as patterns, ready to draw originals for."""
 
-    Attributes
-    ----------
-    labels : mapping from randomised column to its categories
-        K combinations of them, the last column running fastest.
-    given : mapping from untouched column to its labels
-    groups : (G, number of untouched columns) array
-        The combinations of their codes that occur.
-    group_of, counts : (P,) arrays
-        The group of each pattern, and its records.
-    order : (n,) array
-        The records by pattern.
-    possible : Possible
-    factors : Factors
-    """
-
+    # by randomised column: K combinations of them, the last column running fastest
     labels: Mapping[str, Sequence[Label]]
-    given: Mapping[str, Sequence[Label]]
-    groups: Integers
-    group_of: Integers
+    given: Mapping[str, Sequence[Label]]  # by untouched column
+    groups: Integers  # (G, number of untouched columns): the combinations of their codes that occur
+    group_of: Integers  # (P,): the group of each pattern, and its records
     counts: Integers
-    order: Integers
+    order: Integers  # (n,): the records by pattern
     possible: Possible
     factors: Factors
+    records: Records  # What tables are counted from
+    plan: Plan
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of categories of each randomised column."""
         return tuple(map(len, self.labels.values()))
 
     @property
     def rows(self) -> int:
-        """Number of records."""
         return len(self.order)
 
     @property
@@ -158,7 +142,7 @@ def fitting_columns(
     return kept, left
 
 
-def released(found: Crosstab, plan: Plan, given: Sequence[str]) -> Released:
+def released(found: Crosstab, plan: Plan, given: Sequence[str], *, records: Records) -> Released:
     """Return the patterns of a release with the chances of what they show."""
     found = reordered(found, [*given, *plan.columns])
     assert found.cell_of is not None
@@ -174,6 +158,8 @@ def released(found: Crosstab, plan: Plan, given: Sequence[str]) -> Released:
         np.argsort(found.cell_of, kind="stable"),
         possible_cells(plan, labels),
         factors_of(found, channel),
+        records,
+        plan,
     )
 
 
@@ -304,3 +290,165 @@ def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
     return Units(
         np.concatenate(moves).astype(np.int64), ends, steps, widths, tuple(map(tuple, units))
     )
+
+
+WIDE = f"has more than {MOST_SYNTHETIC_VALUES:,} values, too many for categories"
+
+
+FEW = 10
+"""Values of a column of numbers up to which each is a category of its own."""
+
+MOST_GIVEN = 50
+"""Categories of a column up to which it is taken without being named."""
+
+CLASSES = 8
+"""Classes that a column of more numbers goes into, equally many records in each."""
+
+
+def chosen_columns(
+    records: Records, plan: Plan, named: Sequence[str] | None, needed: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the columns that take part, and notes on those left out.
+
+    They are the named ones; else those of the plan, and all others with few values. ``needed``
+    columns must be among them.
+    """
+    if named is not None:
+        wanted = list(dict.fromkeys([*named, *needed]))
+    else:
+        wanted = list(dict.fromkeys([*plan.columns, *records.names]))
+    records.refuse_missing([*wanted, *needed])
+    untouched = [name for name in wanted if name not in plan.columns]
+    values = distinct_values(records, untouched, most=MOST_SYNTHETIC_VALUES)
+    wide = [name for name, own in values.items() if own is None]
+    for name in wide:
+        if named is not None or name in needed:
+            raise InvalidInput(f"Column {name!r} {WIDE}. Band or merge them, or leave it out.")
+    order = [name for name in records.names if name in wanted and name not in wide]
+    if not order:
+        raise InvalidInput("Synthetic records need a column with categories; there is none.")
+    return order, [f"Column {name!r} is left out: it {WIDE}." for name in wide]
+
+
+def distinct_values(
+    records: Records, names: Sequence[str], *, most: int
+) -> dict[str, set[Any] | None]:
+    """Return the keys of the values of each column; None of more than ``most``, or of lists."""
+    found: dict[str, set[Any] | None] = {name: set() for name in names}
+    for batch in records.batches(list(names)) if names else ():
+        for name, known in found.items():
+            if known is None:
+                continue
+            values = batch[name]
+            if isinstance(values, pa.Array | pa.ChunkedArray):
+                values = None if pa.types.is_nested(values.type) else pc.unique(values)
+                values = None if values is None or len(values) > 2 * most else values.to_pylist()
+            if values is not None:
+                known.update(map(object_key, values))
+            if values is None or len(known) > most:
+                found[name] = None
+    return found
+
+
+def in_memory(records: Records, columns: Sequence[str]) -> Records:
+    """Return records that many tables can be counted from: files and lazy frames are read once."""
+    records = records.here(columns)
+    if isinstance(records, LazyRecords):
+        table = records.collect(records.frame.select(list(columns)))
+        return TableRecords(coded(table), records.backend, records.reading, records.name)
+    if isinstance(records, FileRecords):
+        table = pa.Table.from_batches(list(records.raw_batches(list(columns), (), None)))
+    elif isinstance(records, TableRecords):
+        table = records.table.select(list(columns))
+    else:
+        return records
+    return TableRecords(coded(table), records.backend, records.reading, records.name, records.typed)
+
+
+def coded(table: Any) -> Any:
+    """Return a table whose texts are dictionaries, which are counted faster."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            table = table.set_column(place, field.name, table[field.name].dictionary_encode())
+    return table
+
+
+@value(eq=False)
+class Given:
+    """The untouched columns that are taken, those left out, and records to count."""
+
+    columns: tuple[str, ...]
+    classes: tuple[str, ...]  # Those of numbers, which enter through classes
+    records: Records  # With classes in place of numbers
+    notes: tuple[str, ...]
+
+
+def gathered(records: Records) -> Records:
+    plainly = replace(records.reading, recode={})
+    if isinstance(records, MixedRecords):
+        (batch,) = records.batches()
+        return MixedRecords(dict(batch), plainly, records.backend, records.name)
+    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
+    return TableRecords(table, records.backend, plainly, records.name, records.typed)
+
+
+def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> Given:
+    records.refuse_missing([*plan.columns, *(using or ())])
+    randomised = [name for name in using or () if name in plan.columns]
+    if randomised:
+        raise InvalidInput(
+            f"using= names untouched columns; {randomised[0]!r} is randomised, and in the law "
+            "anyway."
+        )
+    wanted = [n for n in records.names if n not in plan.columns and (using is None or n in using)]
+    most = MOST_GIVEN if using is None else MOST_SYNTHETIC_VALUES
+    taken, notes, classes = [], [], {}
+    for name, values in distinct_values(records, wanted, most=most).items():
+        found = None
+        if values is None or len(values) > FEW:
+            found = classes_of(records, name)
+        if found is not None:
+            classes[name] = found
+        elif values is None and using is None:
+            notes.append(
+                f"Column {name!r} is left out of the law: it has more than {most} values. What is "
+                "drawn is unrelated to it beyond the other columns."
+            )
+            continue
+        elif values is None:
+            raise InvalidInput(f"Column {name!r} {WIDE}. Band or merge them, or leave it out.")
+        if found is not None or len(values or ()) > 1:
+            taken.append(name)
+    counted = replaced(records, [*taken, *plan.columns], classes)
+    return Given(tuple(taken), tuple(classes), counted, tuple(notes))
+
+
+def classes_of(records: Records, name: str) -> Any:
+    """Return the class of each number of a column as an Arrow array; None if it holds others."""
+    if isinstance(records, MixedRecords):
+        return None
+    column = records.table[name].combine_chunks()  # type: ignore[attr-defined]
+    if pa.types.is_boolean(column.type) or (records.typed and is_text(column)):
+        return None
+    try:
+        found = numbers(plain(column), column=name).cast(pa.float64())
+    except (InvalidData, pa.ArrowException):
+        return None
+    filled = found.is_valid().to_numpy(zero_copy_only=False)
+    values = found.to_numpy(zero_copy_only=False)
+    shares = np.arange(1, CLASSES) / CLASSES
+    edges = np.unique(np.quantile(values[filled], shares, method="inverted_cdf"))
+    codes = np.searchsorted(edges, values, side="left")
+    return pa.array(codes, mask=~filled)
+
+
+def replaced(records: Records, columns: Sequence[str], classes: dict[str, Any]) -> Records:
+    """Return the columns that take part, with classes in place of numbers."""
+    if isinstance(records, MixedRecords):
+        own = {name: records.columns[name] for name in columns}
+        return MixedRecords(own, records.reading, records.backend, records.name)
+    assert isinstance(records, TableRecords)
+    table = coded(records.table.select(list(columns)))
+    for name, codes in classes.items():
+        table = table.set_column(table.schema.get_field_index(name), name, codes)
+    return TableRecords(table, records.backend, records.reading, records.name, records.typed)

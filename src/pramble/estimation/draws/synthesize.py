@@ -1,6 +1,16 @@
-"""Complete records whose tables fit a release.
+r"""Complete records whose tables fit a release, and how far they are from the estimates.
 
-Synthetic records with how far their tables are from the estimates.
+Where an array over all cells would be too large, records are first drawn from the tree of pairs
+with the most mutual information (Chow and Liu, 1968). Then one record and column after the other is
+offered another value, and takes it with the probability of Metropolis and others (1953) for
+
+.. math:: \exp\left(-\sum_{T, c \in T} \frac{(N_c - n t_c)^2}{2 n s_c}\right),
+
+:math:`N_c` the records in cell c and :math:`s_c` its slack
+(:mod:`pramble.estimation.draws.distribution`). All files with the same tables are equally likely in
+it, and among many records nearly all such files have the law of largest entropy: in the limit it is
+the law that the array would have. Cells are held loosely at first and tighter from pass to pass, or
+records could hardly get past each other.
 """
 
 import math
@@ -17,7 +27,6 @@ from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.columns import chosen_columns, in_memory
 from pramble.estimation.draws.distribution import (
     Shares,
     draw_cells,
@@ -25,69 +34,245 @@ from pramble.estimation.draws.distribution import (
     fit_law,
     fitted_tables,
     named_columns,
+    pair_margins,
     slack_of,
     wanted_tables,
     without_zeros,
 )
-from pramble.estimation.draws.released import possible_cells, wider_zeros
-from pramble.estimation.draws.walk import draw_records, polish
-from pramble.estimation.estimate import estimate
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.draws.released import (
+    chosen_columns,
+    in_memory,
+    possible_cells,
+    refuse_no_whole,
+    wider_zeros,
+)
 from pramble.estimation.inverse.tabulate import data_and_plan
 from pramble.estimation.tables.cells import measured_of
 from pramble.information.distributions import Table
-from pramble.information.structural_zeros import Possible, as_possible
+from pramble.information.proportional import flat, sums_over
+from pramble.information.structural_zeros import Mask, Possible, as_possible
 from pramble.limits import MOST_LAW_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
+from pramble.mechanisms.operators.base import xlogx
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.values import Clock, Integers, Watcher, value
+from pramble.values import Clock, Floats, Integers, Watcher, value
+
+PASSES, LOOSE = 20, 0.6
+"""In pass k a cell is held within at least 0.6ᵏ of the variance that it would have unheld."""
+
+FEWEST = 200_000
+"""Records that walk, at least; of more than are asked for, some are taken at random."""
+
+IMPOSSIBLE = 1e-3
+"""The spread of a cell that must stay empty; no record goes there."""
+
+ROUGH = 0.1
+"""The spread of a cell that is expected to have no record, though it may."""
+
+POLISHES = 4
+FILLED = 5.0
+"""Records that a cell is expected to have where records of an array are moved to round better."""
+
+
+def draw_records(
+    tables: Mapping[Table, Floats],
+    slack: Mapping[Table, Floats],
+    *,
+    columns: Sequence[str],
+    zeros: Mapping[Table, Mask],
+    rows: int,
+    rng: np.random.Generator,
+    clock: Clock,
+) -> Integers:
+    """Return the codes of records, one column for each of the columns.
+
+    ``zeros`` are tables of what is possible, beside those that are fitted.
+    """
+    size = max(rows, FEWEST)
+    codes = draw_tree(tables, columns=columns, rows=size, rng=rng)
+    targets = {table: size * own for table, own in tables.items()}
+    spread = {
+        table: np.where(
+            (own == 0) & (slack[table] == 0),
+            IMPOSSIBLE,
+            np.maximum(size * slack[table], np.clip(own, ROUGH, 1.0)),
+        )
+        for table, own in targets.items()
+    }
+    for table, mask in zeros.items():
+        targets[table], spread[table] = np.zeros(mask.shape), np.where(mask, np.inf, IMPOSSIBLE)
+    step_towards(
+        targets, spread, codes, columns=columns, passes=PASSES, greedy=False, rng=rng, clock=clock
+    )
+    return rng.permutation(codes)[:rows]
+
+
+def polish(
+    law: Floats,
+    tables: Sequence[Table],
+    codes: Integers,
+    *,
+    columns: Sequence[str],
+    rng: np.random.Generator,
+    clock: Clock,
+) -> None:
+    """Move records drawn from an array, in place, so that its tables are met within a few records.
+
+    Cells with few records stay as they were drawn: there rounding better would be to favour some.
+    """
+    expected = {
+        table: len(codes) * sums_over(law, tuple(map(columns.index, table))) for table in tables
+    }
+    spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in expected.items()}
+    step_towards(
+        expected, spread, codes, columns=columns, passes=POLISHES, greedy=True, rng=rng, clock=clock
+    )
+
+
+def step_towards(
+    targets: Mapping[Table, Floats],
+    spread: Mapping[Table, Floats],
+    codes: Integers,
+    *,
+    columns: Sequence[str],
+    passes: int,
+    greedy: bool,
+    rng: np.random.Generator,
+    clock: Clock,
+) -> None:
+    """Move records, in place, towards wanted counts of all tables."""
+    from pramble.estimation.draws.kernels import walk
+
+    sizes = np.array([len(targets[name,]) for name in columns])
+    strides, starts = strides_of(list(targets), sizes, columns)
+    members, wanted = members_of(strides), flat(list(targets.values()))
+    width = flat([spread[table] for table in targets])
+    counts = np.zeros_like(wanted)
+    for start, own in zip(starts, strides, strict=True):
+        held = np.flatnonzero(own)
+        counts += np.bincount(start + codes[:, held] @ own[held], minlength=len(wanted))
+    for done in range(passes):
+        clock.tell("drawing", done / passes)
+        soft = 0.0 if greedy else LOOSE ** (1 + done)
+        tight = 1 / np.maximum(width, soft * wanted)
+        walk(codes, sizes, starts, members, strides, counts, wanted, tight, greedy, rng)
+
+
+def strides_of(
+    tables: Sequence[Table], sizes: Integers, columns: Sequence[str]
+) -> tuple[Integers, Integers]:
+    """Return the stride of every column in every table, and where each table starts."""
+    strides = np.zeros((len(tables), len(columns)), dtype=np.int64)
+    starts = np.zeros(len(tables), dtype=np.int64)
+    total = 0
+    for t, table in enumerate(tables):
+        starts[t], step = total, 1
+        for name in reversed(table):
+            place = columns.index(name)
+            strides[t, place] = step
+            step *= int(sizes[place])
+        total += step
+    return strides, starts
+
+
+def members_of(strides: Integers) -> Integers:
+    """Return the tables of each column, and −1 after them."""
+    lists = [np.flatnonzero(column) for column in strides.T]
+    found = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int64)
+    for own, filled in zip(lists, found, strict=True):
+        filled[: len(own)] = own
+    return found
+
+
+def draw_tree(
+    tables: Mapping[Table, Floats],
+    *,
+    columns: Sequence[str],
+    rows: int,
+    rng: np.random.Generator,
+) -> Integers:
+    """Return the codes of records drawn along a tree of pairs."""
+    pairs = pair_margins(tables)
+    codes = np.zeros((rows, len(columns)), dtype=np.int64)
+    for name, before in spanning_order(columns, pairs):
+        if before is None:
+            law = tables[name,][None, :]
+            given = np.zeros(rows, dtype=np.int64)
+        else:
+            law = pairs[before, name] if (before, name) in pairs else pairs[name, before].T
+            given = codes[:, columns.index(before)]
+        codes[:, columns.index(name)] = draw_given(law, given, rng)
+    return codes
+
+
+def draw_given(law: Floats, given: Integers, rng: np.random.Generator) -> Integers:
+    """Return a code for each record from its row of a table, rows in proportion."""
+    steps = np.cumsum(law, axis=1)
+    level = rng.random(len(given)) * steps[given, -1]
+    found = np.zeros(len(given), dtype=np.int64)
+    for step in steps.T[:-1]:
+        found += level >= step[given]
+    return found
+
+
+def spanning_order(
+    columns: Sequence[str], pairs: Mapping[Table, Floats]
+) -> list[tuple[str, str | None]]:
+    """Return every column with the one it hangs from, along the tree with most information.
+
+    >>> tied = np.array([[0.5, 0.0], [0.0, 0.5]])
+    >>> spanning_order(["a", "b", "c"], {("a", "b"): np.full((2, 2), 0.25), ("b", "c"): tied})
+    [('a', None), ('b', 'a'), ('c', 'b')]
+    """
+    weights = {pair: shared_information(own) for pair, own in pairs.items()}
+    found: list[tuple[str, str | None]] = []
+    waiting = list(columns)
+    while waiting:
+        done = {name for name, _ in found}
+        edges = [
+            (weight, pair if pair[0] in done else pair[::-1])
+            for pair, weight in weights.items()
+            if (pair[0] in done) != (pair[1] in done)
+        ]
+        if edges:
+            _, (before, name) = max(edges, key=lambda edge: edge[0])
+            found.append((name, before))
+        else:
+            found.append((waiting[0], None))
+        waiting.remove(found[-1][0])
+    return found
+
+
+def shared_information(table: Floats) -> float:
+    margins = xlogx(table.sum(axis=0)).sum() + xlogx(table.sum(axis=1)).sum()
+    return float(xlogx(table).sum() - margins)
+
 
 METHODS = ("auto", "cells", "records")
 
 
 @value(eq=False)
 class TableFit:
-    """How far a table of synthetic records is from the estimated one, in shares.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    cells : int
-    largest, mean : float
-        The largest and the mean distance of a cell from its unbiased estimate.
-    standard_error : float
-        That of the estimate of a cell against the file, the root of the mean of its square.
-    """
+    """How far a table of synthetic records is from the estimated one, in shares."""
 
     columns: Table
     cells: int
-    largest: float
+    largest: float  # The largest and the mean distance of a cell from its unbiased estimate
     mean: float
+    # That of the estimate of a cell against the file, the root of the mean of its square
     standard_error: float
 
 
 @value(eq=False)
 class Synthesis:
-    """Synthetic records with what is to be known of them.
-
-    Attributes
-    ----------
-    frame : frame
-    rows : int
-    fits : tuple of TableFit
-        The tables that were fitted.
-    method : str
-        "cells" or "records".
-    notes : tuple of str
-        What was left out, and why.
-    """
+    """Synthetic records with what is to be known of them."""
 
     frame: Any
     rows: int
-    fits: tuple[TableFit, ...]
-    method: str
-    notes: tuple[str, ...] = ()
+    fits: tuple[TableFit, ...]  # The tables that were fitted
+    method: str  # "cells" or "records"
+    notes: tuple[str, ...] = ()  # What was left out, and why
 
 
 def synthesis(
@@ -118,17 +303,21 @@ def synthesis(
         )
     data, plan = data_and_plan(data, plan)
     data, names, types, notes = opened(data, plan, columns, named_columns(tables), reading)
-    clock = Clock(progress)
+    clock, plan = Clock(progress), {} if plan is None else plan
     wanted = wanted_tables(tables, names)
-    first, found, labels, left = estimates(data, plan, wanted, clock=clock.part(0.0, 0.6))
-    rows = round(first.n) if rows is None else rows
-    how = chosen_method(method, [len(labels[name]) for name in names])
-    possible = possible_cells(plan or {}, {name: labels[name] for name in names})
-    found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
-    codes = drawn(found, names, possible, rows=rows, how=how, seed=seed, clock=clock.part(0.6, 0.4))
-    frame = frame_of_codes(codes, {n: labels[n] for n in names}, types, backend=first.backend)
-    fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
-    return Synthesis(frame, rows, fits, how, (*notes, *left))
+    first, found, labels, left = estimated(data, plan, wanted, clock=clock.part(0.0, 0.6))
+    return drawn_from(
+        found,
+        {name: labels[name] for name in names},
+        possible_cells(plan, {name: labels[name] for name in names}),
+        rows=round(first.n) if rows is None else rows,
+        method=method,
+        seed=seed,
+        types=types,
+        backend=first.backend,
+        notes=(*notes, *left),
+        clock=clock.part(0.6, 0.4),
+    )
 
 
 def from_measured(
@@ -143,34 +332,55 @@ def from_measured(
     """Return synthetic records from protected tables."""
     plan, total = measured.plan, max(measured.total, 1)
     labels = {name: own.as_tuple() for name, own in plan.labels.items()}
-    cells = as_possible(possible, labels)
-    found = {
-        part: without_zeros(
-            Shares(
-                measured.table(part) / total,
-                np.full(plan.shape(part), plan.cell_variance(part) / total**2),
-                math.prod(plan.sizes[name] - 1 for name in part)
-                / (plan.precision[part] * total**2),
-            ),
-            cells.mask(part),
-        )
-        for part in plan.parts
-    }
-    names, size = list(plan.columns), total if rows is None else rows
-    how = chosen_method(method, list(plan.sizes.values()))
-    codes = drawn(found, names, cells, rows=size, how=how, seed=seed, clock=clock)
-    frame = frame_of_codes(codes, labels, {}, backend="pyarrow")
+    found = {}
+    for part in plan.parts:
+        degrees = math.prod(plan.sizes[name] - 1 for name in part)
+        variances = np.full(plan.shape(part), plan.cell_variance(part) / total**2)
+        noise = degrees / (plan.precision[part] * total**2)
+        found[part] = Shares(measured.table(part) / total, variances, noise)
+    return drawn_from(
+        found,
+        labels,
+        as_possible(possible, labels),
+        rows=total if rows is None else rows,
+        method=method,
+        seed=seed,
+        types={},
+        backend="pyarrow",
+        notes=(),
+        clock=clock,
+    )
+
+
+def drawn_from(
+    found: Mapping[Table, Shares],
+    labels: Mapping[str, Sequence[Label]],
+    possible: Possible,
+    *,
+    rows: int,
+    method: str,
+    seed: int | None,
+    types: Mapping[str, Any],
+    backend: str,
+    notes: tuple[str, ...],
+    clock: Clock,
+) -> Synthesis:
+    """Return records drawn from the law of estimated tables, and how far their tables are."""
+    names = list(labels)
+    how = chosen_method(method, [len(own) for own in labels.values()])
+    found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
+    codes = drawn(found, names, possible, rows=rows, how=how, seed=seed, clock=clock)
+    frame = frame_of_codes(codes, labels, types, backend=backend)
     fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
-    return Synthesis(frame, size, fits, how)
+    return Synthesis(frame, rows, fits, how, notes)
 
 
 def refuse_settings(rows: Any, method: str) -> None:
     """Refuse a number of rows below one, and a method that there is not."""
     if method not in METHODS:
         raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
-    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
-    if rows is not None and not (whole and rows >= 1):
-        raise InvalidInput(f"rows must be a whole number of at least 1; found {rows!r}.")
+    if rows is not None:
+        refuse_no_whole(rows, "rows")
 
 
 def opened(
@@ -190,24 +400,6 @@ def opened(
     types = {name: records.schema.field(name).type for name in names} if records.typed else {}
     blanks = [name for name in as_plan(plan or {}).columns if name in records.names]
     return in_memory(records, list(dict.fromkeys([*names, *blanks]))), names, types, notes
-
-
-def estimates(
-    data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
-) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
-    """Return a first estimate, and the shares, labels and notes of all wanted tables."""
-    first: list[Estimate] = []
-
-    def one(table: Table) -> Estimate:
-        answer = estimate(
-            data, {} if plan is None else plan, by=list(table), method="inverse",
-            covers="randomisation",
-        )  # fmt: skip
-        first.append(answer)
-        return answer
-
-    found, labels, left = estimated(wanted, one, clock=clock)
-    return first[0], found, labels, left
 
 
 def chosen_method(method: str, sizes: Sequence[int]) -> str:
@@ -231,7 +423,6 @@ def drawn(
     seed: int | None,
     clock: Clock,
 ) -> Integers:
-    """Return the codes of synthetic records."""
     rng, laws = np.random.default_rng(seed), fitted_tables(found)
     slack, error = slack_of(found)
     zeros = wider_zeros(possible, laws)
@@ -321,7 +512,8 @@ def synthesize(
         How the records are drawn. From an array of the law over all cells ("cells", up to
         20 million of them), with every cell's expected number rounded down or up, so that tables
         are nearer than independent draws would make them. Or ("records") along a tree of pairs,
-        and then changed one by one until all tables fit (:mod:`pramble.estimation.draws.walk`).
+        and then changed one by one until all tables fit
+        (:mod:`pramble.estimation.draws.synthesize`).
     reading : Reading or mapping, optional
         How to read a file.
     progress : callable, optional

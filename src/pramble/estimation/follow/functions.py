@@ -1,62 +1,210 @@
-"""What follows from a table: conditional shares, merged categories, scores, smooth functions.
+r"""What follows from a table: shares within groups, means of scores, smooth functions.
 
-Sums of cells and ratios of such sums have intervals of their own
-(:mod:`pramble.estimation.follow.ratios`). Smooth functions have the error of their linearisation.
+A ratio :math:`r = t\cdot p / b\cdot p`, as the share of the employed among women, or the mean score
+of a group, has the linearised error
+
+.. math:: g = (t - \hat r\, b)/(b \cdot \hat p), \qquad \operatorname{Var}(\hat r) = g^\top V g .
+
+Its interval (Fieller 1954) holds every :math:`\mu` for which :math:`t\cdot\tilde p - \mu\,b \cdot
+\tilde p` is not too far from zero. With :math:`y = t\cdot\tilde p / b\cdot\tilde p` that is a test
+of the mean :math:`\mu` at the variance
+
+.. math:: \frac{R(t - \mu b,\, t - \mu b) + f\, s_b\,(E_\mu[x^2] - \mu^2)}{(b\cdot\tilde p)^2},
+
+in which sampling counts as it does under a law with that very mean; near the ends of the range it
+becomes one-sided (:mod:`pramble.estimation.inverse.intervals`). Where the whole itself cannot be
+told from zero, nothing is known of the ratio, and its interval is the whole range.
+
+Smooth functions have the error of their linearisation.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pramble.data.frames import frame_of
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.ratios import Ratios
-from pramble.estimation.inverse.moments import Answers, Known, Scaled
+from pramble.estimation.inverse.intervals import (
+    Candidates,
+    candidates_of,
+    inner_point,
+    normal_quantile,
+    unified_interval,
+)
+from pramble.estimation.inverse.moments import Answers, Known, Scaled, batches, covariance_of
 from pramble.estimation.tables.answers import CountedByTotal
-from pramble.values import Floats, Integers
+from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from pramble.estimation.follow.result import Estimate
+    from pramble.estimation.inverse.layout import Layout
 
+    Cells = Mapping[str, Sequence[Any]]
 
-E = TypeVar("E", bound="Estimate")
-Cells = Mapping[str, Sequence[Any]]
+QUARTERS = (0.25, 0.5, 0.75)
+
 STEP = 1e-5
 """How far a cell is moved to find how a function changes, as a share of its standard error."""
 
 
-def conditional(e: E, given: Sequence[str]) -> E:
+@value(eq=False)
+class Ratios:
+    """Ratios of sums of the cells of a table."""
+
+    answers: Answers
+    # (Q, K): weights of the cells. Where the bottom weighs nothing the top does not either
+    top: csr_array
+    bottom: csr_array
+
+    @property
+    def layout(self) -> Layout:
+        return self.answers.layout
+
+    def __len__(self) -> int:
+        return int(self.top.shape[0])
+
+    def of(self, mix: csr_array, whole: csr_array | None = None) -> Ratios:
+        """Return ratios of sums: of the tops, to the bottoms or to sums of the tops.
+
+        Without ``whole`` all ratios that are summed must have the same bottom.
+        """
+        if whole is not None:
+            return Ratios(self.answers, mix @ self.top, whole @ self.top)
+        first = mix.indices[mix.indptr[:-1]]
+        return Ratios(self.answers, mix @ self.top, self.bottom[first])
+
+    @cached_property
+    def values(self) -> Floats:
+        """The ratios of the fitted cells; not a number where the whole is empty."""
+        top, bottom = self.top @ self.answers.p, self.bottom @ self.answers.p
+        empty = np.full(len(self), np.nan)
+        return np.asarray(np.divide(top, bottom, out=empty, where=bottom > 0))
+
+    def batches(self) -> Iterable[slice]:
+        """Return slices of ratios whose weights can be held as arrays."""
+        return batches(len(self), max(self.answers.width, int(self.top.shape[1])))
+
+    @cached_property
+    def ranges(self) -> Floats:
+        """How far the largest value that each ratio can have is above the smallest."""
+        pairs = ((self.top[some].toarray(), self.bottom[some].toarray()) for some in self.batches())
+        wide = np.concatenate([range_of_ratios(*pair)[1] for pair in pairs])
+        return np.where(wide > 0, wide, np.inf)
+
+    def gradient(self, some: Any = slice(None)) -> Floats:
+        """Return the derivatives g of some ratios in the cells; zeros where nothing is known."""
+        bottom = self.bottom[some].toarray()
+        whole = bottom @ self.answers.p
+        known = whole > 0
+        scale = np.where(known, whole, 1.0)[:, None]
+        values = np.where(known, self.values[some], 0.0)[:, None]
+        parts = self.top[some].toarray() - values * bottom
+        return np.asarray(np.where(known[:, None], parts / scale, 0.0))
+
+    def covariance(self) -> Floats:
+        """Return the (Q, Q) covariance of the ratios; not a number where nothing is known."""
+        found = covariance_of(self.answers, self.gradient())
+        unknown = np.isnan(self.values)
+        found[unknown] = np.nan
+        found[:, unknown] = np.nan
+        return found
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """The linearised standard errors; infinite where nothing is known."""
+        found = np.empty(len(self))
+        for some in self.batches():
+            g = self.gradient(some)
+            sampled = self.answers.sampling * (g**2 @ self.answers.squares)
+            found[some] = self.answers.products(g, g) + sampled
+        return np.where(np.isnan(self.values), np.inf, np.sqrt(np.maximum(found, 0.0)))
+
+    def intervals(self, *, level: float) -> tuple[Floats, Floats]:
+        found = [self.some_intervals(some, level=level) for some in self.batches()]
+        lower, upper = (np.concatenate(ends) for ends in zip(*found, strict=True))
+        return lower, upper
+
+    def known(self, bottom: Floats, *, level: float) -> NDArray[np.bool_]:
+        """Return which wholes can be told from nothing."""
+        answers = self.answers
+        D, s = bottom @ answers.unbiased, bottom @ answers.squares
+        size = s - 2 * D * s + D**2 * answers.squares.sum()
+        spread = np.maximum(answers.products(bottom, bottom) + answers.sampling * size, 0.0)
+        return np.asarray((D > 0) & (normal_quantile(level) ** 2 * spread < D**2))
+
+    def some_intervals(self, some: slice, *, level: float) -> tuple[Floats, Floats]:
+        answers, top, bottom = self.answers, self.top[some].toarray(), self.bottom[some].toarray()
+        low, width = range_of_ratios(top, bottom)
+        top = (top - low[:, None] * bottom) / np.where(width > 0, width, 1.0)[:, None]
+        known, s = self.known(bottom, level=level), bottom @ answers.squares
+        tt, tb, bb = (
+            answers.products(*pair) for pair in ((top, top), (top, bottom), (bottom, bottom))
+        )
+        whole = np.where(known, bottom @ answers.unbiased, 1.0)
+        candidates = self.candidates(top, bottom)
+
+        def variance(mu: Floats) -> Floats:
+            sampled = answers.sampling * s * np.maximum(candidates.moment(mu) - mu**2, 0.0)
+            return np.asarray((tt - 2 * mu * tb + mu**2 * bb + sampled) / whole**2)
+
+        y = np.where(known, top @ answers.unbiased / whole, 0.5)
+        lower, upper = unified_interval(y, variance, level=level)
+        lower, upper = np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+        return low + width * lower, low + width * upper
+
+    def candidates(self, top: Floats, bottom: Floats) -> Candidates:
+        """Return the laws of the scores in each whole, for every candidate mean."""
+        law = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
+        inside = bottom > 0
+        share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
+        return candidates_of(share, inside * law, share**2)
+
+
+def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
+    """Return the smallest score in each whole, and how far above it the largest is."""
+    inside = bottom > 0
+    score = top / np.where(inside, bottom, 1.0)
+    low = np.where(inside, score, np.inf).min(axis=1)
+    return low, np.where(inside, score, -np.inf).max(axis=1) - low
+
+
+def conditional(e: Estimate, given: Sequence[str]) -> Estimate:
     """Return the shares of every cell among all with the same labels of some columns."""
-    answers = answers_of(e)
     group, _ = groups(e.cells, given)
     same = indicator(group)
-    ratios = Ratios(answers, identity(len(group)), (same.T @ same).tocsr())
-    return told(e, ratios, e.cells, quantity="share", given=tuple(given))
+    ratios = Ratios(answers_of(e), identity(len(group)), (same.T @ same).tocsr())
+    return of_ratios(e, ratios, e.cells, quantity="share", given=tuple(given))
 
 
-def collapsed(e: E, column: str, classes: Mapping[Any, Any]) -> E:
-    """Return the table with labels of a column merged; those that are not named stay."""
+def collapse(e: Estimate, column: str, classes: Mapping[Any, Any]) -> Estimate:
+    """Return the table with labels of a column merged: ``{"married": "ever", …}``.
+
+    Labels that are not named stay as they are.
+    """
     refuse_given(e, column)
-    own = column_of(e, column)
+    refuse_unknown(e, column, classes)
     names = {label_key(label): new for label, new in classes.items()}
-    unknown = names.keys() - {label_key(label) for label in own}
-    if unknown:
-        label = next(label for label in classes if label_key(label) in unknown)
-        raise InvalidInput(f"{label!r} is no label of {column!r}.")
-    fresh = {
-        **e.cells,
-        column: [names.get(label_key(label), label) for label in own],
-    }
+    merged = [names.get(label_key(label), label) for label in e.cells[column]]
+    fresh = {**e.cells, column: merged}
     place, cells = groups(fresh, list(fresh))
-    return told(e, ratios_of(e).of(indicator(place)), cells, quantity=e.quantity)
+    return of_ratios(e, ratios_of(e).of(indicator(place)), cells, quantity=e.quantity)
 
 
-def mean_scores(e: E, column: str, scores: Mapping[Any, float] | None) -> E:
-    """Return the mean score of a column within every combination of the others."""
+def mean(e: Estimate, column: str, scores: Mapping[Any, float] | None = None) -> Estimate:
+    """Return the mean score of a column within each combination of the others.
+
+    ``scores`` gives each label a number; labels that are numbers need none.
+    """
     refuse_given(e, column)
     value_of = scores_of(e, column, scores)
     place, cells = groups(e.cells, [name for name in e.cells if name != column])
@@ -64,36 +212,36 @@ def mean_scores(e: E, column: str, scores: Mapping[Any, float] | None) -> E:
     weights = np.array([value_of[label_key(label)] for label in e.cells[column]])
     mix = whole.copy()
     mix.data = weights[mix.indices]
-    return told(e, ratios_of(e).of(mix, whole), cells or {column: ["all"]}, quantity="mean")
+    ratios = ratios_of(e).of(mix, whole)
+    return of_ratios(e, ratios, cells or {column: ["all"]}, quantity="mean")
 
 
-def cumulative(e: E, column: str) -> E:
-    """Return the share of labels up to each one, within every combination of the other columns."""
+def cumulative(e: Estimate, column: str) -> Estimate:
+    """Return the share of labels up to each one, within each combination of the other columns."""
     refuse_given(e, column)
     others = [name for name in e.cells if name != column]
-    place, _ = groups(e.cells, others)
-    codes = codes_of(e, column)
-    whole = indicator(place)
+    codes, whole = codes_of(e, column), indicator(groups(e.cells, others)[0])
     same = (whole.T @ whole).tocoo()
     below = codes[same.col] <= codes[same.row]
     mix = matrix(same.row[below], same.col[below], shape=(len(codes), len(codes)))
     ratios = ratios_of(e).of(mix, same.tocsr())
-    return told(e, ratios, e.cells, quantity="share up to", given=others)
+    return of_ratios(e, ratios, e.cells, quantity="share up to", given=others)
 
 
-def quantiles(e: "Estimate", column: str, shares: Sequence[float]) -> dict[str, list[Any]]:
-    """Return the label that each share of a column reaches, with an interval, as columns.
+def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> Any:
+    """Return, as a frame, which label of an ordered column each share reaches.
 
-    The curves are put in increasing order first (:mod:`pramble.estimation.follow.numbers`).
+    The interval holds the labels at which the interval of the share up to them has the share
+    (Woodruff 1952), within each combination of the other columns. The curves are put in increasing
+    order first (:mod:`pramble.estimation.follow.numbers`).
     """
     shares = checked_shares(shares)
     up_to = cumulative(e, column)
     others = [name for name in e.cells if name != column]
     place, cells = groups(e.cells, others)
     codes, order = codes_of(e, column), labels_of(e, column)
-    answer: dict[str, list[Any]] = {
-        name: [] for name in (*others, "share", "quantile", "lower", "upper")
-    }
+    ends = {"quantile": up_to.values, "lower": up_to.upper, "upper": up_to.lower}
+    answer: dict[str, list[Any]] = {name: [] for name in (*others, "share", *ends)}
     for group in range(int(place.max()) + 1):
         own = np.flatnonzero(place == group)
         own = own[np.argsort(codes[own])]
@@ -101,12 +249,11 @@ def quantiles(e: "Estimate", column: str, shares: Sequence[float]) -> dict[str, 
             for name in others:
                 answer[name].append(cells[name][group])
             answer["share"].append(share)
-            ends = {"quantile": up_to.values, "lower": up_to.upper, "upper": up_to.lower}
             for name, curve in ends.items():
                 reached = np.flatnonzero(np.sort(curve[own])[:-1] >= share)
                 last = own[reached[0]] if reached.size else own[-1]
                 answer[name].append(order[codes[last]])
-    return answer
+    return frame_of(answer, backend=e.backend)
 
 
 def checked_shares(shares: Sequence[float]) -> Sequence[float]:
@@ -117,8 +264,11 @@ def checked_shares(shares: Sequence[float]) -> Sequence[float]:
     return shares
 
 
-def counts(e: E, total: float | None) -> E:
-    """Return how many records each cell has: its share of all, or of a known total."""
+def counts(e: Estimate, total: float | None = None) -> Estimate:
+    """Return numbers of records instead of shares: these times ``n``, or a known ``total``.
+
+    A total, such as the size of a population, is taken as exact.
+    """
     if e.quantity != "probability":
         raise InvalidInput(f"Shares of all records can be counted; these are of {e.quantity}.")
     whole = float(e.n if total is None else total)
@@ -137,23 +287,21 @@ def counts(e: E, total: float | None) -> E:
     )
 
 
-def parts_of(e: "Estimate") -> Any:
+def parts_of(e: Estimate) -> Any:
     """Return what is known of the table behind an estimate, directly or as ratios of its sums."""
     parts = e.covariance_parts
     return parts.answers if isinstance(parts, Ratios) else parts
 
 
-def counts_by_noisy_total(e: E) -> E:
+def counts_by_noisy_total(e: Estimate) -> Estimate:
     """Return counts whose errors know that the number of records is noisy too.
 
     What that adds to a variance is added to the square of both arms of its interval.
     """
-    from scipy.special import ndtri
-
     answers, ratios, n = parts_of(e), ratios_of(e), float(e.n)
     even = np.asarray(ratios.top @ answers.even)
     counted = CountedByTotal(e.covariance_parts, n, answers.total_variance, e.values, even)
-    added = ndtri((1 + e.level) / 2) ** 2 * counted.added
+    added = normal_quantile(e.level) ** 2 * counted.added
     middle = n * inner_values(e)
     down, up = (
         np.sqrt(np.maximum((n * end - middle) ** 2 + added, 0.0)) for end in (e.lower, e.upper)
@@ -169,15 +317,19 @@ def counts_by_noisy_total(e: E) -> E:
     )
 
 
-def inner_values(e: "Estimate") -> Floats:
+def inner_values(e: Estimate) -> Floats:
     """Return the estimates, each inside its interval."""
     return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
 
 
-def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None) -> E:
-    """Return a smooth function of the estimates with the errors of its linearisation."""
-    from scipy.special import ndtri
+def function(
+    e: Estimate, function: Callable[[Floats], Any], *, names: Sequence[str] | None = None
+) -> Estimate:
+    """Return a smooth function of all estimates, with the errors of its linearisation.
 
+    ``function`` takes the vector of the estimates, in the order of ``table``, and returns a
+    number or a vector. Where errors are large, or the function bends, its intervals are rough.
+    """
     values = np.atleast_1d(np.asarray(function(e.values.copy()), dtype=np.float64))
     if values.ndim != 1 or not np.isfinite(values).all():
         raise InvalidInput("The function must give one finite number, or a vector of them.")
@@ -193,36 +345,57 @@ def smooth(e: E, function: Callable[[Floats], Any], names: Sequence[str] | None)
             moved[i] += sign * step
             ends.append(np.atleast_1d(np.asarray(function(moved), dtype=np.float64)))
         gradient[:, i] = (ends[0] - ends[1]) / (2 * step)
-    covariance = moved_covariance(gradient, e.covariance)
+    return linearised(e, values, gradient, {"function": labels}, quantity="value")
+
+
+def linearised(
+    e: Estimate,
+    values: Floats,
+    gradient: Floats,
+    cells: Cells,
+    *,
+    quantity: str,
+    ends: tuple[Floats, Floats] | None = None,
+) -> Estimate:
+    """Return functions of the estimates, unknown where they take an unknown one."""
+    known = np.isfinite(np.diag(e.covariance))
+    own = gradient[:, known]
+    covariance = own @ e.covariance[np.ix_(known, known)] @ own.T
+    lost = (gradient[:, ~known] != 0).any(axis=1)
+    covariance[lost] = np.nan
+    covariance[:, lost] = np.nan
+    return derived(e, values, covariance, cells=cells, quantity=quantity, ends=ends)
+
+
+def derived(
+    e: Estimate,
+    values: Floats,
+    covariance: Floats,
+    *,
+    cells: Cells,
+    quantity: str,
+    ends: tuple[Floats, Floats] | None = None,
+) -> Estimate:
+    """Return what follows from an estimate, with its covariance; normal intervals unless given."""
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    reach = ndtri((1 + e.level) / 2) * errors
+    reach = normal_quantile(e.level) * errors
+    lower, upper = (values - reach, values + reach) if ends is None else ends
     return replace(
         e,
-        cells={"function": labels},
+        cells=cells,
         probabilities=values,
         standard_errors=errors,
-        lower=values - reach,
-        upper=values + reach,
+        lower=lower,
+        upper=upper,
         covariance_parts=Known(covariance),
-        quantity="value",
+        quantity=quantity,
         notes=(),
     )
 
 
-def moved_covariance(gradient: Floats, covariance: Floats) -> Floats:
-    """Return the covariance of a linearised function; not a number where it takes an unknown."""
-    known = np.isfinite(np.diag(covariance))
-    own = gradient[:, known]
-    answer = own @ covariance[np.ix_(known, known)] @ own.T
-    lost = (gradient[:, ~known] != 0).any(axis=1)
-    answer[lost] = np.nan
-    answer[:, lost] = np.nan
-    return np.asarray(answer)
-
-
-def told(
-    e: E, ratios: Ratios, cells: Cells, *, quantity: str, given: Iterable[str] | None = None
-) -> E:
+def of_ratios(
+    e: Estimate, ratios: Ratios, cells: Cells, *, quantity: str, given: Iterable[str] | None = None
+) -> Estimate:
     """Return ratios as an estimate, with a note on those of which nothing is known."""
     lower, upper = ratios.intervals(level=e.level)
     unknown = int((upper - lower >= ratios.ranges).sum())
@@ -244,16 +417,16 @@ def told(
     )
 
 
-def ratios_of(e: "Estimate") -> Ratios:
+def ratios_of(e: Estimate) -> Ratios:
     """Return an estimate as ratios; a table of shares is one to all cells."""
     if isinstance(e.covariance_parts, Ratios):
         return e.covariance_parts
-    answers = answers_of(e)
     many = len(e.values)
-    return Ratios(answers, identity(many), indicator(np.zeros(many, dtype=np.int64))[[0] * many])
+    everything = indicator(np.zeros(many, dtype=np.int64))[[0] * many]
+    return Ratios(answers_of(e), identity(many), everything)
 
 
-def answers_of(e: "Estimate") -> Answers:
+def answers_of(e: Estimate) -> Answers:
     """Return the table behind an estimate; refuse one that is not of cells."""
     if not hasattr(e.covariance_parts, "products"):
         raise InvalidInput(
@@ -266,8 +439,8 @@ def answers_of(e: "Estimate") -> Answers:
 
 def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list[Any]]]:
     """Return which combination of labels of some columns each cell has, and the combinations."""
-    columns = [cells[name] for name in names]
     many = len(next(iter(cells.values())))
+    columns = [cells[name] for name in names]
     seen: dict[Any, int] = {}
     place, first = np.zeros(many, dtype=np.int64), []
     for i, combination in enumerate(zip(*columns, strict=True) if columns else [()] * many):
@@ -279,7 +452,7 @@ def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list
     return place, {name: [cells[name][i] for i in first] for name in names}
 
 
-def column_of(e: "Estimate", column: str) -> Sequence[Any]:
+def column_of(e: Estimate, column: str) -> Sequence[Any]:
     """Return the labels of a column of the table, cell by cell."""
     if column not in e.cells:
         raise InvalidInput(
@@ -288,7 +461,7 @@ def column_of(e: "Estimate", column: str) -> Sequence[Any]:
     return e.cells[column]
 
 
-def refuse_given(e: "Estimate", column: str) -> None:
+def refuse_given(e: Estimate, column: str) -> None:
     """Refuse to sum over a column that shares are conditional on."""
     column_of(e, column)
     if column in e.given:
@@ -298,23 +471,31 @@ def refuse_given(e: "Estimate", column: str) -> None:
         )
 
 
-def labels_of(e: "Estimate", column: str) -> Sequence[Any]:
-    answers = ratios_of(e).answers
-    return answers.layout.order_of(column)
+def refuse_unknown(e: Estimate, column: str, labels: Iterable[Any]) -> None:
+    """Refuse labels that a column of the table does not have."""
+    own = {label_key(label) for label in column_of(e, column)}
+    for label in labels:
+        if label_key(label) not in own:
+            raise InvalidInput(f"{label!r} is no label of {column!r}.")
 
 
-def codes_of(e: "Estimate", column: str) -> Integers:
-    """Return the place of each cell's label in the order of a column."""
-    place = {label_key(label): i for i, label in enumerate(labels_of(e, column))}
-    keys = [label_key(label) for label in e.cells[column]]
-    if any(key not in place for key in keys):
+def labels_of(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequence[Any]:
+    """Return the labels of a column in order; refuse merged ones, unless they are ``beside``."""
+    order = ratios_of(e).answers.layout.order_of(column)
+    if not set(map(label_key, column_of(e, column))) <= set(map(label_key, (*order, *beside))):
         raise InvalidInput(
             f"The labels of {column!r} were merged and have no order; take this of the whole table."
         )
-    return np.array([place[key] for key in keys], dtype=np.int64)
+    return order
 
 
-def scores_of(e: "Estimate", column: str, scores: Mapping[Any, float] | None) -> dict[Any, float]:
+def codes_of(e: Estimate, column: str) -> Integers:
+    """Return the place of each cell's label in the order of a column."""
+    place = {label_key(label): i for i, label in enumerate(labels_of(e, column))}
+    return np.array([place[label_key(label)] for label in e.cells[column]], dtype=np.int64)
+
+
+def scores_of(e: Estimate, column: str, scores: Mapping[Any, float] | None) -> dict[Any, float]:
     """Return the score of every label; numbers are scores of their own."""
     found = {}
     given = None if scores is None else {label_key(k): float(v) for k, v in scores.items()}
@@ -329,17 +510,16 @@ def scores_of(e: "Estimate", column: str, scores: Mapping[Any, float] | None) ->
     return found
 
 
-def identity(size: int) -> "csr_array":
-    """Return the sparse identity."""
+def identity(size: int) -> csr_array:
     return matrix(np.arange(size), np.arange(size), shape=(size, size))
 
 
-def indicator(place: Integers) -> "csr_array":
+def indicator(place: Integers) -> csr_array:
     """Return the (groups, cells) matrix that sums the cells of each group."""
     return matrix(place, np.arange(len(place)), shape=(int(place.max()) + 1, len(place)))
 
 
-def matrix(rows: Integers, columns: Integers, *, shape: tuple[int, int]) -> "csr_array":
+def matrix(rows: Integers, columns: Integers, *, shape: tuple[int, int]) -> csr_array:
     """Return the sparse matrix with ones at some places."""
     from scipy.sparse import csr_array
 

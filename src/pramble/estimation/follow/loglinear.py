@@ -13,25 +13,27 @@ and if the model holds, :math:`r = \hat p - \hat\mu` has mean zero and the covar
 as many degrees of freedom as the model leaves out.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from __future__ import annotations
+
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
-from pramble.estimation.inverse.moments import Known
+from pramble.estimation.follow.functions import derived
+from pramble.estimation.inverse.intervals import normal_quantile
 from pramble.shown import Display, Facts
 from pramble.values import Floats, value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.figure import Figure
 
     from pramble.estimation.follow.result import Estimate
 
 
-E = TypeVar("E", bound="Estimate")
 MOST_CELLS = 2000
 STEPS = 100
 CLOSE = 1e-12
@@ -68,14 +70,17 @@ class LogLinear(Display):
             ],
         )
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Return a figure of the table under the model."""
         figure: Figure = self.fitted.plot()
         return figure
 
 
-def loglinear(e: "Estimate", tables: Sequence[Sequence[str] | str]) -> LogLinear:
-    """Return the log-linear model of an estimated table whose margins are some tables."""
+def loglinear(e: Estimate, tables: Sequence[Sequence[str] | str]) -> LogLinear:
+    """Return the log-linear model whose margins are some tables, and a test whether it holds.
+
+    ``[("a", "b"), ("b", "c")]``: a and c are independent given b.
+    """
     from scipy.special import chdtrc
 
     parts = checked_tables(e, tables)
@@ -93,27 +98,19 @@ def loglinear(e: "Estimate", tables: Sequence[Sequence[str] | str]) -> LogLinear
     statistic = float((along**2 / values[told]).sum())
     freedom = int(told.sum())
     p_value = float(chdtrc(freedom, statistic)) if freedom else 1.0
-    return LogLinear(parts, under(e, mu, H @ V @ H.T), statistic, freedom, p_value)
+    return LogLinear(parts, under_model(e, mu, H @ V @ H.T), statistic, freedom, p_value)
 
 
-def under(e: E, mu: Floats, covariance: Floats) -> E:
-    """Return the table under the model."""
-    from scipy.special import ndtri
-
+def under_model(e: Estimate, mu: Floats, covariance: Floats) -> Estimate:
+    """Return the table under the model, with intervals on the scale of logarithms."""
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    reach = ndtri((1 + e.level) / 2) * np.divide(errors, mu, out=np.zeros_like(mu), where=mu > 0)
-    return replace(
-        e,
-        probabilities=mu,
-        standard_errors=errors,
-        lower=mu * np.exp(-np.minimum(reach, 700)),
-        upper=np.minimum(mu * np.exp(np.minimum(reach, 700)), 1.0),
-        covariance_parts=Known(covariance),
-        notes=(),
-    )
+    relative = np.divide(errors, mu, out=np.zeros_like(mu), where=mu > 0)
+    factor = np.exp(np.minimum(normal_quantile(e.level) * relative, 700.0))
+    ends = mu / factor, np.minimum(mu * factor, 1.0)
+    return derived(e, mu, covariance, cells=e.cells, quantity=e.quantity, ends=ends)
 
 
-def checked_tables(e: "Estimate", tables: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
+def checked_tables(e: Estimate, tables: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
     """Return the tables of a model of all columns; refuse others."""
     parts = tuple((one,) if isinstance(one, str) else tuple(one) for one in tables)
     named = {name for part in parts for name in part}
@@ -131,13 +128,16 @@ def checked_tables(e: "Estimate", tables: Sequence[Any]) -> tuple[tuple[str, ...
     return parts
 
 
-def design(e: "Estimate", parts: Sequence[tuple[str, ...]]) -> Floats:
+def design(e: Estimate, parts: Sequence[tuple[str, ...]]) -> Floats:
     """Return the contrasts of every subset of columns of the tables, one column each."""
     codes = {}
     for name, labels in e.cells.items():
         place = {label: code for code, label in enumerate(dict.fromkeys(labels))}
         codes[name] = np.array([place[label] for label in labels])
-    within = {some for part in parts for k in range(len(part) + 1) for some in subsets(part, k, e)}
+    ordered = [[name for name in e.cells if name in part] for part in parts]
+    within = {
+        some for part in ordered for k in range(len(part) + 1) for some in combinations(part, k)
+    }
     columns = []
     for some in sorted(within, key=lambda one: (len(one), one)):
         block = np.ones((len(e.values), 1))
@@ -146,12 +146,6 @@ def design(e: "Estimate", parts: Sequence[tuple[str, ...]]) -> Floats:
             block = (block[:, :, None] * own[:, None, :]).reshape(len(block), -1)
         columns.append(block)
     return np.concatenate(columns, axis=1)
-
-
-def subsets(part: Sequence[str], size: int, e: "Estimate") -> list[tuple[str, ...]]:
-    """Return the subsets of so many columns, in the order of the table."""
-    ordered = [name for name in e.cells if name in part]
-    return list(combinations(ordered, size))
 
 
 def fitted_margins(X: Floats, p: Floats) -> Floats:

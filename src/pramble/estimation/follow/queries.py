@@ -1,14 +1,28 @@
-r"""Linear queries :math:`\sum_x w_x p_x`, also where p itself is not identifiable.
+r"""Linear queries, and totals and means of a numeric column, of what was randomised.
 
-A query is identifiable when :math:`w = Mu` for some u: the answer is then :math:`\sum_z m_z u_z`,
-whatever p is, and a record that was released as z adds :math:`u_z`. Its variance is exact:
+A query :math:`\sum_x w_x p_x` is identifiable when :math:`w = Mu` for some u, also where p itself
+is not: the answer is then :math:`\sum_z m_z u_z`, whatever p is, and a record that was released as
+z adds :math:`u_z`. Its variance is exact:
 
 .. math:: \sum_z \ell_z u_z^2 - 2 v \sum_z \ell_z u_z + v^2 \sum_z \ell_z
 
 for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.inverse.moments`.
+
+With :math:`t_i = w_i y_i G_{Z_i x}` the total of group x is estimated by :math:`\sum_i t_i`, which
+is unbiased, and its mean by the ratio :math:`R_x` to the estimated size
+:math:`\hat N_x = \sum_i w_i G_{Z_i x}`. The variance of the ratio is that of the residuals
+:math:`(y_i - R_x)\,w_i G_{Z_i x}/\hat N_x`. Everything follows from sums of :math:`w^2`,
+:math:`w^2 y` and :math:`w^2 y^2` over released cells.
+
+A size that is small beside its error makes the ratio far from normal, but :math:`\hat T - R\hat N`
+is close to normal with mean 0 at the true R. The interval of a mean is Fieller's: all R with
+
+.. math:: (\hat T - R \hat N)^2 \le z^2\, \widehat{\operatorname{Var}}(\hat T - R\hat N),
+
+which has no end where the size cannot be told from zero.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +30,20 @@ import numpy as np
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.intervals import candidates_of, unified_interval
+from pramble.estimation.inverse.intervals import (
+    candidates_of,
+    inner_point,
+    intervals_of_weights,
+    normal_quantile,
+)
 from pramble.estimation.inverse.layout import Layout, Tabulated
-from pramble.estimation.inverse.likelihood import FittedTable, axes_of_group, fit_table
-from pramble.estimation.inverse.moments import Known, Weighing, inner_point, right_inverses
+from pramble.estimation.inverse.likelihood import (
+    FittedTable,
+    axes_of_group,
+    fit_table,
+    inverse_moments,
+)
+from pramble.estimation.inverse.moments import Known, SecondMoments, Weighing, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.mechanisms.operators.base import (
     Inverting,
@@ -27,14 +51,14 @@ from pramble.mechanisms.operators.base import (
     along_axes,
     category_shape,
 )
-from pramble.values import Floats
+from pramble.values import Floats, value
 
 RESIDUAL = 1e-9
 
 
 def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     """Return names and weights (Q, R, K) of one query, a list, or named ones."""
-    if isinstance(query, Mapping) and query and not all(map(is_number, query.values())):
+    if isinstance(query, Mapping) and query and not all(map(is_weight, query.values())):
         named = {str(name): weights for name, weights in query.items()}
     elif isinstance(query, str):
         named = {query: query}
@@ -54,15 +78,13 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     return list(named), np.stack([layout.unflatten(vector) for vector in vectors])
 
 
-def is_number(weight: Any) -> bool:
-    """Whether a value is one weight."""
+def is_weight(weight: Any) -> bool:
     return isinstance(weight, int | float | np.number)
 
 
 def is_vector(query: Any) -> bool:
-    """Whether a query is an array of numbers."""
     return isinstance(query, np.ndarray) or (
-        isinstance(query, Sequence) and len(query) > 0 and all(map(is_number, query))
+        isinstance(query, Sequence) and len(query) > 0 and all(map(is_weight, query))
     )
 
 
@@ -70,7 +92,7 @@ def weights_of(weights: Any, layout: Layout) -> Floats:
     """Return one weight per cell, in the order of the table."""
     cells = len(layout.order)
     if isinstance(weights, str):
-        return indicator(weights, layout)
+        return selected_cells(weights, layout)
     if isinstance(weights, Mapping):
         return weights_of_mapping(weights, layout)
     answer = np.asarray(weights, dtype=np.float64).reshape(-1)
@@ -82,7 +104,7 @@ def weights_of(weights: Any, layout: Layout) -> Floats:
     return answer
 
 
-def indicator(conditions: str, layout: Layout) -> Floats:
+def selected_cells(conditions: str, layout: Layout) -> Floats:
     """Return 1 for the cells that conditions such as ``"sex=f,town=x|y"`` select, else 0."""
     labels = layout.labels()
     answer = np.ones(len(layout.order))
@@ -134,7 +156,6 @@ def released_weights(axes: Sequence[Inverting], w: Floats, *, law: Floats | None
 
 
 def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> Estimate:
-    """Return the answers to linear queries."""
     axes = tabulated.axes
     names, flat = parse_queries(query, tabulated.layout)
     w = flat.reshape(*flat.shape[:2], *category_shape(axes))
@@ -154,32 +175,26 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
             squares, true * squares.sum(), values=values, sampling=sampling
         )
     scale = np.diag(matrix) / np.where(np.diag(unit) > 0, np.diag(unit), 1.0)
-    lower, upper = query_intervals(
-        weighing.w,
-        weighing.spread(),
-        centre=centre,
-        true=true,
-        scale=scale,
-        settings=settings,
-        sampling=sampling,
-    )
-    whole = (lower <= weighing.w.min(axis=1)) & (upper >= weighing.w.max(axis=1)) & (lower < upper)
+    w, spread = weighing.w, weighing.spread()
+
+    def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
+        moments = spread / width[:, None] ** 2 + sampling * share**2
+        candidates = candidates_of(share, true, moments)
+        return lambda mu: np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
+
+    lower, upper = intervals_of_weights(w, centre, variance_by, level=settings.level)
+    whole = (lower <= w.min(axis=1)) & (upper >= w.max(axis=1)) & (lower < upper)
     note = f"Nothing is known of {int(whole.sum())} of {len(names)} answers."
-    return Estimate(
+    errors = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    return settings.estimate(
+        tabulated,
+        values,
+        errors,
+        (lower, upper),
+        covariance=Known(matrix),
         cells={"query": names},
-        probabilities=values,
-        standard_errors=np.sqrt(np.maximum(np.diag(matrix), 0.0)),
-        lower=lower,
-        upper=upper,
-        n=tabulated.n,
-        covariance_parts=Known(matrix),
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        log_likelihood=fitted.log_likelihood,
-        gap=fitted.gap,
+        fitted=fitted,
         quantity="estimate",
-        backend=tabulated.backend,
         notes=(note,) if whole.any() else (),
     )
 
@@ -192,47 +207,150 @@ def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
         return fit_table(tabulated, method="mle")
 
 
-def query_intervals(
-    w: Floats,
-    spread: Floats,
-    *,
-    centre: Floats,
-    true: Floats,
-    scale: Floats | float,
-    settings: Settings,
-    sampling: float,
-) -> tuple[Floats, Floats]:
-    """Return unified intervals, within the smallest and the largest weight of each query.
+@value(eq=False)
+class GroupSums:
+    """Sums over released cells, with the second moments of the unbiased inverse."""
 
-    Each candidate answer is tested under a law that has it
-    (:mod:`pramble.estimation.inverse.intervals`), scaled to weights in [0, 1].
+    tabulated: Tabulated
+    moments: SecondMoments
 
-    Parameters
-    ----------
-    w, spread : (Q, K) arrays
-        Weights of the cells, and the variance of one record's part in each of them.
-    centre : (Q,) array
-        Unbiased answers.
-    true : (K,) array
-        The law of the cells, positive.
-    scale : (Q,) array or float
-        The variances relative to those of one record.
-    settings : Settings
-    sampling : float
-        Share of the sampling variance that counts.
-    """
-    low, high = w.min(axis=1, keepdims=True), w.max(axis=1, keepdims=True)
-    width = np.where(high > low, high - low, 1.0)
-    share = (w - low) / width
-    candidates = candidates_of(share, true, spread / width**2 + sampling * share**2)
+    def totals(self) -> Floats:
+        return self.moments.invert(self.tabulated.sums[1, 1])
 
-    def variance(mu: Floats) -> Floats:
-        return np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
+    def in_order(self, covariance: Floats, within: Floats) -> Floats:
+        """Return a covariance in the order of the table, without the part within records."""
+        order = self.tabulated.layout.order
+        diagonal = np.diag_indices_from(covariance)
+        covariance[diagonal] -= (1 - self.moments.sampling) * within.ravel()
+        return np.asarray(covariance[np.ix_(order, order)])
 
-    middle = (centre - low[:, 0]) / width[:, 0]
-    lower, upper = unified_interval(middle, variance, level=settings.level)
-    fixed = (high == low)[:, 0]
-    return (
-        np.where(fixed, low[:, 0], low[:, 0] + width[:, 0] * lower),
-        np.where(fixed, high[:, 0], low[:, 0] + width[:, 0] * upper),
+
+@value(eq=False)
+class Totals(GroupSums):
+    """Estimated totals of a numeric column within true cells."""
+
+    def values(self) -> Floats:
+        return self.totals()
+
+    def variances(self) -> Floats:
+        moments, tabulated = self.moments, self.tabulated
+        f, second = moments.sampling, tabulated.sums[2, 2]
+        within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
+        return np.asarray(moments.squares(second) - within)
+
+    @property
+    def largest(self) -> float:
+        r"""No total is larger, in absolute value: :math:`|\sum w y| \le \sqrt{n \sum w^2 y^2}`."""
+        return float(np.sqrt(self.tabulated.n * self.tabulated.sums[2, 2].sum()))
+
+    def intervals(self, z: float) -> tuple[Floats, Floats]:
+        """Return normal intervals that reach z standard errors, and never beyond any total."""
+        reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
+        ends = self.values() - reach, self.values() + reach
+        unknown = reach >= z * self.largest
+        lower, upper = (np.clip(end, -self.largest, self.largest) for end in ends)
+        return (
+            np.where(unknown, -self.largest, lower),
+            np.where(unknown, self.largest, upper),
+        )
+
+    def notes(self, upper: Floats) -> tuple[str, ...]:
+        unknown = int((self.variances() >= self.largest**2).sum())
+        note = (
+            f"Nothing is known of {unknown} of {upper.size} totals: their errors exceed the "
+            f"largest that any total can be, {self.largest:.6g}."
+        )
+        return (note,) if unknown else ()
+
+    def covariance(self) -> Floats:
+        """Return the covariance of all totals, in the order of the table."""
+        moments, tabulated = self.moments, self.tabulated
+        second, totals = tabulated.sums[2, 2], self.values().ravel()
+        known = moments.sampling * np.outer(totals, totals) / tabulated.n
+        return self.in_order(moments.sandwich(second) - known, moments.invert(second))
+
+
+@value(eq=False)
+class Means(GroupSums):
+    """Estimated means of a numeric column within true cells; NaN where no size is left."""
+
+    def sizes(self) -> Floats:
+        sizes = self.moments.invert(self.tabulated.counts)
+        return np.where(sizes > 0, sizes, np.nan)
+
+    def values(self) -> Floats:
+        return np.asarray(self.totals() / self.sizes())
+
+    def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
+        """Return a function of the sums of w², w²y and w²y²."""
+        zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
+        return zero, one, two
+
+    def residuals(self, of: Callable[[Floats], Floats]) -> Floats:
+        """Return a second moment of the residuals y − R, from those of 1, y and y²."""
+        zero, one, two = self.squares(of)
+        return np.asarray(two - 2 * self.values() * one + self.values() ** 2 * zero)
+
+    def variances(self) -> Floats:
+        moments = self.moments
+        whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
+        return np.asarray((whole - (1 - moments.sampling) * within) / self.sizes() ** 2)
+
+    def intervals(self, z: float) -> tuple[Floats, Floats]:
+        """Return Fieller's intervals; normal ones where nothing was randomised."""
+        moments, f = self.moments, self.moments.sampling
+        if not moments.axes:
+            reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
+            return self.values() - reach, self.values() + reach
+        zero, one, two = self.squares(lambda s: moments.squares(s) - (1 - f) * moments.invert(s))
+        T, N = self.totals(), moments.invert(self.tabulated.counts)
+        a, b, c = N**2 - z**2 * zero, T * N - z**2 * one, T**2 - z**2 * two
+        bounded = (a > 0) & (N > 0)
+        reach = np.sqrt(np.maximum(b**2 - a * c, 0.0))
+        safe = np.where(bounded, a, 1.0)
+        return (
+            np.where(bounded, (b - reach) / safe, -np.inf),
+            np.where(bounded, (b + reach) / safe, np.inf),
+        )
+
+    def notes(self, upper: Floats) -> tuple[str, ...]:
+        """Say which means cannot be told, and why."""
+        notes = []
+        if lost := int(np.isnan(self.sizes()).sum()):
+            notes.append(
+                f"{lost} of {upper.size} means cannot be estimated (NaN): the randomised counts "
+                "put the size of the group at zero or below. Ask for fewer groups, or totals."
+            )
+        if open_ended := int(np.isinf(upper).sum()):
+            notes.append(
+                f"{open_ended} of {upper.size} means have an interval without end: the size of the "
+                "group cannot be told from zero at this level."
+            )
+        return tuple(notes)
+
+    def covariance(self) -> Floats:
+        """Return the covariance of all means, in the order of the table."""
+        R, N = self.values().ravel(), self.sizes().ravel()
+        zero, one, two = self.squares(self.moments.sandwich)
+        whole = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
+        within = self.residuals(self.moments.invert).ravel()
+        return self.in_order(whole / np.outer(N, N), within / N**2)
+
+
+KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
+
+
+def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
+    """Return totals or means of a measure within the cells of a table."""
+    layout = tabulated.layout
+    share = settings.sampling_share(tabulated.n)
+    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
+    groups = KINDS[kind](tabulated, moments)
+    values = layout.flatten(groups.values())
+    errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
+    lower, upper = groups.intervals(normal_quantile(settings.level))
+    ends = layout.flatten(lower), layout.flatten(upper)
+    notes = groups.notes(upper)
+    return settings.estimate(
+        tabulated, values, errors, ends, covariance=groups, quantity=kind, notes=notes
     )

@@ -1,29 +1,29 @@
 """The answer of an estimation, as a value."""
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pramble.data.frames import Tidy, frame_of
+from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
+from pramble.estimation.follow import functions
 from pramble.estimation.follow.contrasts import contrast
-from pramble.estimation.follow.functions import (
-    collapsed,
-    counts,
-    cumulative,
-    mean_scores,
-    quantiles,
-    smooth,
-)
-from pramble.estimation.follow.loglinear import LogLinear, loglinear
-from pramble.estimation.follow.numbers import QUARTERS, Distribution, distribution
+from pramble.estimation.follow.loglinear import loglinear
+from pramble.estimation.follow.numbers import distribution
+from pramble.estimation.inverse.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.figure import Figure
+
+    from pramble.estimation.inverse.layout import Tabulated
+    from pramble.estimation.inverse.likelihood import FittedTable
 
 
 Covers = Literal["both", "randomisation", "randomization"]
@@ -183,94 +183,15 @@ class Estimate(Display, Tidy):
             "upper": self.upper.tolist(),
         }
 
-    def counts(self, total: float | None = None) -> "Estimate":
-        """Return numbers of records instead of shares: these times ``n``, or a known ``total``.
-
-        A total, such as the size of a population, is taken as exact.
-        """
-        return counts(self, total)
-
-    def collapse(self, column: str, classes: Mapping[Any, Any]) -> "Estimate":
-        """Return the table with labels of a column merged: ``{"married": "ever", …}``.
-
-        Labels that are not named stay as they are.
-        """
-        return collapsed(self, column, classes)
-
-    def mean(self, column: str, scores: Mapping[Any, float] | None = None) -> "Estimate":
-        """Return the mean score of a column within each combination of the others.
-
-        ``scores`` gives each label a number; labels that are numbers need none.
-        """
-        return mean_scores(self, column, scores)
-
-    def cumulative(self, column: str) -> "Estimate":
-        """Return the share of labels up to each one, within each combination of the others."""
-        return cumulative(self, column)
-
-    def quantiles(self, column: str, shares: Sequence[float] = (0.25, 0.5, 0.75)) -> Any:
-        """Return, as a frame, which label of an ordered column each share reaches.
-
-        The interval holds the labels at which the interval of the share up to them has the share
-        (Woodruff 1952), within each combination of the other columns.
-        """
-        found = quantiles(self, column, shares)
-        return frame_of(found, backend=self.backend)
-
-    def distribution(
-        self,
-        column: str | None = None,
-        *,
-        edges: Sequence[float] | None = None,
-        high: float | None = None,
-        shares: Sequence[float] = QUARTERS,
-        leave_out: Sequence[Any] = (),
-    ) -> Distribution:
-        """Return mean, spread and quantiles of the numbers behind a column of bands.
-
-        Within each combination of the other columns, with numbers spread evenly within each band
-        (:mod:`pramble.estimation.follow.numbers`).
-
-        Parameters
-        ----------
-        column : str, optional
-            Needed where the table has several.
-        edges : sequence of numbers, optional
-            Where bands begin, and perhaps where the last one ends. Labels such as 7, "5-9",
-            "0 to 1.5", "95+" or "2020-01" tell it themselves; dates count in years.
-        high : float, optional
-            Where an open last band ends. With its beginning, everything in it counts as that.
-        shares : sequence of float
-            Of the quantiles.
-        leave_out : sequence of labels
-            Labels that are no bands, as of a missing value; None is always left out.
-        """
-        return distribution(
-            self, column, edges=edges, high=high, shares=shares, leave_out=leave_out
-        )
-
-    def contrast(
-        self, column: str, one: Any, other: Any, *, kind: str = "difference"
-    ) -> "Estimate":
-        """Return the difference, or the "ratio", of the estimates for two labels of a column."""
-        return contrast(self, column, one, other, kind=kind)
-
-    def function(
-        self, function: Callable[[Floats], Any], *, names: Sequence[str] | None = None
-    ) -> "Estimate":
-        """Return a smooth function of all estimates, with the errors of its linearisation.
-
-        ``function`` takes the vector of the estimates, in the order of ``table``, and returns a
-        number or a vector. Where errors are large, or the function bends, its intervals are rough.
-        """
-        return smooth(self, function, names)
-
-    def loglinear(self, tables: Sequence[Sequence[str] | str]) -> LogLinear:
-        """Return the log-linear model whose margins are some tables, and a test whether it holds.
-
-        ``[("a", "b"), ("b", "c")]``: a and c are independent given b.
-        """
-        return loglinear(self, tables)
+    counts = functions.counts
+    collapse = functions.collapse
+    mean = functions.mean
+    cumulative = functions.cumulative
+    quantiles = functions.quantiles
+    distribution = distribution
+    contrast = contrast
+    function = functions.function
+    loglinear = loglinear
 
     @property
     def orders(self) -> dict[str, Sequence[Any]]:
@@ -283,7 +204,7 @@ class Estimate(Display, Tidy):
             for name, labels in self.cells.items()
         }
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Return a figure of the estimates with their intervals."""
         from pramble.plots.estimates import estimate_figure
 
@@ -299,23 +220,54 @@ class Settings:
     population_size: float | None
     method: str
 
+    def __post_init__(self) -> None:
+        check_level(self.level)
+        covers = "randomisation" if self.covers == "randomization" else self.covers
+        if covers not in COVERS:
+            raise InvalidInput(f"covers must be one of {', '.join(COVERS)}; found {covers!r}.")
+        object.__setattr__(self, "covers", covers)
+
     def sampling_share(self, n: float) -> float:
         """Return the share of the sampling variance that counts."""
-        if self.covers == "randomisation":
-            return 0.0
         N = self.population_size
-        if N is None:
-            return 1.0
+        if N is None or self.covers == "randomisation":
+            return float(self.covers == "both")
         if not max(n, 2) <= N:
             raise InvalidInput(
                 f"population_size must be at least the number of records, {n:g}; found {N!r}."
             )
         return float((N - n) / (N - 1))
 
-
-def as_cover(covers: str) -> str:
-    """Return what intervals cover; either spelling will do."""
-    name = "randomisation" if covers == "randomization" else covers
-    if name not in COVERS:
-        raise InvalidInput(f"covers must be one of {', '.join(COVERS)}; found {covers!r}.")
-    return name
+    def estimate(
+        self,
+        tabulated: Tabulated,
+        values: Floats,
+        errors: Floats,
+        ends: tuple[Floats, Floats],
+        *,
+        covariance: Any,
+        cells: Mapping[str, Sequence[Any]] | None = None,
+        fitted: FittedTable | None = None,
+        misfit: float = float("nan"),
+        quantity: str = "probability",
+        notes: tuple[str, ...] = (),
+    ) -> Estimate:
+        """Return estimates from a table, in its order or of ``cells``, as these choices have it."""
+        return Estimate(
+            cells=tabulated.layout.labels() if cells is None else cells,
+            probabilities=values,
+            standard_errors=errors,
+            lower=ends[0],
+            upper=ends[1],
+            n=tabulated.n,
+            covariance_parts=covariance,
+            method="inverse" if fitted is None else self.method,
+            level=self.level,
+            covers=self.covers,
+            log_likelihood=float("nan") if fitted is None else fitted.log_likelihood,
+            gap=float("nan") if fitted is None else fitted.gap,
+            misfit=misfit,
+            quantity=quantity,
+            backend=tabulated.backend,
+            notes=notes,
+        )

@@ -1,6 +1,14 @@
-"""Tables from plans of several branches and blocks: sums over what the records of each show."""
+r"""Tables from plans of several branches and blocks: sums over what the records of each show.
 
-from collections.abc import Callable, Sequence
+What one block tells of a table is the block seen through the columns that the table shares. Where
+margins are randomised by a matrix of their own (:mod:`pramble.mechanisms.channel`), its inverse is
+all that counts. Else :math:`u = D_m^{-1} M^\top F^- C Q Q^\top` is the efficient unbiased estimate
+of those sums of margins that are told, with an orthonormal basis Q, whatever the law of the columns
+beside them.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from itertools import combinations
@@ -8,42 +16,172 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import crosstab
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, Powers, refuse_empty, totals
+from pramble.data.table import Crosstab, Powers, totals
 from pramble.errors import NotShown
-from pramble.estimation.inverse.blocks import Part, part_of
-from pramble.estimation.inverse.branch_weights import Pooled, stack
 from pramble.estimation.inverse.layout import (
     Layout,
     Tabulated,
+    count_released,
     groups_of,
-    powers_for,
     refuse_many,
     sums_over,
 )
-from pramble.estimation.inverse.stacked import Aspect, StackedOperator
+from pramble.estimation.inverse.stacked import Aspect, Pooled, StackedOperator, stack
+from pramble.information.fisher import covariance_of_cells, inner
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Channel
+from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Channel, Margin, SeenBlock
 from pramble.mechanisms.column_labels import places_among
-from pramble.mechanisms.plan import Plan
-from pramble.values import Floats, Integers
+from pramble.mechanisms.operators.base import MechanismOperator
+from pramble.mechanisms.operators.dense import LARGEST_INVERSE
+from pramble.mechanisms.plan import Block, Plan
+from pramble.values import Floats, Integers, value
+
+STEPS = 3
+"""Rounds in which the law of a block is fitted to its counts, from an even one."""
 
 MOST_FITTED = 500
 """Cells of a table and the columns beside it up to which the likelihood is that of all of them."""
 
 
-class BranchTable:
-    """A table of columns as the branches of a plan show it.
+@value(eq=False)
+class ByMargin:
+    """Margins that are randomised by a matrix of their own."""
 
-    Parameters
-    ----------
-    plan : Plan
-        Without products, which are blocks of their own.
-    columns : sequence of str
-        The randomised columns of the table.
-    bearing : sequence of str, optional
-        Blocks count that hold one of these; of the columns unless given.
+    matrix: Floats
+    u: Floats
+    told: None = None
+    is_exact: bool = True
+
+    def at(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return the matrix and its inverse, whatever was counted."""
+        del counts
+        return self.matrix, self.u
+
+
+@value(eq=False)
+class ByCells:
+    """A matrix on the cells of a block, and which margin each is in."""
+
+    matrix: Floats
+    onto: Integers
+    # (K, r): an orthonormal basis of the sums of margins that are told; None if all are
+    told: Floats | None = None
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether the law of outputs given a margin is known, whatever else the record holds."""
+        _, first = np.unique(self.onto, return_index=True)
+        return bool(np.abs(self.matrix - self.matrix[first][self.onto]).max() < 1e-12)
+
+    def at(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return what is efficient at the law that the counts suggest."""
+        law = np.full(len(self.matrix), 1 / len(self.matrix))
+        for _ in range(STEPS):
+            released = law @ self.matrix
+            covariance = covariance_of_cells(self.matrix, law).matrix
+            scores = np.divide(
+                self.matrix, released, out=np.zeros_like(self.matrix), where=released > 0
+            )
+            G = scores.T @ covariance
+            fitted = law
+            law = inner(np.maximum(counts @ G, 0.0)) if counts.any() else law
+        u = summed(G.T, self.onto).T
+        if self.told is not None:
+            u = u @ self.told @ self.told.T
+        joint = summed(fitted[:, None] * self.matrix, self.onto)
+        return joint / np.bincount(self.onto, weights=fitted)[:, None], u
+
+
+@value(eq=False)
+class ByOperator:
+    """A block that is too large for an array, through its operator."""
+
+    operator: MechanismOperator
+    onto: Integers
+    told: None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return len(self.onto) == int(self.onto.max()) + 1
+
+    def at(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Return the matrix of the margins and the sums of the block's own right inverse."""
+        inverse = self.operator.right_inverse()
+        margins = (self.onto == np.arange(self.onto.max() + 1)[:, None]).astype(np.float64)
+        S = len(self.onto)
+        law = inner(np.maximum(inverse.apply(counts / max(counts.sum(), 1.0)), 0.0) + 1e-3 / S)
+        matrix = self.operator.apply(margins * law) / (margins @ law)[:, None]
+        return matrix, np.ascontiguousarray(inverse.adjoint(margins).T)
+
+
+@value(eq=False)
+class Part:
+    """What one block tells of a table."""
+
+    needed: Block  # The columns whose released values count
+    outputs: Integers  # (T,): the key of each output, over those columns
+    cells: Mapping[str, Integers]  # (K,): its code in each margin that is told
+    telling: ByMargin | ByCells | ByOperator
+
+    @property
+    def margins(self) -> int:
+        return len(next(iter(self.cells.values())))
+
+
+def summed(rows: Floats, onto: Integers) -> Floats:
+    """Return the sums of the rows of each margin."""
+    answer = np.zeros((int(onto.max()) + 1, rows.shape[1]))
+    np.add.at(answer, onto, rows)
+    return answer
+
+
+def part_of(seen: SeenBlock) -> Part | None:
+    """Return what a block tells of the columns asked for: of all it has, or else of fewer."""
+    sizes = range(len(seen.asked), 0, -1)
+    for columns in (some for size in sizes for some in combinations(seen.asked, size)):
+        margin = seen.margin(columns)
+        alone = by_margin(margin)
+        if alone is not None:
+            return Part(columns, margin.outputs, margin.cells, alone)
+        telling = by_block(seen, margin.onto)
+        if telling is not None:
+            outputs = seen.coding.keys(seen.outputs, seen.columns, released=True)
+            return Part(seen.columns, outputs, margin.cells, telling)
+    return None
+
+
+def by_margin(margin: Margin) -> ByMargin | None:
+    """Return how margins are randomised by themselves; None if they are not, or are not told."""
+    if margin.matrix is None:
+        return None
+    try:
+        u = np.linalg.inv(margin.matrix)
+    except np.linalg.LinAlgError:
+        return None
+    fine = bool(np.abs(u).sum(axis=1).max() < LARGEST_INVERSE)
+    return ByMargin(margin.matrix, np.asarray(u)) if fine else None
+
+
+def by_block(seen: SeenBlock, onto: Integers) -> ByCells | ByOperator | None:
+    """Return how a whole block tells of margins; None if it does not, or is too large."""
+    operator, (cells, outputs) = seen.mechanism.operator, seen.mechanism.shape
+    if cells <= MOST_BLOCK_CELLS and cells * outputs <= MOST_CELLS:
+        matrix = operator.dense()
+        even = np.full(cells, 1 / cells)
+        told = covariance_of_cells(matrix, even).told_sums(onto)
+        if told.shape[1] == len(told):
+            return ByCells(matrix, onto)
+        return ByCells(matrix, onto, told) if told.shape[1] > 1 else None
+    if max(cells, outputs) * (int(onto.max()) + 1) > MOST_CELLS:
+        return None
+    return ByOperator(operator, onto) if seen.is_identifiable else None
+
+
+class BranchTable:
+    """A table of columns as the branches of a plan without products show it.
+
+    Blocks count that hold one of the ``bearing`` columns; of those of the table unless given.
     """
 
     def __init__(
@@ -66,7 +204,6 @@ class BranchTable:
 
     @property
     def needed(self) -> list[str]:
-        """The columns whose released values count."""
         found = (name for parts in self.parts for part in parts for name in part.needed)
         return list(dict.fromkeys(found))
 
@@ -93,7 +230,6 @@ class BranchTable:
         return np.where(possible, place, -1)
 
     def aspects(self, branches: Sequence[int], counts: Sequence[Floats]) -> tuple[Aspect, ...]:
-        """Return what some branches tell, with counts of their outputs."""
         ontos = [self.onto(self.parts[b]) for b in branches]
         impossible = np.any([onto < 0 for onto in ontos], axis=0)
         answer = []
@@ -112,7 +248,6 @@ class BranchTable:
 
     @cached_property
     def is_estimable(self) -> bool:
-        """Whether records of all branches tell every cell."""
         told = [b for b, parts in enumerate(self.parts) if parts]
         if not told:
             return False
@@ -152,20 +287,18 @@ def told_of(parts: Sequence[Part]) -> Floats | None:
     """Return a basis of the sums that several blocks tell together; None if they tell all."""
     if all(part.telling.told is None for part in parts):
         return None
-    whole = np.ones((1, 1))
-    for part in parts:
-        told = part.telling.told
-        own = np.eye(len(next(iter(part.cells.values())))) if told is None else told
-        whole = np.asarray(np.kron(whole, own))
-    return whole
+    own = (part.telling.told for part in parts)
+    bases: list[Any] = [
+        np.eye(part.margins) if told is None else told
+        for part, told in zip(parts, own, strict=True)
+    ]
+    return np.asarray(reduce(np.kron, bases))
 
 
 def fitting(parts: list[Part]) -> list[Part]:
     """Return as many parts as can be held together, without the largest first."""
     while len(parts) > 1:
-        outputs = int(np.prod([len(part.outputs) for part in parts], dtype=object))
-        margins = int(np.prod([len(next(iter(p.cells.values()))) for p in parts], dtype=object))
-        if outputs * margins <= MOST_CELLS:
+        if math.prod(len(part.outputs) * part.margins for part in parts) <= MOST_CELLS:
             break
         parts = sorted(parts, key=lambda part: len(part.outputs))[:-1]
     return parts
@@ -174,13 +307,6 @@ def fitting(parts: list[Part]) -> list[Part]:
 def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     """Whether a plan can give the table of some columns; those it leaves untouched never hinder.
 
-    Parameters
-    ----------
-    plan : Plan
-    columns : sequence of str
-
-    Examples
-    --------
     >>> import pramble
     >>> from fractions import Fraction
     >>> m = pramble.randomized_response(["no", "yes"], 1.0)
@@ -196,8 +322,7 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
 
 
 def outputs_of(parts: Sequence[Part]) -> int:
-    """Return the number of outputs of a branch."""
-    return int(np.prod([len(part.outputs) for part in parts], dtype=np.int64))
+    return math.prod(len(part.outputs) for part in parts)
 
 
 def from_branches(
@@ -254,18 +379,15 @@ def shown_by_branches(
     The cells are by the untouched columns, those ``beside`` the table, and what is released.
     """
     table = table_of(plan, by)
-    untouched = [name for name in by if name not in plan.columns]
-    needed = table.needed
-    found = crosstab(
+    needed, coding = table.needed, table.coding
+    found = count_released(
         records,
-        [*untouched, *beside, *needed],
-        labels={name: table.coding.outputs[name] for name in needed},
+        [*(name for name in by if name not in plan.columns), *beside],
+        {name: coding.outputs[name] for name in needed},
         weights=weights,
         measure=measure,
-        powers=powers_for(weights, measure),
-        presence=[name for name in table.coding.blank if name not in needed],
+        presence=[name for name in coding.blank if name not in needed],
     )
-    refuse_empty(found, records.name)
     return table, found, branches_of(found, table.channel, needed=needed)
 
 
@@ -294,22 +416,13 @@ def stacked_places(
     place = np.full(len(found.cells), sum(sizes), dtype=np.int64)
     for start, b in zip(np.cumsum([0, *sizes[:-1]]).tolist(), told, strict=False):
         rows = np.flatnonzero(branch_of == b)
-        place[rows] = start + released_places(table, b, found, rows)
+        codes = {n: found.cells[rows, i] for i, n in enumerate(found.columns)}
+        own = np.zeros(len(rows), dtype=np.int64)
+        for part in table.parts[b]:
+            keys = table.coding.keys(codes, part.needed, released=True)
+            own = own * len(part.outputs) + places_among(part.outputs, keys)
+        place[rows] = start + own
     return told, sizes, place
-
-
-def released_places(table: BranchTable, b: int, found: Crosstab, rows: Integers) -> Integers:
-    """Return which output of a branch each of some released cells is."""
-    codes = {
-        name: found.cells[rows, found.columns.index(name)]
-        for part in table.parts[b]
-        for name in part.needed
-    }
-    place = np.zeros(len(rows), dtype=np.int64)
-    for part in table.parts[b]:
-        own = table.coding.keys(codes, part.needed, released=True)
-        place = place * len(part.outputs) + places_among(part.outputs, own)
-    return place
 
 
 def branches_of(found: Crosstab, channel: Channel, *, needed: Sequence[str]) -> Integers:

@@ -50,6 +50,13 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def normal_quantile(level: float) -> float:
+    """Return how many standard errors a normal interval reaches to either side."""
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + level) / 2))
+
+
 def unified_interval(
     y: Floats, variance: Callable[[Floats], Floats], *, level: float
 ) -> tuple[Floats, Floats]:
@@ -60,7 +67,7 @@ def unified_interval(
     """
     from scipy.special import ndtri
 
-    target = ndtri((1 + level) / 2)
+    target = normal_quantile(level)
 
     def excess(mu: Floats) -> Floats:
         deviation = np.sqrt(np.maximum(variance(mu), SMALLEST_DEVIATION**2))
@@ -72,6 +79,29 @@ def unified_interval(
     lower = crossing(excess, nearest, end=np.zeros_like(y))
     upper = crossing(excess, nearest, end=np.ones_like(y))
     return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+
+
+def intervals_of_weights(
+    w: Floats,
+    centre: Floats,
+    variance_by: Callable[[Floats, Floats], Callable[[Floats], Floats]],
+    *,
+    level: float,
+) -> tuple[Floats, Floats]:
+    """Return unified intervals, within the smallest and the largest weight of each query.
+
+    ``variance_by`` takes weights scaled to [0, 1] and how wide they were, and gives the variance of
+    the scaled answers for candidate ones.
+    """
+    low, high = w.min(axis=1), w.max(axis=1)
+    width = np.where(high > low, high - low, 1.0)
+    variance = variance_by((w - low[:, None]) / width[:, None], width)
+    lower, upper = unified_interval((centre - low) / width, variance, level=level)
+    fixed = high == low
+    return (
+        np.where(fixed, low, low + width * lower),
+        np.where(fixed, high, low + width * upper),
+    )
 
 
 def errors_within(values: Floats, errors: Floats, noise: Floats) -> Floats:
@@ -166,6 +196,12 @@ def crossing(excess: Callable[[Floats], Floats], inside: Floats, *, end: Floats)
     return np.where(reached, end, near)
 
 
+def inner_point(p: Floats, *, n: float) -> Floats:
+    """Return p moved into the simplex and, by the weight of one record of n, off its boundary."""
+    inside = np.maximum(p, 0.0)
+    return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
+
+
 MOST_TILTS = 60
 TILT_PRECISION = 1e-12
 SMALLEST = 1e-300
@@ -175,21 +211,13 @@ LARGEST_LOGIT = 500.0
 
 @value(eq=False)
 class Candidates:
-    """Cells of equal weight, taken together; one row per query.
+    """Cells of equal weight, taken together; one row per query."""
 
-    Attributes
-    ----------
-    weights : (Q, V) array
-        The distinct weights, in [0, 1].
-    shares : (Q, V) array
-        What the cells of each weight have together under the fitted law; zero pads shorter rows.
-    moments : (Q, V) array
-        The mean of a second moment over the cells of each weight.
-    """
-
-    weights: Floats
+    weights: Floats  # (Q, V): the distinct weights, in [0, 1]
+    # (Q, V): what the cells of each weight have together under the fitted law; zero pads shorter
+    # rows
     shares: Floats
-    moments: Floats
+    moments: Floats  # (Q, V): the mean of a second moment over the cells of each weight
 
     def moment(self, mu: Floats) -> Floats:
         """Return the second moment of each query under the law whose mean is mu."""
@@ -256,5 +284,4 @@ def weights_and_places(row: Floats) -> tuple[Floats, Integers]:
 
 
 def logit(inside: Floats, outside: Floats) -> Floats:
-    """Return the logarithm of odds, kept finite."""
     return np.asarray(np.log(np.maximum(inside, SMALLEST)) - np.log(np.maximum(outside, SMALLEST)))

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.labels import Label
-from pramble.data.table import Crosstab, Powers, totals
+from pramble.data.crosstab import crosstab
+from pramble.data.labels import Label, Labels
+from pramble.data.records import Records
+from pramble.data.table import Crosstab, Powers, refuse_empty, totals
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.limits import MOST_CELLS
@@ -25,29 +27,17 @@ NO_GROUPS = np.zeros((1, 0), dtype=np.int64)
 
 @value(eq=False)
 class Layout:
-    """Which columns make a table, and in what order its cells stand.
+    """Which columns make a table, and in what order its cells stand."""
 
-    Attributes
-    ----------
-    by : tuple of str
-        The columns, in the caller's order.
-    cells : mapping from randomised column to (K,) array
-        The code of its label in each cell of a group.
-    categories : mapping from randomised column to its labels
-    levels : mapping from untouched column to its labels
-    groups : (R, number of untouched columns) array
-        Codes of the combinations of untouched labels that occur.
-    """
-
-    by: tuple[str, ...]
-    cells: Mapping[str, Integers]
-    categories: Mapping[str, Sequence[Label]]
-    levels: Mapping[str, Sequence[Label]]
+    by: tuple[str, ...]  # The columns, in the caller's order
+    cells: Mapping[str, Integers]  # (K,): the code of its label in each cell of a group
+    categories: Mapping[str, Sequence[Label]]  # by randomised column
+    levels: Mapping[str, Sequence[Label]]  # by untouched column
+    # (R, number of untouched columns): codes of the combinations of untouched labels that occur
     groups: Integers
 
     @property
     def size(self) -> int:
-        """Number of cells of a group."""
         return next((len(codes) for codes in self.cells.values()), 1)
 
     @cached_property
@@ -79,7 +69,6 @@ class Layout:
         return cells.reshape(len(self.groups), self.size)
 
     def labels(self) -> dict[str, list[Label]]:
-        """Return the label of every cell, column by column."""
         answer = {}
         for name in self.by:
             known = self.order_of(name)
@@ -112,41 +101,25 @@ MEASURED: tuple[Powers, ...] = (*WEIGHTED, (1, 1), (2, 1), (2, 2))
 
 @value(eq=False)
 class Tabulated:
-    r"""Sums over the released cells of a table.
-
-    Attributes
-    ----------
-    layout : Layout
-    axes : tuple of operators
-        What was done to the cells: one operator for each block, or one for all branches.
-    sums : mapping from (a, b) to (R, T1, …, Tk) arrays
-        :math:`\sum_i w_i^a y_i^b` over the records of each released cell, with weights w (1
-        without weights) and a measure y.
-    n : float
-        Number of records.
-    mechanisms : mapping from columns to Mechanism
-        The mechanism of each axis, where each axis is one block.
-    weighted : bool
-        Whether weights were given.
-    backend : str
-        The frame library to answer in.
-    finer : (StackedOperator, array) or None
-        Operator and counts of a finer table, whose cells are those of this one, each with all
-        combinations of further columns: the likelihood is then that of the finer one.
-    """
+    r"""Sums over the released cells of a table."""
 
     layout: Layout
+    # What was done to the cells: one operator for each block, or one for all branches
     axes: tuple[Inverting, ...]
+    # (a, b): \sum_i w_i^a y_i^b over the records of each released cell, with weights w (1 without
+    # weights) and a measure y
     sums: Mapping[Powers, Floats]
-    n: float
+    n: float  # Number of records
+    # by columns: the mechanism of each axis, where each axis is one block
     mechanisms: Mapping[Block, Mechanism]
-    weighted: bool = False
-    backend: str = "pyarrow"
+    weighted: bool = False  # Whether weights were given
+    backend: str = "pyarrow"  # The frame library to answer in
+    # Operator and counts of a finer table, whose cells are those of this one,
+    # each with all combinations of further columns: the likelihood is then that of the finer one
     finer: tuple[StackedOperator, Floats] | None = None
 
     @property
     def counts(self) -> Floats:
-        """Counts of records, or sums of their weights."""
         return self.sums[1, 0]
 
     @property
@@ -155,27 +128,39 @@ class Tabulated:
         return self.sums[2, 0] / self.counts.sum() ** 2 if self.weighted else None
 
 
-def powers_for(weights: Any, measure: str | None) -> tuple[Powers, ...]:
-    """Return the sums of powers that an estimate needs."""
-    if measure is not None:
-        return MEASURED
-    return () if weights is None else WEIGHTED
+def count_released(
+    records: Records,
+    untouched: Sequence[str],
+    labels: Mapping[str, Labels],
+    *,
+    weights: Any,
+    measure: str | None,
+    presence: Sequence[str] = (),
+) -> Crosstab:
+    """Return released cells by untouched columns and by those whose released labels are given."""
+    powers: tuple[Powers, ...] = () if weights is None else WEIGHTED
+    found = crosstab(
+        records,
+        [*untouched, *labels],
+        labels=labels,
+        weights=weights,
+        measure=measure,
+        powers=powers if measure is None else MEASURED,
+        presence=presence,
+    )
+    refuse_empty(found, records.name)
+    return found
 
 
 def sums_over(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
     """Return counts and sums of a cross-tabulation as arrays, its cells at the places given."""
-    size = int(np.prod(shape))
-
-    def array_of(values: Any) -> Floats:
-        return totals(place, values, size).reshape(shape)
-
-    sums = {powers: array_of(values) for powers, values in table.sums.items()}
-    sums = sums or {(1, 0): array_of(table.counts)}
+    given: Mapping[Powers, Any] = table.sums or {(1, 0): table.counts}
+    size = math.prod(shape)
+    sums = {powers: totals(place, own, size).reshape(shape) for powers, own in given.items()}
     refuse_no_weight(sums[1, 0])
     return sums
 
 
 def refuse_no_weight(sums: Floats) -> None:
-    """Raise when all weights are zero."""
     if not sums.any():
         raise InvalidData("Weights must not be negative, nor all zero.")

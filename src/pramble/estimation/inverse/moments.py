@@ -12,10 +12,6 @@ Let G be a right inverse of M, :math:`w_i` the weight of record i (1 without wei
 
 and their sum without weights is :math:`M^{-\top}(\operatorname{diag} m - m m^\top)M^{-1}/n`.
 
-Queries as weights of true and of released cells, and the variances of their answers.
-
-What a table answers: sums of its cells, with the errors of randomisation and of sampling.
-
 Whatever a table comes from, a query w of its K cells has the unbiased answer
 :math:`w \cdot \tilde p`, the fitted one :math:`w \cdot \hat p`, and
 
@@ -31,7 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pramble.estimation.inverse.intervals import unified_interval
+from pramble.estimation.inverse.intervals import inner_point, unified_interval
 from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.stacked import StackedInverse
 from pramble.mechanisms.operators.base import (
@@ -47,27 +43,15 @@ from pramble.values import Floats, value
 
 @value(eq=False)
 class SecondMoments:
-    """The second moments of one estimate.
-
-    Attributes
-    ----------
-    axes, inverses : operators of the randomised columns, and their right inverses
-    p : (R, S1, …, Sk) array
-        Estimated probabilities.
-    law : (R, T1, …, Tk) array
-        Released law that belongs to p; it sums to one.
-    squared_weights : (R, T1, …, Tk) array
-        The ℓ above.
-    sampling : float
-        Share of the sampling variance that counts: 1 for a sample of a large population, 0 when
-        the file is the population.
-    """
+    """The second moments of one estimate."""
 
     axes: tuple[Inverting, ...]
     inverses: tuple[RightInverse, ...]
-    p: Floats
-    law: Floats
-    squared_weights: Floats
+    p: Floats  # (R, S1, …, Sk): estimated probabilities
+    law: Floats  # (R, T1, …, Tk): released law that belongs to p; it sums to one
+    squared_weights: Floats  # (R, T1, …, Tk): the ℓ above
+    # Share of the sampling variance that counts: 1 for a sample of a large population, 0 when the
+    # file is the population
     sampling: float
 
     @cached_property
@@ -99,7 +83,6 @@ class SecondMoments:
         return np.asarray(np.maximum(answer, 0.0))
 
     def covariance(self) -> Floats:
-        """Return the covariance of all cells, flattened."""
         p, s = self.p.ravel(), self.true_squared_weights.ravel()
         cross = np.outer(p, s)
         sampling = np.outer(p, p) * self.squared_weights.sum() - cross - cross.T
@@ -128,11 +111,9 @@ class SecondMoments:
 
     @property
     def is_common(self) -> bool:
-        """Whether all groups have the same inverse."""
         return not any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
 
     def dense_inverse(self, group: int) -> Floats:
-        """Return the right inverse over all cells of a group."""
         G: Floats = np.ones((1, 1))
         for inverse, S in zip(self.inverses, category_shape(self.axes), strict=True):
             one = inverse.of_group(group) if isinstance(inverse, StackedInverse) else inverse
@@ -168,12 +149,6 @@ class SecondMoments:
         return np.divide(own, unit, out=flat, where=unit > 1e-14)
 
 
-def inner_point(p: Floats, *, n: float) -> Floats:
-    """Return p moved into the simplex and, by the weight of one record of n, off its boundary."""
-    inside = np.maximum(p, 0.0)
-    return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
-
-
 def right_inverses(
     axes: Sequence[Inverting], law: Floats | None = None
 ) -> tuple[RightInverse, ...]:
@@ -187,7 +162,6 @@ def right_inverses(
 
 
 def margin(law: Floats, axis: int) -> Floats:
-    """Return the sums along one axis."""
     return np.asarray(law.sum(axis=tuple(i for i in range(law.ndim) if i != axis)))
 
 
@@ -227,10 +201,6 @@ class Weighing:
         whole = covariance_of_sums(self.u, released, values)
         return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
 
-    def variances(self, released: Floats, true: Floats) -> Floats:
-        """Return the variances of the answers by randomisation alone, for squared weights."""
-        return self.products(self, released, true)
-
     def products(self, other: "Weighing", released: Floats, true: Floats) -> Floats:
         """Return the covariance of each answer with another, by randomisation alone."""
         return np.asarray((self.u * other.u) @ released - (self.w * other.w) @ true)
@@ -253,31 +223,29 @@ MOST_AT_ONCE = 4_000_000
 
 
 class Answers(Protocol):
-    """A table that answers queries; its cells are in the order of the table."""
+    """A table that answers queries; its cells are in the order of the table.
+
+    It has the fitted cells p and the unbiased ones, the squared weights s over the true cells, the
+    share f of the sampling variance that counts, and how many numbers a query takes.
+    """
 
     @property
-    def layout(self) -> Layout:
-        """The columns of the table and its cells."""
+    def layout(self) -> Layout: ...
 
     @property
-    def p(self) -> Floats:
-        """The fitted cells."""
+    def p(self) -> Floats: ...
 
     @property
-    def unbiased(self) -> Floats:
-        """The unbiased cells."""
+    def unbiased(self) -> Floats: ...
 
     @property
-    def squares(self) -> Floats:
-        """The squared weights s over the true cells."""
+    def squares(self) -> Floats: ...
 
     @property
-    def sampling(self) -> float:
-        """The share f of the sampling variance that counts."""
+    def sampling(self) -> float: ...
 
     @property
-    def width(self) -> int:
-        """How many numbers a query takes."""
+    def width(self) -> int: ...
 
     def randomised(self, w: Floats) -> Floats:
         """Return the (Q, Q) covariance of answers by randomisation alone."""
@@ -301,23 +269,14 @@ def batches(rows: int, width: int) -> Iterator[slice]:
 
 @value(eq=False)
 class CellAnswers:
-    """What the cells of one table answer.
-
-    Attributes
-    ----------
-    layout : Layout
-    moments : SecondMoments
-    centre : (R, S1, …, Sk) array
-        The unbiased cells.
-    """
+    """What the cells of one table answer."""
 
     layout: Layout
     moments: SecondMoments
-    centre: Floats
+    centre: Floats  # (R, S1, …, Sk): the unbiased cells
 
     @cached_property
     def p(self) -> Floats:
-        """The fitted cells."""
         return self.layout.flatten(self.moments.p)
 
     @cached_property
@@ -326,21 +285,17 @@ class CellAnswers:
 
     @cached_property
     def squares(self) -> Floats:
-        """The squared weights over the true cells."""
         return self.layout.flatten(self.moments.true_squared_weights)
 
     @property
     def sampling(self) -> float:
-        """The share of the sampling variance that counts."""
         return self.moments.sampling
 
     @property
     def width(self) -> int:
-        """The larger number of cells, true or released."""
         return max(self.moments.law.size, self.moments.p.size)
 
     def weighing(self, w: Floats) -> Weighing:
-        """Return queries as weights of true and of released cells."""
         moments = self.moments
         flat = np.empty_like(w)
         flat[:, self.layout.order] = w
@@ -349,25 +304,27 @@ class CellAnswers:
         return Weighing(moments.axes, flat, u.reshape(len(w), -1))
 
     def randomised(self, w: Floats) -> Floats:
-        """Return the covariance of answers by randomisation."""
-        moments = self.moments
-        return self.weighing(w).covariance(
-            moments.squared_weights.ravel(),
-            moments.true_squared_weights.ravel(),
-            values=np.zeros(len(w)),
-            sampling=0.0,
-        )
+        released, true = self.squared_weights
+        return self.weighing(w).covariance(released, true, values=np.zeros(len(w)), sampling=0.0)
 
     def products(self, w: Floats, other: Floats) -> Floats:
         """Return the covariance of each answer with another one, by randomisation."""
-        moments = self.moments
-        return self.weighing(w).products(
-            self.weighing(other),
-            moments.squared_weights.ravel(),
-            moments.true_squared_weights.ravel(),
-        )
+        return self.weighing(w).products(self.weighing(other), *self.squared_weights)
+
+    @property
+    def squared_weights(self) -> tuple[Floats, Floats]:
+        """The squared weights over released and over true cells."""
+        return self.moments.squared_weights.ravel(), self.moments.true_squared_weights.ravel()
 
     def covariance(self) -> Floats:
         """Return the (K, K) covariance of the cells, in the order of the table."""
         order = self.layout.order
         return np.asarray(self.moments.covariance()[np.ix_(order, order)])
+
+
+def normal_draws(covariance: Floats, *, draws: int) -> Floats:
+    """Return normal draws with a covariance, the same ones for the same covariance."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    rng = np.random.default_rng(0)
+    scaled = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(rng.standard_normal((draws, len(values))) @ scaled.T)

@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.crosstab import crosstab
 from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
 from pramble.data.reading import Reading
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, refuse_empty
+from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
 from pramble.estimation.inverse.branches import from_branches
 from pramble.estimation.inverse.layout import (
     NO_GROUPS,
     Layout,
     Tabulated,
+    count_released,
     groups_of,
-    powers_for,
     refuse_many,
     sums_over,
 )
@@ -82,12 +81,11 @@ def default_table(plan: Plan) -> list[str]:
 
 
 def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
-    """Return the sums of a vector of counts."""
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(counts, mechanism.shape[1])
     channel = Plan({ONE_COLUMN: mechanism}).channel()
-    layout = layout_of(channel, by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
+    layout = layout_of_blocks(channel, by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
     axes = axes_of(mechanism)
     cells = vector.reshape(1, *output_shape(axes))
     known: dict[Block, Mechanism] = {(ONE_COLUMN,): mechanism}
@@ -95,7 +93,6 @@ def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
 
 
 def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
-    """Return the sums of one column of released values."""
     if not hasattr(values, "__len__") or isinstance(values, bytes):
         raise InvalidData(f"A column of values is needed; found {type(values).__name__}.")
     return from_records(
@@ -107,17 +104,17 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
     )
 
 
-def layout_of(
+def layout_of_blocks(
     channel: Channel, *, by: Sequence[str], levels: Mapping[str, Sequence[Any]], groups: Any
 ) -> Layout:
     """Return the layout of a table of blocks: the cells of each, the last running fastest."""
     refuse_many([len(groups), *(seen.mechanism.shape[1] for seen in channel.axes or ())], by)
-    cells = cells_of(channel)
+    cells = cells_of_blocks(channel)
     categories = {name: channel.coding.categories[name].values for name in cells}
     return Layout(tuple(by), cells, categories, dict(levels), groups)
 
 
-def cells_of(channel: Channel) -> dict[str, Integers]:
+def cells_of_blocks(channel: Channel) -> dict[str, Integers]:
     """Return the code of each column in every combination of the cells of blocks."""
     axes = channel.axes or ()
     sizes = [seen.mechanism.shape[0] for seen in axes]
@@ -144,7 +141,7 @@ def from_records(
     untouched = [name for name in by if name not in channel.columns]
     groups, group_of = groups_of(table, len(untouched))
     levels = dict(zip(untouched, table.levels, strict=False))
-    layout = layout_of(channel, by=by, levels=levels, groups=groups)
+    layout = layout_of_blocks(channel, by=by, levels=levels, groups=groups)
     outer = (len(groups), *(m.shape[1] for m in known.values()))
     axes = tuple(axis for m in known.values() for axis in axes_of(m))
     place = np.ravel_multi_index((group_of, *places), outer)
@@ -169,15 +166,13 @@ def shown_by_blocks(
     """
     axes = channel.axes or ()
     columns = [name for seen in axes for name in seen.columns]
-    table = crosstab(
+    table = count_released(
         records,
-        [*(name for name in by if name not in columns), *beside, *columns],
-        labels={name: channel.coding.outputs[name] for name in columns},
+        [*(name for name in by if name not in columns), *beside],
+        {name: channel.coding.outputs[name] for name in columns},
         weights=weights,
         measure=measure,
-        powers=powers_for(weights, measure),
     )
-    refuse_empty(table, records.name)
     released = {name: table.cells[:, table.columns.index(name)] for name in columns}
     return table, [seen.output_place(released) for seen in axes]
 

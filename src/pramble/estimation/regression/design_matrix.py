@@ -1,84 +1,174 @@
-r"""A model: its terms, its response, and the design matrix over combinations.
+r"""A model over combinations: its columns, its terms, its response, and the design matrix.
 
 Each factor is made of untouched columns or of randomised ones, so every column j of the design
 matrix falls apart, :math:`D_j(w, x) = A_j(w)\,B_j(x)`: two small matrices hold all of it.
-
-Factors of a model: what a column, or an expression of columns, gives for each row.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
+from pramble.data.crosstab import crosstab
+from pramble.data.labels import Label, places_of
+from pramble.data.open import open_records
+from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.regression.columns import Column, Rows
 from pramble.values import Floats, Integers, value
 
-
-class Factor(Protocol):
-    """What some columns give: one number or several indicators for each row.
-
-    Attributes
-    ----------
-    variables : tuple of str
-        The columns it is made of.
-    names : tuple of str
-        What it gives, in words.
-    """
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The columns it is made of."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What it gives, in words."""
-
-    def encode(self, rows: Rows) -> Floats:
-        """Return one column for each name."""
-
-
-@value
-class Number:
-    """A column of numbers as it is."""
-
-    name: str
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.name,)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The column."""
-        return (self.name,)
-
-    def encode(self, rows: Rows) -> Floats:
-        return rows.numbers(self.name)[:, None]
+DECIMAL = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
 @value(eq=False)
-class Indicators:
-    """Indicators of the labels of a column against the first."""
+class Column:
+    """A column of a model."""
+
+    name: str
+    labels: tuple[Label, ...]  # Numbers, or categories in their order
+    is_numeric: bool = False  # Whether it enters as a number
+    is_randomised: bool = False
+
+    def numbers(self) -> Floats:
+        """Return the labels as numbers; refuse others."""
+        if not all(map(is_number, self.labels)):
+            raise InvalidInput(f"Column {self.name!r} must hold numbers; it does not.")
+        return np.array([float(one) for one in self.labels])
+
+
+def is_number(label: Label) -> bool:
+    return not isinstance(label, bool | str | tuple | None) and hasattr(label, "__float__")
+
+
+@value(eq=False)
+class Rows:
+    """Rows of values: for every column the code of its label."""
+
+    size: int
+    columns: Mapping[str, Column]
+    codes: Mapping[str, Integers]
+
+    def numbers(self, name: str) -> Floats:
+        return np.asarray(self.columns[name].numbers()[self.codes[name]])
+
+    def repeated(self, times: Integers) -> "Rows":
+        codes = {name: np.repeat(own, times) for name, own in self.codes.items()}
+        return Rows(int(times.sum()), self.columns, codes)
+
+    def at(self, name: str, code: int) -> "Rows":
+        """Return the rows with one label for all of them in a column."""
+        return replace(self, codes={**self.codes, name: np.full(self.size, code)})
+
+    def moved(self, name: str, step: float) -> "Rows":
+        """Return the rows with a step added to a column of numbers."""
+        column = self.columns[name]
+        labels = tuple((column.numbers() + step).tolist())
+        return replace(self, columns={**self.columns, name: replace(column, labels=labels)})
+
+
+def untouched_column(
+    records: Records, name: str, labels: Sequence[Label]
+) -> tuple[Column, Integers]:
+    """Return an untouched column, and the new place of each label that was found."""
+    declared = declared_categories(records, name)
+    if declared is None:
+        values = as_decimals(labels, records)
+        is_numeric = all(is_number(one) for one in values)
+        return Column(name, tuple(values), is_numeric), np.arange(len(labels))
+    known = [place for place in places_of(labels, declared) if place is not None]
+    order = list(dict.fromkeys([*known, *range(len(labels))]))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return Column(name, tuple(labels[i] for i in order)), place
+
+
+def declared_categories(records: Records, name: str) -> Sequence[Label] | None:
+    """Return the categories that a column declares, if it is one of categories; maybe none.
+
+    Those of pandas have an order, be they ordered or not; others come in natural order then.
+    """
+    declared = records.declared(name)
+    kind = records.schema.field(name).type
+    if declared is not None or not pa.types.is_dictionary(kind):
+        return declared
+    table = getattr(records, "table", None)
+    if records.backend != "pandas" or table is None or not table.num_rows:
+        return ()
+    return tuple(table.column(name).unify_dictionaries().chunk(0).dictionary.to_pylist())
+
+
+def as_decimals(labels: Sequence[Label], records: Records) -> Sequence[Label]:
+    """Return texts of a file without types as the numbers they are, if every one is a number."""
+    if records.typed or not all(isinstance(label, str) for label in labels):
+        return labels
+    texts = [label.replace(records.reading.decimal or ".", ".") for label in labels]
+    return list(map(float, texts)) if all(map(DECIMAL.fullmatch, texts)) else labels
+
+
+def rows_of(data: Any, columns: Mapping[str, Column]) -> Rows:
+    """Return the rows of new data, whose categories must be those of the columns."""
+    records = open_records(data)
+    table = crosstab(records, list(columns), keep_rows=True)
+    if not columns:
+        return Rows(table.n, {}, {})
+    assert table.cell_of is not None, "rows were asked for"
+    own, codes = {}, {}
+    for (name, column), levels, cells in zip(
+        columns.items(), table.levels, table.cells.T, strict=True
+    ):
+        found = cells[table.cell_of]
+        if column.is_numeric:
+            values = as_decimals(levels, records)
+            own[name] = replace(column, labels=tuple(values))
+            own[name].numbers()
+            codes[name] = found
+            continue
+        places = places_of(column.labels, levels)
+        strange = [levels[i] for i, place in enumerate(places) if place is None]
+        if strange:
+            raise InvalidInput(
+                f"Column {name!r} must hold categories of the model: "
+                f"{', '.join(map(repr, column.labels[:12]))}; found {strange[0]!r}."
+            )
+        own[name], codes[name] = column, np.array(places, dtype=np.int64)[found]
+    return Rows(len(table.cell_of), own, codes)
+
+
+class Factor(Protocol):
+    """What some columns give, by name: one number or several indicators for each row."""
+
+    @property
+    def variables(self) -> tuple[str, ...]: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def encode(self, rows: Rows) -> Floats: ...
+
+
+@value(eq=False)
+class Plain:
+    """A column as it is: a number, or indicators of its labels against the first."""
 
     column: Column
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The column."""
         return (self.column.name,)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column with each label but the first."""
-        return tuple(f"{self.column.name}[{label}]" for label in self.column.labels[1:])
+        name, labels = self.column.name, self.column.labels
+        return (name,) if self.column.is_numeric else tuple(f"{name}[{one}]" for one in labels[1:])
 
     def encode(self, rows: Rows) -> Floats:
-        """Return zeros and ones."""
-        return np.eye(len(self.column.labels))[rows.codes[self.column.name]][:, 1:]
+        name = self.column.name
+        if self.column.is_numeric:
+            return rows.numbers(name)[:, None]
+        return np.eye(len(self.column.labels))[rows.codes[name]][:, 1:]
 
 
 Term = tuple[Factor, ...]
@@ -87,27 +177,16 @@ Term = tuple[Factor, ...]
 
 @value(eq=False)
 class Response:
-    """The response: a number or a label for every row of one of the two sides.
-
-    Attributes
-    ----------
-    name : str
-    values : (rows,) array
-        Numbers, or codes of labels.
-    labels : tuple
-        Empty for numbers alone.
-    is_randomised : bool
-        Whether the rows are cells of the randomised columns, else groups of untouched values.
-    """
+    """The response: a number or a label for every row of one of the two sides."""
 
     name: str
     variables: tuple[str, ...]
-    values: Floats | Integers
-    labels: tuple[object, ...]
+    values: Floats | Integers  # (rows,): numbers, or codes of labels
+    labels: tuple[object, ...]  # Empty for numbers alone
+    # Whether the rows are cells of the randomised columns, else groups of untouched values
     is_randomised: bool
 
     def numbers(self) -> Floats:
-        """Return the values as numbers."""
         if not self.labels:
             return np.asarray(self.values, dtype=np.float64)
         known = Column(self.name, self.labels).numbers()
@@ -167,7 +246,6 @@ class Design:
 
     @cached_property
     def pairs(self) -> tuple[Integers, Integers, Floats]:
-        """All pairs of columns, and their products over cells."""
         one, two = np.triu_indices(self.A.shape[1])
         return one, two, self.B[:, one] * self.B[:, two]
 
@@ -186,12 +264,10 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the design matrix."""
         return tuple(name for term in self.terms for name in term_names(term))
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The columns of the data that the terms need."""
         found = (name for term in self.terms for factor in term for name in factor.variables)
         return tuple(dict.fromkeys(found))
 
@@ -217,7 +293,6 @@ class Model:
         return np.concatenate(parts, axis=1) if parts else np.zeros((rows.size, 0))
 
     def design(self, groups: Rows, cells: Rows) -> Design:
-        """Return the design matrix over groups and cells."""
         A, B = self.half(groups, randomised=False), self.half(cells, randomised=True)
         for half in (A, B):
             bad = np.flatnonzero(~np.isfinite(half).all(axis=0))
@@ -230,10 +305,7 @@ class Model:
 
 def plain_model(columns: Mapping[str, Column], covariates: Sequence[str]) -> Model:
     """Return the model with an intercept and each covariate by itself."""
-    factors = (
-        Number(name) if columns[name].is_numeric else Indicators(columns[name])
-        for name in covariates
-    )
+    factors = (Plain(columns[name]) for name in covariates)
     return Model(((), *((factor,) for factor in factors)), columns)
 
 

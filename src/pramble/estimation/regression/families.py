@@ -3,25 +3,25 @@ r"""Families of regressions: the log-likelihood of a response, given linear pred
 A family has L linear predictors :math:`\eta_l = \sum_j c_{lj}\,\theta_j D_j`, one for most. Given
 the response y it says the log-likelihood :math:`\ell`, its slopes :math:`g_l` and its curvatures
 :math:`h_{lm} = -\partial^2 \ell / \partial\eta_l \partial\eta_m`, so a score is
-:math:`\psi_j = D_j \sum_l c_{lj}\, g_l`.
-
-Families of responses that are classes, without an order or with one.
-
-The families by name, each with what it takes for a response.
+:math:`\psi_j = D_j \sum_l c_{lj}\, g_l`. Its mean has one part for each of its ``answers``: the
+classes of the response, or one.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from pramble.data.order import place_of
+from pramble.data.labels import place_of
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.design_matrix import Response
 from pramble.values import Floats, Integers, value
 
 LARGEST = 300.0
+"""A predictor beyond which a rate counts as that: its square must be a number."""
+
 FEWEST = 1e-3
+"""The least share or mean that a start is taken from."""
 
 
 @value(eq=False)
@@ -49,127 +49,104 @@ class Pieces:
     h: Floats
 
 
-class Family(Protocol):
-    """What a family says; ``answers`` names what its mean holds."""
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """The parts of the mean: classes, or one."""
-
-    def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return the parameters for the columns of a design matrix."""
-
-    def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return parameters without effects, from shares of classes or a mean."""
-
-    def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return log-likelihood, slopes and curvatures."""
-
-    def mean(self, eta: Floats) -> Floats:
-        """Return the mean of each answer, (answers, …)."""
-
-    def slope(self, eta: Floats) -> Floats:
-        """Return the slopes of the mean, (answers, L, …)."""
-
-
-def one_predictor(names: Sequence[str]) -> Parameters:
-    """Return one parameter for each column."""
-    return Parameters(tuple(names), np.arange(len(names)), np.ones((1, len(names))))
-
-
-def from_intercept(parameters: Parameters, level: float) -> Floats:
-    theta = np.zeros(len(parameters.names))
-    if "intercept" in parameters.names:
-        theta[parameters.names.index("intercept")] = level
-    return theta
-
-
 @value
-class Linear:
-    """Least squares."""
+class OnePredictor:
+    """One linear predictor with the canonical link: the slope is what is left of the response."""
 
     answers: tuple[str, ...] = ("mean",)
 
-    def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return one parameter for each column."""
-        return one_predictor(names)
-
-    def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return the mean."""
-        return from_intercept(parameters, float(shares[0]))
-
-    def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return half the squared residual, the residual, and one."""
-        residual = y - eta
-        return Pieces(-0.5 * residual[0] ** 2, residual, np.ones((1, *eta.shape)))
+    def link(self, mean: float) -> float:
+        """Return the predictor of a mean."""
+        raise NotImplementedError
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the predictor."""
-        return eta
+        """Return the mean of each answer, (answers, …)."""
+        raise NotImplementedError
+
+    def bend(self, mean: Floats) -> Floats:
+        """Return the slope of the mean in the predictor, by the mean."""
+        raise NotImplementedError
+
+    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
+        raise NotImplementedError
+
+    def parameters(self, names: Sequence[str]) -> Parameters:
+        """Return one parameter for each column of a design matrix."""
+        return Parameters(tuple(names), np.arange(len(names)), np.ones((1, len(names))))
+
+    def start(self, parameters: Parameters, shares: Floats) -> Floats:
+        """Return parameters without effects, from the mean of the response."""
+        theta = np.zeros(len(parameters.names))
+        if "intercept" in parameters.names:
+            theta[parameters.names.index("intercept")] = self.link(float(shares[0]))
+        return theta
+
+    def pieces(self, y: Any, eta: Floats) -> Pieces:
+        mean = self.mean(eta)
+        value = self.log_likelihood(y, eta[0], mean[0])
+        return Pieces(value, y - mean, self.bend(mean)[None])
 
     def slope(self, eta: Floats) -> Floats:
-        return np.ones((1, *eta.shape))
+        """Return the slopes of the mean, (answers, L, …)."""
+        return self.bend(self.mean(eta))[None]
 
 
 @value
-class Logistic:
+class Linear(OnePredictor):
+    """Least squares."""
+
+    def link(self, mean: float) -> float:
+        return mean
+
+    def mean(self, eta: Floats) -> Floats:
+        return eta
+
+    def bend(self, mean: Floats) -> Floats:
+        return np.ones_like(mean)
+
+    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
+        del eta
+        return np.asarray(-0.5 * (y - mean) ** 2)
+
+
+@value
+class Logistic(OnePredictor):
     """A response of zeros and ones, with the logit as link."""
 
     answers: tuple[str, ...] = ("probability",)
 
-    def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return one parameter for each column."""
-        return one_predictor(names)
-
-    def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return the logit of the share."""
-        share = float(np.clip(shares[0], FEWEST, 1 - FEWEST))
-        return from_intercept(parameters, float(np.log(share / (1 - share))))
-
-    def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return what Bernoulli's law says."""
-        mean = self.mean(eta)
-        value = y * eta[0] - np.logaddexp(0.0, eta[0])
-        return Pieces(value, y - mean, (mean * (1 - mean))[None])
+    def link(self, mean: float) -> float:
+        share = float(np.clip(mean, FEWEST, 1 - FEWEST))
+        return float(np.log(share / (1 - share)))
 
     def mean(self, eta: Floats) -> Floats:
-        """Return probabilities."""
         from scipy.special import expit
 
         return np.asarray(expit(eta))
 
-    def slope(self, eta: Floats) -> Floats:
-        """Return p(1 − p)."""
-        mean = self.mean(eta)
-        return np.asarray((mean * (1 - mean))[None])
+    def bend(self, mean: Floats) -> Floats:
+        return np.asarray(mean * (1 - mean))
+
+    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
+        del mean
+        return np.asarray(y * eta - np.logaddexp(0.0, eta))
 
 
 @value
-class Poisson:
-    """Counts, with the logarithm as link."""
+class Poisson(OnePredictor):
+    """Counts, with the logarithm as link; the log-likelihood leaves the factorial out."""
 
-    answers: tuple[str, ...] = ("mean",)
-
-    def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return one parameter for each column."""
-        return one_predictor(names)
-
-    def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return the logarithm of the mean."""
-        return from_intercept(parameters, float(np.log(max(shares[0], FEWEST))))
-
-    def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return what Poisson's law says, without the factorial."""
-        mean = self.mean(eta)
-        return Pieces(y * eta[0] - mean[0], y - mean, mean[None])
+    def link(self, mean: float) -> float:
+        return float(np.log(max(mean, FEWEST)))
 
     def mean(self, eta: Floats) -> Floats:
-        """Return rates."""
         return np.asarray(np.exp(np.minimum(eta, LARGEST)))
 
-    def slope(self, eta: Floats) -> Floats:
-        """Return rates."""
-        return self.mean(eta)[None]
+    def bend(self, mean: Floats) -> Floats:
+        return mean
+
+    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
+        return np.asarray(y * eta - mean)
 
 
 @value
@@ -182,11 +159,11 @@ class Multinomial:
         """Return a parameter for each class but the first and each column."""
         classes, p = len(self.answers) - 1, len(names)
         together = tuple(f"{label}: {name}" for label in self.answers[1:] for name in names)
-        loads = np.repeat(np.eye(classes), p, axis=1)
-        return Parameters(together, np.tile(np.arange(p), classes), loads)
+        return Parameters(
+            together, np.tile(np.arange(p), classes), np.repeat(np.eye(classes), p, axis=1)
+        )
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return logarithms of shares against the first."""
         logs = np.log(np.maximum(shares, FEWEST))
         theta = np.zeros(len(parameters.names))
         for label, level in zip(self.answers[1:], logs[1:] - logs[0], strict=True):
@@ -196,7 +173,6 @@ class Multinomial:
         return theta
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return what the multinomial law says."""
         p = self.mean(eta)
         shown = np.broadcast_to(y, eta.shape[1:])
         value = np.log(np.maximum(np.take_along_axis(p, shown[None], axis=0)[0], 1e-300))
@@ -207,13 +183,11 @@ class Multinomial:
         return Pieces(value, is_class - p[1:], h)
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the probabilities of all classes."""
         from scipy.special import softmax
 
         return np.asarray(softmax(np.concatenate([np.zeros((1, *eta.shape[1:])), eta]), axis=0))
 
     def slope(self, eta: Floats) -> Floats:
-        """Return the slopes of all probabilities."""
         p = self.mean(eta)
         answer = -p[:, None] * p[None, 1:]
         for c in range(1, len(p)):
@@ -240,7 +214,6 @@ class Ordinal:
         )
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return logits of the cumulated shares."""
         inside = np.maximum(shares, FEWEST)
         below = (inside / inside.sum()).cumsum()[:-1]
         theta = np.zeros(len(parameters.names))
@@ -248,7 +221,6 @@ class Ordinal:
         return theta
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
-        """Return what the difference of two logistic laws says."""
         from scipy.special import expit
 
         F = expit(eta)
@@ -271,14 +243,12 @@ class Ordinal:
             return Pieces(np.where(p > 0, np.log(sound), -np.inf), g, h)
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the probabilities of all classes."""
         from scipy.special import expit
 
         shape = (1, *eta.shape[1:])
         return np.diff(expit(eta), axis=0, prepend=np.zeros(shape), append=np.ones(shape))
 
     def slope(self, eta: Floats) -> Floats:
-        """Return the slopes of all probabilities."""
         from scipy.special import expit
 
         F = expit(eta)
@@ -290,6 +260,7 @@ class Ordinal:
         return answer
 
 
+Family = OnePredictor | Multinomial | Ordinal
 FamilyName = Literal["linear", "logistic", "multinomial", "ordinal", "poisson"]
 FAMILIES = get_args(FamilyName)
 MOST_CLASSES = 40

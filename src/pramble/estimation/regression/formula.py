@@ -1,7 +1,4 @@
-"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads.
-
-Expressions of formulas: factors that formulaic evaluates.
-"""
+"""Models from formulas as in R, ``"ill ~ SEX + C(MARST) * age"``, which formulaic reads."""
 
 import ast
 import re
@@ -11,8 +8,14 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.regression.columns import Column, Rows
-from pramble.estimation.regression.design_matrix import Model, Response, Term, plain_response
+from pramble.estimation.regression.design_matrix import (
+    Column,
+    Model,
+    Response,
+    Rows,
+    Term,
+    plain_response,
+)
 from pramble.values import Floats, Integers, value
 
 MOST_STATE_ROWS = 5_000_000
@@ -52,17 +55,15 @@ class Expression:
 
     @property
     def is_categorical(self) -> bool:
-        """Whether it gives indicators of categories."""
         return "categories" in self.spec.encoder_state[self.text][1]
 
     def encode(self, rows: Rows) -> Floats:
-        """Return the columns for some rows."""
         matrix = self.spec.get_model_matrix(frame_of(rows, self.variables, self.text), context={})
         columns = np.asarray(matrix, dtype=np.float64)
         return columns[:, 1:] if self.reduced else columns
 
 
-def fitted(
+def fitted_expression(
     factor: Any, variables: tuple[str, ...], rows: Rows, *, reduced: bool, counts: Integers
 ) -> Expression:
     """Return an expression with its state: what it learns of the data, it learns of all records."""
@@ -103,7 +104,7 @@ def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
         if column.is_numeric:
             data[name] = column.numbers()[codes]
         elif by_itself:
-            known: Any = categories_of(column)
+            known: Any = pandas_categories(column)
             data[name] = pd.Categorical.from_codes(codes, categories=known)
         else:
             labels = np.empty(len(column.labels), dtype=object)
@@ -112,7 +113,7 @@ def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
     return pd.DataFrame(data)
 
 
-def categories_of(column: Column) -> list[Any]:
+def pandas_categories(column: Column) -> list[Any]:
     """Return labels that pandas takes for categories: texts where it would mix them up."""
     labels = list(column.labels)
     strange = any(one is None or isinstance(one, tuple) for one in labels)
@@ -209,7 +210,7 @@ def formula_model(
         if key not in known:
             variables = tuple(names_in(factor))
             own = cells if Model((), columns).is_randomised(variables) else groups
-            known[key] = fitted(factor, variables, own, reduced=reduced, counts=counts)
+            known[key] = fitted_expression(factor, variables, own, reduced=reduced, counts=counts)
         return known[key]
 
     in_full = {
@@ -263,7 +264,9 @@ def response_of(
     rows = cells if randomised else groups
     if factor.expr in columns:
         return plain_response(columns[factor.expr], rows.codes[factor.expr])
-    own = fitted(factor, variables, rows, reduced=False, counts=np.ones(rows.size, dtype=np.int64))
+    own = fitted_expression(
+        factor, variables, rows, reduced=False, counts=np.ones(rows.size, dtype=np.int64)
+    )
     encoded = own.encode(rows)
     if not own.is_categorical:
         if encoded.shape[1] != 1:

@@ -8,12 +8,11 @@ import numpy as np
 from pramble.data.open import open_records
 from pramble.data.table import totals
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.patterns import Patterns, patterns_of
-from pramble.estimation.inverse.sources import RecordSource, Source
+from pramble.estimation.inverse.signed import Patterns, RecordSource, Source, patterns_of
 from pramble.estimation.inverse.tabulate import plan_of
-from pramble.estimation.regression.columns import Column, Rows, untouched_column
+from pramble.estimation.regression.design_matrix import Column, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
-from pramble.estimation.survey import Sampled, Survey
+from pramble.estimation.survey import Survey
 from pramble.values import Integers, names_of, value
 
 
@@ -27,7 +26,6 @@ class Asked:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the data that are needed."""
         return list(dict.fromkeys([*self.response, *self.covariates]))
 
 
@@ -68,7 +66,7 @@ def material_of_records(
     asked: Asked,
     *,
     weights: Any,
-    sampled: Sampled,
+    survey: Survey,
     reading: Any,
 ) -> Material:
     records = open_records(data, reading)
@@ -76,7 +74,7 @@ def material_of_records(
         records,
         plan_of(plan, asked.columns),
         by=asked.columns,
-        beside=sampled.columns,
+        beside=survey.columns,
         weights=weights,
     )
     columns, codes = {}, {}
@@ -84,7 +82,7 @@ def material_of_records(
         columns[name], place = untouched_column(records, name, patterns.labels[name])
         codes[name] = place[patterns.groups[:, axis]]
     return Material(
-        RecordSource(patterns, Survey.of(patterns, sampled)),
+        RecordSource(patterns, survey.strata, survey.clusters),
         Rows(len(patterns.groups), columns, codes),
         rows_of_cells(patterns.cells, patterns.labels, patterns.size),
         totals(patterns.group, patterns.numbers, len(patterns.groups)).astype(np.int64),
@@ -94,13 +92,11 @@ def material_of_records(
 
 
 def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
-    """Return what stands in the cells of randomised columns."""
     columns = {name: Column(name, tuple(labels[name]), is_randomised=True) for name in cells}
     return Rows(K, columns, dict(cells))
 
 
 def dropping(patterns: Patterns) -> tuple[str, ...]:
-    """Say how many records were left out."""
     if not patterns.dropped:
         return ()
     listed = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())

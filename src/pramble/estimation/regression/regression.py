@@ -1,14 +1,13 @@
 """The verb of regressions: what the original values would have given."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pramble.data.reading import Reading
-from pramble.estimation.follow.result import Covers, Settings, as_cover
-from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.follow.result import Covers, Settings
 from pramble.estimation.inverse.tabulate import data_and_plan
 from pramble.estimation.regression.design_matrix import (
     Model,
@@ -17,7 +16,6 @@ from pramble.estimation.regression.design_matrix import (
     plain_response,
     refuse_collinear,
 )
-from pramble.estimation.regression.effects import Fitted
 from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import formula_model
 from pramble.estimation.regression.material import (
@@ -26,16 +24,20 @@ from pramble.estimation.regression.material import (
     asked_for,
     material_of_records,
 )
-from pramble.estimation.regression.problem import Problem
-from pramble.estimation.regression.result import Regression
-from pramble.estimation.regression.solve import notes_of, rare_classes, solve, told
-from pramble.estimation.survey import ReplicateMethod, Sampled
+from pramble.estimation.regression.result import Fitted, Regression
+from pramble.estimation.regression.solve import (
+    Problem,
+    notes_on_unestimable,
+    rare_classes,
+    solve,
+    unestimable,
+)
+from pramble.estimation.survey import Survey, as_survey
 from pramble.estimation.tables.cells import measured_of, refuse_records
 from pramble.estimation.tables.regression import material_of_tables
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
-from pramble.values import value
 
 
 def estimate_regression(
@@ -48,12 +50,8 @@ def estimate_regression(
     family: FamilyName = "logistic",
     success: Any = None,
     weights: Any = None,
-    strata: str | None = None,
-    clusters: str | None = None,
-    replicates: Sequence[str] = (),
-    replicate_method: ReplicateMethod | float = "acs",
+    survey: Survey | Mapping[str, Any] | None = None,
     covers: Covers = "both",
-    population_size: float | None = None,
     level: float = 0.95,
     reading: Reading | Mapping[str, Any] | None = None,
 ) -> Regression:
@@ -92,16 +90,12 @@ def estimate_regression(
         The value of a logistic response that counts as 1; the last one unless given.
     weights : str or array, optional
         Survey weights.
-    strata, clusters : str, optional
-        Untouched columns that say how records were sampled.
-    replicates, replicate_method : sequence of str, str or float
-        Columns of replicate weights instead, as in :func:`pramble.estimate`. Predictions and
-        effects then have no errors of their own and are refused.
+    survey : Survey or mapping, optional
+        How records were sampled (`pramble.Survey`). With replicate weights predictions and effects
+        have no errors of their own and are refused.
     covers : {"both", "randomisation"}
         What errors account for: sampling and randomisation, for the population behind the file; or
         randomisation alone, for what the original file would have given.
-    population_size : float, optional
-        Size of the finite population that the records are a simple random sample of.
     level : float
         Confidence level of the intervals.
     reading : Reading or mapping, optional
@@ -134,18 +128,12 @@ def estimate_regression(
     (True, True)
     """
     asked = asked_for(formula, response=response, covariates=covariates)
-    settings = Settings(check_level(level), as_cover(covers), population_size, "inverse")
-    sampled = Sampled(strata, clusters, tuple(replicates), replicate_method)
-    sampled.refuse(settings.covers, weights)
+    survey = as_survey(survey, covers=covers, weights=weights)
+    settings = Settings(level, covers, survey.population_size, "inverse")
     measured = measured_of(data)
     if measured is not None:
         refuse_records(
-            plan=plan,
-            weights=weights,
-            strata=strata,
-            clusters=clusters,
-            replicates=tuple(replicates),
-            reading=reading,
+            plan=plan, weights=weights, survey=None if survey.is_simple else survey, reading=reading
         )
         with one_thread():
             material = material_of_tables(measured, asked, settings)
@@ -155,27 +143,21 @@ def estimate_regression(
 
     def weighted(column: Any) -> Regression:
         material = material_of_records(
-            data, plan, asked, weights=column, sampled=sampled, reading=reading
+            data, plan, asked, weights=column, survey=survey, reading=reading
         )
         return fit(material, asked, settings, family=family, success=success)
 
     with one_thread():
         found = weighted(weights)
-        return replicated(found, weighted, sampled) if sampled.replicates else found
-
-
-def replicated(
-    found: Regression, weighted: Callable[[str], Regression], sampled: Sampled
-) -> Regression:
-    moved = np.array(
-        [weighted(column).coefficients - found.coefficients for column in sampled.replicates]
-    )
-    covariance = sampled.scale * moved.T @ moved
+        if not survey.replicates:
+            return found
+        columns = survey.replicates
+        moved = np.array([weighted(one).coefficients - found.coefficients for one in columns])
+    covariance = survey.scale * moved.T @ moved
     return replace(found, covariance=covariance, fitted=None)
 
 
-def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
-    """Return the terms and the response."""
+def model_asked_for(material: Material, asked: Asked) -> tuple[Model, Response]:
     groups, cells = material.groups, material.cells
     if asked.formula is not None:
         return formula_model(asked.formula, groups, cells, counts=material.numbers)
@@ -185,52 +167,32 @@ def model_of(material: Material, asked: Asked) -> tuple[Model, Response]:
     return plain_model(columns, asked.covariates), plain_response(columns[name], codes)
 
 
-@value(eq=False)
-class Posed:
-    """A regression before it is solved."""
-
-    problem: Problem
-    model: Model
-    response: Response
-    classes: int
-
-
-def pose(material: Material, asked: Asked, *, family: str, success: Any = None) -> Posed:
-    """Return the problem that a regression is; refuse what makes no sense."""
-    model, response = model_of(material, asked)
+def pose(
+    material: Material, asked: Asked, *, family: str, success: Any = None
+) -> tuple[Problem, Model, Response, int]:
+    """Return a regression before it is solved, with the number of classes of its response."""
+    model, response = model_asked_for(material, asked)
     kind, y, classes = family_of(family, response, success=success)
     source, design = material.source, model.design(material.groups, material.cells)
     refuse_collinear(design, source.counts, model.names)
     parameters = kind.parameters(model.names)
     problem = Problem(source, design, kind, parameters, y, response.is_randomised)
-    return Posed(problem, model, response, classes)
+    return problem, model, response, classes
 
 
 def fit(
     material: Material, asked: Asked, settings: Settings, *, family: str, success: Any
 ) -> Regression:
-    """Return the regression on signed weights."""
-    posed = pose(material, asked, family=family, success=success)
-    problem, point, notes = solve(posed.problem, classes=posed.classes)
-    answer = told(problem, point)
-    fitted = Fitted(
-        problem=problem,
-        point=point,
-        model=posed.model,
-        groups=material.groups,
-        cells=material.cells,
-        told=answer,
-        sampling=settings.sampling_share(problem.source.n),
-    )
+    posed, model, response, classes = pose(material, asked, family=family, success=success)
+    problem, point, notes = solve(posed, classes=classes)
+    answer, n = unestimable(problem, point), problem.source.n
+    sampling = settings.sampling_share(n)
+    fitted = Fitted(problem, point, model, material.groups, material.cells, answer, sampling)
     names = problem.parameters.names
     rare = []
-    if posed.response.is_randomised and family == "multinomial":
-        rare = rare_classes(
-            problem.averages(posed.classes),
-            posed.response.labels or range(posed.classes),
-            n=problem.source.n,
-            inflation=fitted.inflation,
-        )
+    if response.is_randomised and family == "multinomial":
+        shares, labels = problem.averages(classes), response.labels or range(classes)
+        rare = rare_classes(shares, labels, n=n, inflation=fitted.inflation)
     covariance = np.array(fitted.covariance)
     covariance[answer.lost, :] = covariance[:, answer.lost] = 0.0
     covariance[answer.lost, answer.lost] = np.inf
@@ -238,13 +200,13 @@ def fit(
         names=names,
         coefficients=np.where(answer.unbounded, np.nan, point.theta),
         covariance=covariance,
-        n=problem.source.n,
+        n=n,
         family=family,
         inflation=np.where(answer.lost, np.nan, fitted.inflation),
-        response=posed.response.name,
+        response=response.name,
         level=settings.level,
         covers=settings.covers,
-        notes=(*material.notes, *notes, *notes_of(answer, names), *rare),
+        notes=(*material.notes, *notes, *notes_on_unestimable(answer, names), *rare),
         backend=material.backend,
         fitted=fitted,
     )

@@ -1,8 +1,15 @@
-"""The answer of a regression, as a value.
+r"""What a regression answers: coefficients, predictions and average effects, with their errors.
 
-A regression in words: for a terminal and for a notebook.
+With J the information and u the scores of records, the covariance of the coefficients is the
+sandwich :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`.
 
-Predictions of a regression, with intervals that stay where a mean can be.
+With :math:`\Delta(w, x; \theta)` the slope of the mean in a column of numbers, or its change from
+one label to another, the average effect is :math:`a = \sum \omega \Delta / n`. A record moves it by
+
+.. math:: \frac{\sum_x G_{z_i x} \Delta(w_i, x) - a}{n}
+          + \frac{\partial a}{\partial \theta} J^{-1} u_i ,
+
+so that its error holds that of the averaging as well as that of the coefficients.
 """
 
 from __future__ import annotations
@@ -15,21 +22,243 @@ import numpy as np
 from pramble.data.frames import Tidy, frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import COVERS
-from pramble.estimation.inverse.intervals import check_level
-from pramble.estimation.regression.columns import rows_of
-from pramble.estimation.regression.effects import Effects, Fitted, average_effects
+from pramble.estimation.inverse.intervals import check_level, normal_quantile
+from pramble.estimation.regression.design_matrix import Column, Design, Model, Rows, rows_of
 from pramble.estimation.regression.families import Linear, Poisson
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from matplotlib.figure import Figure
 
+    from pramble.estimation.inverse.signed import Moments
+    from pramble.estimation.regression.solve import Point, Problem, Unestimable
 
-def as_grid(regression: Regression) -> Grid:
-    """Return a title, a line for each coefficient, and notes."""
-    rows = shortened(lines_of(regression))
-    return Grid(title_of(regression), head_of(regression), rows, notes=regression.notes)
+
+@value(eq=False)
+class Fitted:
+    """A solution."""
+
+    problem: Problem
+    point: Point
+    model: Model
+    groups: Rows  # The values of untouched columns in each group, of randomised ones in each cell
+    cells: Rows
+    told: Unestimable
+    sampling: float  # Share of the sampling variance that counts
+
+    @property
+    def covariates(self) -> Mapping[str, Column]:
+        return {name: self.model.columns[name] for name in self.model.variables}
+
+    @cached_property
+    def bread(self) -> Floats:
+        return self.problem.basis.inverse(self.point.information)
+
+    @cached_property
+    def meat(self) -> Moments:
+        theta = self.point.theta
+        return self.problem.source.moments(self.problem.scores(theta), len(theta))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        return positive_covariance(self.bread @ self.meat.covers(self.sampling) @ self.bread)
+
+    @cached_property
+    def inflation(self) -> Floats:
+        """How many times larger the variance is than without randomisation."""
+        both = np.diag(self.bread @ self.meat.both @ self.bread)
+        added = np.diag(self.bread @ self.meat.randomisation @ self.bread)
+        left = both - np.maximum(added, 0.0)
+        return np.asarray(np.where(left > 0, both / np.where(left > 0, left, 1.0), np.inf))
+
+
+def positive_covariance(covariance: Floats) -> Floats:
+    """Return the nearest covariance without negative variances."""
+    scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
+    if values.size and values[0] >= 0:
+        return covariance
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale))
+
+
+STEP = 1e-4
+"""Of a column of numbers, relative to its spread, over which a slope is taken."""
+
+
+class NormalIntervals(Display, Tidy):
+    """Estimates with a covariance and normal intervals, without end where an error is infinite."""
+
+    covariance: Floats
+    level: float
+
+    @property
+    def centre(self) -> Floats:
+        """The estimates."""
+        raise NotImplementedError
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """The roots of the variances."""
+        return read_only(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def is_open(self) -> Any:
+        """Which estimates have an interval without end."""
+        return ~np.isfinite(self.standard_errors)
+
+    @cached_property
+    def lower(self) -> Floats:
+        """Lower ends of the intervals."""
+        reach = normal_quantile(self.level) * self.standard_errors
+        return read_only(np.where(self.is_open, -np.inf, self.centre - reach))
+
+    @cached_property
+    def upper(self) -> Floats:
+        """Upper ends of the intervals."""
+        reach = normal_quantile(self.level) * self.standard_errors
+        return read_only(np.where(self.is_open, np.inf, self.centre + reach))
+
+
+@value(eq=False, repr=False)
+class Effects(NormalIntervals):
+    """Average effects with their errors."""
+
+    names: tuple[str, ...]
+    values: Floats
+    covariance: Floats
+    level: float
+    backend: str
+
+    @property
+    def centre(self) -> Floats:
+        """The effects."""
+        return self.values
+
+    def shown(self) -> Grid:
+        """Return a line for each effect."""
+        numbers = zip(self.values, self.standard_errors, self.lower, self.upper, strict=True)
+        rows = [[name, *map(number, own)] for name, own in zip(self.names, numbers, strict=True)]
+        return Grid(
+            f"Average effects ({100 * self.level:g} % intervals)",
+            ["", "effect", "std err", "from", "to"],
+            shortened(rows),
+        )
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        return {
+            "effect": list(self.names),
+            "value": self.values.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+        }
+
+    def plot(self) -> Figure:
+        from pramble.plots.estimates import interval_figure
+
+        return interval_figure(
+            self.names, self.values, (self.lower, self.upper),
+            title="Average effects", quantity="effect", level=self.level,
+        )  # fmt: skip
+
+
+@value(eq=False)
+class Change:
+    """An effect before averaging: what the mean is under one design, less another, times a rate."""
+
+    name: str
+    high: Design
+    low: Design
+    rate: float
+
+
+def changes(fitted: Fitted) -> Iterator[Change]:
+    """Yield the changes of every covariate: one of a number, one for each label but the first."""
+    for name, column in fitted.covariates.items():
+        randomised = column.is_randomised
+        own = fitted.cells if randomised else fitted.groups
+
+        def design(rows: Rows, *, randomised: bool = randomised) -> Design:
+            sides = (fitted.groups, rows) if randomised else (rows, fitted.cells)
+            return fitted.model.design(*sides)
+
+        if column.is_numeric:
+            step = STEP * max(float(np.std(own.numbers(name))), 1e-12)
+            high, low = (design(own.moved(name, by)) for by in (step, -step))
+            yield Change(name, high, low, 0.5 / step)
+            continue
+        first = design(own.at(name, 0))
+        for code, label in enumerate(column.labels[1:], start=1):
+            yield Change(f"{name}[{label}]", design(own.at(name, code)), first, 1.0)
+
+
+def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
+    problem, theta = fitted.problem, fitted.point.theta
+    every = list(changes(fitted))
+    answers = len(problem.family.answers)
+    width = len(every) * answers
+    n = problem.source.n
+
+    def differences(some: slice) -> Floats:
+        parts = []
+        for change in every:
+            high, low = (
+                problem.family.mean(problem.predictors(some, theta, own))
+                for own in (change.high, change.low)
+            )
+            parts.append(change.rate * (high - low))
+        return np.moveaxis(np.concatenate(parts), 0, -1)
+
+    values, slopes = np.zeros(width), np.zeros((width, len(theta)))
+    for some in problem.source.chunks(max(problem.width, width)):
+        weights = problem.weights(some)
+        values += np.einsum("gk,gka->a", weights, differences(some)) / n
+        for e, change in enumerate(every):
+            own = slopes_of(fitted, change, some, weights) / n
+            slopes[e * answers : (e + 1) * answers] += own
+    through = problem.scores_along(theta, fitted.bread @ slopes.T)
+
+    def moves(some: slice) -> Floats:
+        return np.asarray((differences(some) - values) / n + through(some))
+
+    moments = problem.source.moments(moves, width)
+    names = [change.name for change in every]
+    if answers > 1:
+        names = [f"{label}: {name}" for name in names for label in problem.family.answers]
+    covariance = positive_covariance(moments.covers(fitted.sampling))
+    lost = touched(fitted, every, answers)
+    covariance[lost, lost] = np.inf
+    return Effects(tuple(names), values, covariance, level, backend)
+
+
+def slopes_of(fitted: Fitted, change: Change, some: slice, weights: Floats) -> Floats:
+    """Return what each parameter adds to the sum of a change, (answers, q)."""
+    problem, theta = fitted.problem, fitted.point.theta
+    loads, column = problem.parameters.loads, problem.parameters.column
+    answer = np.zeros((len(problem.family.answers), len(theta)))
+    for rate, own in ((change.rate, change.high), (-change.rate, change.low)):
+        slope = problem.family.slope(problem.predictors(some, theta, own))
+        for a, by_predictor in enumerate(slope):
+            for load, each in zip(loads, by_predictor, strict=True):
+                answer[a] += rate * load * own.sums(some, weights * each)[column]
+    return answer
+
+
+def touched(fitted: Fitted, every: list[Change], answers: int) -> Any:
+    """Return which effects rest on coefficients that are not told."""
+    columns = fitted.problem.parameters.column[fitted.told.lost]
+    hit = [
+        bool(
+            (change.high.A[:, columns] != change.low.A[:, columns]).any()
+            or (change.high.B[:, columns] != change.low.B[:, columns]).any()
+        )
+        for change in every
+    ]
+    return np.flatnonzero(np.repeat(hit, answers))
 
 
 def title_of(regression: Regression) -> str:
@@ -41,13 +270,11 @@ def title_of(regression: Regression) -> str:
 
 
 def head_of(regression: Regression) -> list[str]:
-    """Return the headings of the table."""
     low, high = 50 * (1 - regression.level), 50 * (1 + regression.level)
     return ["", "coef", "std err", "z", "P>|z|", f"[{low:g} %", f"{high:g} %]", "inflation"]
 
 
 def lines_of(regression: Regression) -> list[list[str]]:
-    """Return the cells of the table."""
     columns = zip(
         regression.names,
         regression.coefficients,
@@ -85,7 +312,7 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
     error = np.sqrt(np.maximum(np.einsum("arj,jk,ark->ar", J, fitted.covariance, J), 0.0))
     is_open = (np.abs(D[:, problem.parameters.column]) > 0)[:, fitted.told.lost].any(axis=1)
     lower, upper = ends(problem.family, mean, error, level=check_level(level))
-    least, most = range_of(problem.family)
+    least, most = range_of_mean(problem.family)
     error, lower, upper = (
         np.where(is_open, end, values)
         for end, values in ((np.inf, error), (least, lower), (most, upper))
@@ -100,7 +327,7 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
     return {**columns, "lower": lower.T.ravel().tolist(), "upper": upper.T.ravel().tolist()}
 
 
-def range_of(family: Any) -> tuple[float, float]:
+def range_of_mean(family: Any) -> tuple[float, float]:
     """Return where a mean can be."""
     if isinstance(family, Linear):
         return -np.inf, np.inf
@@ -109,9 +336,9 @@ def range_of(family: Any) -> tuple[float, float]:
 
 def ends(family: Any, mean: Floats, error: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Return intervals on the scale on which the mean has no bounds."""
-    from scipy.special import expit, logit, ndtri
+    from scipy.special import expit, logit
 
-    reach = ndtri((1 + level) / 2) * error
+    reach = normal_quantile(level) * error
     if isinstance(family, Linear):
         return mean - reach, mean + reach
     if isinstance(family, Poisson):
@@ -123,7 +350,7 @@ def ends(family: Any, mean: Floats, error: Floats, *, level: float) -> tuple[Flo
 
 
 @value(eq=False, repr=False)
-class Regression(Display, Tidy):
+class Regression(NormalIntervals):
     """Coefficients of a regression on the original values.
 
     Attributes
@@ -182,38 +409,16 @@ class Regression(Display, Tidy):
 
     def shown(self) -> Grid:
         """Return a line for each coefficient, and notes."""
-        return as_grid(self)
+        return Grid(title_of(self), head_of(self), shortened(lines_of(self)), notes=self.notes)
 
     def summary(self) -> str:
         """Return the coefficients as a table of text, with what to know about them."""
         return repr(self)
 
-    @cached_property
-    def standard_errors(self) -> Floats:
-        """Standard errors of the coefficients."""
-        return read_only(np.sqrt(np.diag(self.covariance)))
-
-    @cached_property
-    def lower(self) -> Floats:
-        """Lower ends of the intervals."""
-        return read_only(np.where(self.is_open, -np.inf, self.coefficients - self.reach))
-
-    @cached_property
-    def upper(self) -> Floats:
-        """Upper ends of the intervals."""
-        return read_only(np.where(self.is_open, np.inf, self.coefficients + self.reach))
-
     @property
-    def is_open(self) -> Any:
-        """Which coefficients have an interval without end."""
-        return ~np.isfinite(self.standard_errors)
-
-    @property
-    def reach(self) -> Floats:
-        """Half the width of the intervals."""
-        from scipy.special import ndtri
-
-        return np.asarray(ndtri((1 + self.level) / 2) * self.standard_errors)
+    def centre(self) -> Floats:
+        """The coefficients."""
+        return self.coefficients
 
     @cached_property
     def z(self) -> Floats:

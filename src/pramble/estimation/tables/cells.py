@@ -1,7 +1,7 @@
 """Estimates of tables that lie within a measured one, and what is refused."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,14 @@ from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.intervals import (
     candidates_of,
     errors_within,
+    inner_point,
+    intervals_of_weights,
     nothing_known,
     unified_interval,
 )
 from pramble.estimation.inverse.layout import refuse_many
 from pramble.estimation.inverse.likelihood import METHODS
-from pramble.estimation.inverse.moments import Known, covariance_of, inner_point
+from pramble.estimation.inverse.moments import Known, covariance_of
 from pramble.estimation.tables.answers import (
     TableAnswers,
     layout_of,
@@ -50,11 +52,10 @@ REFUSED = {
     "total": "total= needs a column of numbers next to the tables, and protected tables have none. "
     "Measure the column in bands; a mean, times the number of records, is then a total.",
     "reading": "reading= goes with files; protected tables are read already.",
-} | dict.fromkeys(
-    ("strata", "clusters", "replicates"),
-    "strata=, clusters= and replicates= need records, and protected tables hold none: their errors "
-    "take the records for a simple random sample. covers='randomisation' leaves sampling out.",
-)
+    "survey": "survey= with strata, clusters or replicates needs records, and protected tables "
+    "hold none: their errors take the records for a simple random sample. covers='randomisation' "
+    "leaves sampling out.",
+}
 """What takes records, and what to do instead."""
 
 
@@ -209,26 +210,21 @@ def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats,
     Noise counts alike for every candidate answer; sampling as it does under the distribution
     nearest to the fitted one that has this answer (:mod:`pramble.estimation.inverse.intervals`).
     """
-    low, high = w.min(axis=1), w.max(axis=1)
-    width = np.where(high > low, high - low, 1.0)
-    share = (w - low[:, None]) / width[:, None]
-    noise = np.maximum(answers.products(w, w), 0.0) / width**2
+    noise = np.maximum(answers.products(w, w), 0.0)
     law = inner_point(answers.p, n=answers.n)
-    candidates = candidates_of(share, law, share**2)
 
-    def variance(mu: Floats) -> Floats:
-        if not answers.sampling:
-            return np.asarray(noise)
-        sampled = np.maximum(candidates.moment(mu) - mu**2, 0.0)
-        return np.asarray(noise + answers.sampling * sampled / answers.n)
+    def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
+        candidates, held = candidates_of(share, law, share**2), noise / width**2
 
-    middle = (w @ answers.unbiased - low) / width
-    lower, upper = unified_interval(middle, variance, level=level)
-    fixed = high == low
-    return (
-        np.where(fixed, low, low + width * lower),
-        np.where(fixed, high, low + width * upper),
-    )
+        def variance(mu: Floats) -> Floats:
+            if not answers.sampling:
+                return np.asarray(held)
+            sampled = np.maximum(candidates.moment(mu) - mu**2, 0.0)
+            return np.asarray(held + answers.sampling * sampled / answers.n)
+
+        return variance
+
+    return intervals_of_weights(w, w @ answers.unbiased, variance_by, level=level)
 
 
 def estimate_of(

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from pramble.errors import NotIdentifiable
-from pramble.estimation.follow.dependence import noise_of
+from pramble.estimation.inverse.moments import normal_draws
 from pramble.estimation.tables.answers import TableAnswers
 from pramble.values import Floats, value
 
@@ -109,7 +109,7 @@ class TableTest:
         if not self.is_rare:
             return float(chdtrc(self.freedom, self.statistic))
         independent = self.independent
-        noise = noise_of(replace(independent, sampling=0.0).covariance(), draws=DRAWS)
+        noise = normal_draws(replace(independent, sampling=0.0).covariance(), draws=DRAWS)
         n, rng = round(self.answers.n), np.random.default_rng(1)
         tables = rng.multinomial(n, independent.p, size=DRAWS) / n + noise
         drawn = self.statistics(tables.reshape(-1, *self.shape))

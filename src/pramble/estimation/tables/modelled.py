@@ -31,8 +31,9 @@ import numpy as np
 
 from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.result import Settings
+from pramble.estimation.inverse.intervals import inner_point
 from pramble.estimation.inverse.layout import Layout
-from pramble.estimation.inverse.moments import batches, inner_point
+from pramble.estimation.inverse.moments import batches
 from pramble.estimation.tables.answers import layout_of, positive, total_variance
 from pramble.estimation.tables.nearest import nearest_cells
 from pramble.estimation.tables.programme import largest_tables

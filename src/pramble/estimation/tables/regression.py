@@ -14,8 +14,8 @@ import numpy as np
 from pramble.errors import NotShown
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.moments import covariance_of
-from pramble.estimation.inverse.sources import Function, Moments
-from pramble.estimation.regression.columns import Rows
+from pramble.estimation.inverse.signed import Function, Moments
+from pramble.estimation.regression.design_matrix import Rows
 from pramble.estimation.regression.material import Asked, Material, rows_of_cells
 from pramble.estimation.tables.answers import TableAnswers
 from pramble.estimation.tables.cells import notes_of, table_answers
@@ -26,7 +26,7 @@ from pramble.values import Floats, value
 
 @value(eq=False)
 class TableSource:
-    """The signed weights of a measured table (:mod:`pramble.estimation.inverse.sources`)."""
+    """The signed weights of a measured table (:mod:`pramble.estimation.inverse.signed`)."""
 
     measured: Measured
     answers: TableAnswers

@@ -1,13 +1,16 @@
-"""Copies for Stata and SPSS: randomised texts become numbers with value labels.
+"""Copies for Stata, SPSS and Excel, of the same bytes for the same data.
 
-The codes are 1, 2, … in the order in which the plan lists what a column may release, whatever
-occurs; a blank or missing cell is system missing. The library notes the time of writing in the
-file, which is replaced by a fixed one: the same data gives the same bytes.
+For Stata and SPSS randomised texts become numbers with value labels: 1, 2, … in the order in which
+the plan lists what a column may release, whatever occurs; a blank or missing cell is system
+missing. The library notes the time of writing in the file, which is replaced by a fixed one.
 """
 
+import re
+import unicodedata
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 from xml.sax.saxutils import escape
@@ -18,15 +21,14 @@ import pyarrow.compute as pc
 from pramble.data.arrays import is_text, plain_texts, text_of
 from pramble.data.encode import Encoder
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.formats.statistics import STATA
 from pramble.data.labels import Labels
 from pramble.errors import InvalidData
-from pramble.releasing.extras.kinds import Kind, variable_names
 from pramble.values import value
 
 STATA_VERSION = 14
 LARGEST_LONG = 2_147_483_620
-LONGEST_NAME = {"stata": 80, "spss": 255}
+TITLES = {"stata": "Stata", "spss": "SPSS"}
+LONGEST_LABEL = {"stata": 80, "spss": 255}
 """Characters of the label of a variable in Stata, bytes in SPSS."""
 
 DAY = 86_400
@@ -49,22 +51,11 @@ class Variable:
     shown: str | None = None
 
 
-def write_statistics(kind: Kind, path: Path, table: Any, labels: Mapping[str, Labels]) -> list[str]:
-    """Write a copy; return the names of its variables.
-
-    Parameters
-    ----------
-    kind : Kind
-    path : Path
-    table : pyarrow.Table
-        The released records.
-    labels : mapping from randomised column to Labels
-        What it may release.
-    """
+def write_statistics(form: str, path: Path, table: Any, labels: Mapping[str, Labels]) -> list[str]:
+    """Write a copy, with what randomised columns may release; return the names of its variables."""
     import pandas as pd
     import pyreadstat
 
-    form = kind.form.name
     names = variable_names(table.column_names)
     made = {
         names[name]: randomised(table[name], labels[name], column=name)
@@ -77,21 +68,21 @@ def write_statistics(kind: Kind, path: Path, table: Any, labels: Mapping[str, La
     )
     options = {
         "file_label": ABOUT,
-        "column_labels": [within_bytes(name, LONGEST_NAME[form]) for name in table.column_names],
+        "column_labels": [within_bytes(name, LONGEST_LABEL[form]) for name in table.column_names],
         "variable_value_labels": {n: dict(one.labels) for n, one in made.items() if one.labels},
         "variable_format": {n: one.shown for n, one in made.items() if one.shown},
     }
     try:
-        if kind.form is STATA:
+        if form == "stata":
             pyreadstat.write_dta(frame, str(path), version=STATA_VERSION, **options)
         else:
             pyreadstat.write_sav(frame, str(path), row_compress=True, **options)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError) as error:
         raise InvalidData(
-            f"The copy for {kind.title} could not be written: {error}. Leave {form!r} out of "
+            f"The copy for {TITLES[form]} could not be written: {error}. Leave {form!r} out of "
             "copies. Nothing was released."
         ) from None
-    fix_time(path, is_stata=kind.form is STATA)
+    fix_time(path, is_stata=form == "stata")
     return list(made)
 
 
@@ -99,14 +90,11 @@ def randomised(values: Any, labels: Labels, *, column: str) -> Variable:
     """Return a randomised column: whole numbers as they are, others as codes with labels."""
     listed = [label for label in labels.values if label is not None]
     if all(type(label) is int for label in listed):
-        return Variable(whole_numbers(values, largest=max(map(abs, listed), default=0)), {})
+        return Variable(narrow_integers(values, largest=max(map(abs, listed), default=0)), {})
+    texts = {number: text_of(label) or "" for number, label in enumerate(listed, 1)}
+    given = iter(texts)
+    numbers = [None if label is None else next(given) for label in labels.values]
     codes = Encoder(labels, column).codes(values)
-    numbers: list[int | None] = []
-    texts: dict[int, str] = {}
-    for label in labels.values:
-        numbers.append(None if label is None else len(texts) + 1)
-        if label is not None:
-            texts[len(texts) + 1] = text_of(label) or ""
     return Variable(pa.array(numbers, pa.int32()).take(pa.array(codes)), texts)
 
 
@@ -124,7 +112,7 @@ def untouched(values: Any, *, form: str) -> Variable:
         return Variable(values.cast(pa.int32()), {0: "false", 1: "true"})
     if pa.types.is_integer(kind):
         ends = pc.min_max(values).as_py().values()
-        return Variable(whole_numbers(values, largest=max(abs(end or 0) for end in ends)), {})
+        return Variable(narrow_integers(values, largest=max(abs(end or 0) for end in ends)), {})
     day, time = FORMATS[form]
     if pa.types.is_date(kind):
         return Variable(since(values.cast(pa.timestamp("s")), form=form, is_date=True), {}, day)
@@ -134,7 +122,7 @@ def untouched(values: Any, *, form: str) -> Variable:
     return Variable(pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers), {})
 
 
-def whole_numbers(values: Any, *, largest: int) -> Any:
+def narrow_integers(values: Any, *, largest: int) -> Any:
     """Return whole numbers in the type that holds the largest."""
     return values.cast(pa.int32() if largest <= LARGEST_LONG else pa.float64())
 
@@ -167,6 +155,42 @@ def fix_time(path: Path, *, is_stata: bool) -> None:
             place, time = file.read(1000).index(mark) + len(mark) + 1, STATA_TIME
         file.seek(place)
         file.write(time)
+
+
+LONGEST_NAME = 32
+RESERVED = {
+    "all", "and", "b", "by", "byte", "coef", "cons", "double", "eq", "float", "ge", "gt", "if",
+    "in", "int", "le", "long", "lt", "n", "ne", "not", "or", "pi", "pred", "rc", "skip", "strl",
+    "to", "using", "with",
+}  # fmt: skip
+"""Words of either language that are no names, whatever their capitals."""
+
+
+def variable_names(columns: Sequence[str]) -> dict[str, str]:
+    """Return a name for each column: letters, digits and underscores, 32 at most, all different.
+
+    >>> list(variable_names(["Größe (cm)", "grosse_cm", "2nd", "if", "sex"]).values())
+    ['Groe_cm', 'grosse_cm', 'v2nd', 'v_if', 'sex']
+    >>> list(variable_names(["a b", "A_b", "a-b"]).values())
+    ['a_b', 'A_b_2', 'a_b_3']
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for column in columns:
+        name = plain_name(column)
+        tries = (name if i == 1 else f"{name[: LONGEST_NAME - 6]}_{i}" for i in count(1))
+        found[column] = next(one for one in tries if one.casefold() not in taken)
+        taken.add(found[column].casefold())
+    return found
+
+
+def plain_name(column: str) -> str:
+    """Return a text as a name, without accents and signs."""
+    letters = unicodedata.normalize("NFKD", column).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")
+    if name.casefold() in RESERVED or re.fullmatch(r"str\d+", name, re.IGNORECASE):
+        name = f"v_{name}"
+    return (name if name[:1].isalpha() else f"v{name}")[:LONGEST_NAME].rstrip("_")
 
 
 FIRST_DAY = date(1899, 12, 30)
@@ -233,7 +257,7 @@ def write_sheet(file: IO[bytes], table: Any) -> None:
     file.write(row_of(1, letters, names).encode())
     first = 2
     for batch in table.to_batches(BATCH_ROWS):
-        columns = [list(cells_of(column)) for column in batch.columns]
+        columns = [list(sheet_cells(column)) for column in batch.columns]
         rows = enumerate(zip(*columns, strict=True), first)
         file.write("".join(row_of(number, letters, row) for number, row in rows).encode())
         first += batch.num_rows
@@ -263,7 +287,7 @@ def text_cell(text: str) -> str:
     return f' t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is>'
 
 
-def cells_of(values: Any) -> Iterator[str]:
+def sheet_cells(values: Any) -> Iterator[str]:
     """Yield the rest of each cell of a column; nothing where it is missing."""
     kind = values.type
     if pa.types.is_dictionary(kind):

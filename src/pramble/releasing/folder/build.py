@@ -1,4 +1,4 @@
-"""Building a release folder: complete under its name, or not there at all."""
+"""Building a release folder: complete under its name or not there at all, and signed if asked."""
 
 import os
 import secrets
@@ -6,11 +6,15 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import Any, cast
 
-from pramble.data.atomic import sync
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
 from pramble.data.places import Place, is_address, place_in
-from pramble.errors import InvalidInput, PrivacyError, with_values
+from pramble.data.save import sync
+from pramble.errors import InvalidData, InvalidInput, PrivacyError, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import MANIFEST
 
@@ -171,14 +175,19 @@ def report_path(target: Path) -> Path:
     return Path.cwd() / name if is_address(target) else target.with_name(name)
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Write a new file that only its owner reads, to disk."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner reads, whole or not at all."""
     partial = path.with_name(f".{path.name}.{PARTIAL}")
     partial.unlink(missing_ok=True)
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
+    write_new(partial, text.encode())
     partial.replace(path)
 
 
@@ -187,10 +196,76 @@ def write_key(path: Path, key: bytes, *, release: Path) -> None:
     if release.resolve() in path.resolve().parents:
         raise InvalidInput("The key must not lie in the release folder; choose another place.")
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_new(path, key)
     except OSError as error:
         raise InvalidInput(f"Cannot write the key to {str(path)!r}: {error.strerror}.") from None
-    with os.fdopen(handle, "wb") as file:
-        file.write(key)
-        file.flush()
-        os.fsync(file.fileno())
+
+
+SIGNATURE = "manifest.sig"
+MOST_KEY_BYTES = 10_000
+
+
+class LockedKey(InvalidInput):
+    """A private key that needs a passphrase."""
+
+
+def private_key(path: str | Path, passphrase: bytes | None = None) -> Ed25519PrivateKey:
+    """Return the key of a PEM file, as ``openssl genpkey -algorithm ed25519`` writes it."""
+    name = f"The signing key {str(path)!r}"
+    content = read_key(path, name)
+    try:
+        key = load_pem_private_key(content, passphrase)
+    except TypeError:
+        raise LockedKey(f"{name} needs its passphrase; the command line asks for it.") from None
+    except (ValueError, UnsupportedAlgorithm):
+        wrong = "is no private key in PEM" if passphrase is None else "has another passphrase"
+        raise InvalidInput(f"{name} {wrong}.") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidInput(f"{name} must be an Ed25519 key: openssl genpkey -algorithm ed25519.")
+    return key
+
+
+def read_key(path: str | Path, name: str) -> bytes:
+    """Return the content of a key file, which is short."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(MOST_KEY_BYTES)
+    except OSError as error:
+        raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None
+
+
+def key_warnings(sign: Any) -> list[str]:
+    """Say so if others than its owner can read the file of a private key."""
+    if not isinstance(sign, str | Path) or not Path(sign).stat().st_mode & 0o077:
+        return []
+    return [f"Others than its owner can read the signing key {str(sign)!r}: chmod 600 it."]
+
+
+def write_signature(folder: Path, manifest: str, *, key: Ed25519PrivateKey) -> None:
+    """Write the signature of the exact bytes of a manifest beside it."""
+    (folder / SIGNATURE).write_bytes(key.sign(manifest.encode()))
+
+
+def check_signature(folder: Path, manifest: bytes, *, key: str | Path) -> None:
+    """Refuse a manifest that the holder of a key did not sign.
+
+    The key is a PEM file, as ``openssl pkey -pubout`` writes it.
+    """
+    name = f"The public key {str(key)!r}"
+    content, path = read_key(key, name), folder / SIGNATURE
+    try:
+        public = load_pem_public_key(content)
+    except (ValueError, UnsupportedAlgorithm):
+        raise InvalidInput(f"{name} is no public key in PEM.") from None
+    if not isinstance(public, Ed25519PublicKey):
+        raise InvalidInput(f"{name} must be an Ed25519 key.")
+    if path.is_symlink() or not path.is_file():
+        raise InvalidData(f"The release is not signed: it has no {SIGNATURE}.")
+    try:
+        with path.open("rb") as file:
+            public.verify(file.read(MOST_KEY_BYTES), manifest)
+    except InvalidSignature:
+        raise InvalidData(
+            f"The release was not signed with the private part of {str(key)!r}, or was changed "
+            "since. Do not use it."
+        ) from None

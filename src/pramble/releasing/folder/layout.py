@@ -1,6 +1,6 @@
 """The files of a release folder: which there are, and whether they are what was stated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -8,7 +8,7 @@ from reprlib import repr as short
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS, format_of
-from pramble.data.spark_workers import map_items
+from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_PIECES
 from pramble.values import value
@@ -20,17 +20,7 @@ STEM = "data"
 
 @value
 class DataFile:
-    """The data file of a release.
-
-    Attributes
-    ----------
-    ending : str
-        The ending of the file, or of its pieces.
-    rows : int
-        How many rows it has.
-    rows_per_file : int or None
-        How many rows each piece has; None for a single file.
-    """
+    """The data file of a release, or its pieces of so many rows each."""
 
     ending: str
     rows: int
@@ -70,6 +60,11 @@ MANIFEST = "manifest.json"
 SCRIPTS = ("analysis.R", "analysis.py")
 
 
+def damaged(what: str) -> InvalidData:
+    """Return the error of a manifest that contradicts itself or its folder."""
+    return InvalidData(f"{MANIFEST} is damaged: {what}")
+
+
 def check_files(
     folder: Path,
     manifest: Mapping[str, Any],
@@ -84,16 +79,20 @@ def check_files(
     session is given.
     """
     copies = manifest.get("copies", [])
-    files = [data, *([manifest["synthetic"]] if "synthetic" in manifest else [])]
-    refuse_others(folder, [stated["file"] for stated in (*files, *copies)])
-    for stated in (*files, *copies):
+    files = [data, *([manifest["synthetic"]] if "synthetic" in manifest else []), *copies]
+    patterns = (STEM, f"{STEM}.*", "tables.*", "synthetic.*")
+    found = [path for pattern in patterns for path in folder.glob(pattern)]
+    refuse_unstated(folder, found, [stated["file"] for stated in files])
+    for stated in files:
         path = folder / stated["file"]
         refuse_link(path.parent)
         if "pieces" in stated:
             check_pieces(folder, stated, rows=manifest["rows"], spark=spark)
             continue
-        check_format(path, stated, copy=stated in copies)
-        check_content(path, stated)
+        form = format_of(path)
+        if form.name != stated["format"] or (form.write is None and stated not in copies):
+            raise damaged(f"{path.name!r} is no {short(stated['format'])}.")
+        check_content(folder, stated)
     if scripts:
         check_scripts(folder, manifest)
 
@@ -102,8 +101,7 @@ def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: A
     """Refuse a folder of pieces that are not, one by one, what the manifest states."""
     pieces, place = stated["pieces"], folder / STEM
     refuse_link(place)
-    ending = ending_of(stated["format"])
-    names = [piece_file(number, ending) for number in range(len(pieces))]
+    names = [piece_file(number, ending_of(stated["format"])) for number in range(len(pieces))]
     sizes = [piece["rows"] for piece in pieces]
     as_stated = (
         [piece["file"] for piece in pieces] == names
@@ -114,21 +112,14 @@ def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: A
         and pieces_sha256(pieces) == stated["sha256"]
     )
     if not as_stated:
-        raise InvalidData(
-            f"{MANIFEST} is damaged: the pieces of {stated['file']!r} do not make up the whole."
-        )
-    found = sorted(path.relative_to(folder).as_posix() for path in place.glob("*"))
-    refuse_unstated(found, names)
+        raise damaged(f"the pieces of {stated['file']!r} do not make up the whole.")
+    refuse_unstated(folder, place.glob("*"), names)
     if spark is not None:
-        map_items(spark, partial(check_piece, folder.absolute()), [dict(one) for one in pieces])
+        check = partial(check_content, folder.absolute())
+        on_spark("map_items")(spark, check, [dict(one) for one in pieces])
         return
     for piece in pieces:
-        check_piece(folder, piece)
-
-
-def check_piece(folder: Path, piece: Mapping[str, Any]) -> None:
-    """Refuse a piece that is not what the manifest states."""
-    check_content(folder / piece["file"], piece, name=piece["file"])
+        check_content(folder, piece)
 
 
 def pieces_sha256(pieces: Sequence[Mapping[str, Any]]) -> str:
@@ -141,7 +132,7 @@ def ending_of(form: str) -> str:
     endings = (f.endings[0] for f in FORMATS if f.name == form and f.write is not None)
     found = next(endings, None)
     if found is None:
-        raise InvalidData(f"{MANIFEST} is damaged: data is never written as {short(form)}.")
+        raise damaged(f"data is never written as {short(form)}.")
     return found
 
 
@@ -151,30 +142,14 @@ def refuse_link(path: Path) -> None:
         raise InvalidData(f"{path.name!r} is a symbolic link; a release holds its own files.")
 
 
-def refuse_others(folder: Path, stated: Sequence[str]) -> None:
-    """Refuse data files that the manifest does not state: nobody vouches for them."""
-    found = [
-        path for one in (STEM, f"{STEM}.*", "tables.*", "synthetic.*") for path in folder.glob(one)
-    ]
-    refuse_unstated(sorted(path.relative_to(folder).as_posix() for path in found), stated)
-
-
-def refuse_unstated(found: Sequence[str], stated: Sequence[str]) -> None:
-    """Refuse the first file that is not stated."""
-    known = set(stated)
-    other = next((name for name in found if name not in known), None)
-    if other is not None:
+def refuse_unstated(folder: Path, found: Iterable[Path], stated: Collection[str]) -> None:
+    """Refuse the first data file that the manifest does not state: nobody vouches for it."""
+    others = {path.relative_to(folder).as_posix() for path in found} - set(stated)
+    if others:
         raise InvalidData(
-            f"The folder holds {other!r}, which its {MANIFEST} does not state. Get the folder "
-            "again, or move that file away."
+            f"The folder holds {min(others)!r}, which its {MANIFEST} does not state. Get the "
+            "folder again, or move that file away."
         )
-
-
-def check_format(path: Path, stated: Mapping[str, Any], *, copy: bool = False) -> None:
-    """Refuse a file of another format than the manifest states, and data in one never written."""
-    form = format_of(path)
-    if form.name != stated["format"] or (form.write is None and not copy):
-        raise InvalidData(f"{MANIFEST} is damaged: {path.name!r} is no {short(stated['format'])}.")
 
 
 def check_scripts(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -182,30 +157,35 @@ def check_scripts(folder: Path, manifest: Mapping[str, Any]) -> None:
     stated = {script["file"]: script for script in manifest.get("scripts", [])}
     for name in SCRIPTS:
         if name in stated:
-            check_content(folder / name, stated[name], what="script")
+            check_content(folder, stated[name], what="script")
         elif (folder / name).exists():
             raise InvalidData(f"The folder holds {name!r}, which its {MANIFEST} does not state.")
 
 
-def check_content(
-    path: Path, stated: Mapping[str, Any], *, what: str = "data file", name: str = ""
-) -> None:
+def check_content(folder: Path, stated: Mapping[str, Any], *, what: str = "data file") -> None:
     """Refuse a file that is not there, or of another size or content than the manifest states."""
+    name = stated["file"]
+    path = folder / name
     refuse_link(path)
-    name = name or path.name
     if not path.is_file():
         raise InvalidData(f"The release lacks its {what} {name!r}.")
-    size = path.stat().st_size
+    size, difference = path.stat().st_size, ""
     if size != stated["bytes"]:
+        states = short(stated["bytes"])
+        difference = f"it has {size:,} bytes, and the manifest states {states}"
+    elif file_sha256(path) != stated["sha256"]:
+        difference = "its SHA-256 differs from the manifest's"
+    if difference:
         raise InvalidData(
-            f"{name} is not the file that was released: it has {size:,} bytes, and the "
-            f"manifest states {short(stated['bytes'])}. Get the folder again."
+            f"{name} is not the file that was released: {difference}. Get the folder again."
         )
-    if file_sha256(path) != stated["sha256"]:
-        raise InvalidData(
-            f"{name} is not the file that was released: its SHA-256 differs from the "
-            "manifest's. Get the folder again."
-        )
+
+
+def stated_file(folder: Path, name: str, form: str | None = None) -> dict[str, Any]:
+    """Return what a manifest states of a file in the folder."""
+    path = folder / name
+    stated: dict[str, Any] = {"file": name} if form is None else {"file": name, "format": form}
+    return {**stated, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
 
 
 def file_sha256(path: Path) -> str:

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pramble.data.points import Points
 from pramble.errors import InvalidPlan
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
-from pramble.privacy.shuffled.central import CentralGuarantee
-from pramble.releasing.folder.reading import SCHEMA, points_entry, written_note
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.privacy.central import CentralGuarantee
+from pramble.releasing.folder.reading import SCHEMA
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.scan import Counted
 from pramble.words import visible_names
 
 
@@ -44,7 +43,7 @@ def manifest_of(
         "design": job.design.entry(),
         **worth_entry(job, tables),
         "columns": columns_entry(job),
-        "notes": notes_on(job),
+        "notes": reader_notes(job),
     }
 
 
@@ -54,52 +53,79 @@ def promise_entry(job: Prepared) -> dict[str, Any]:
     return {
         "spent": spent.to_json(),
         "limit": job.spec.limit.to_json(),
-        "relation": relation_of(spent.rows),
+        "relation": "replace one record"
+        if spent.rows == 1
+        else f"replace one person, in at most {spent.rows} rows",
         "sentence": spent.sentence(),
         "conditional_on_prior": bool(job.design.confidential),
         **central_entry(job),
-        **({"assumes": assumptions_of_tables(job)} if job.spec.of_tables else {}),
+        **({"assumes": assumptions(job)} if job.spec.of_tables else {}),
     }
 
 
 def columns_entry(job: Prepared) -> list[dict[str, Any]]:
     """Return every column of the release, in order."""
     columns = {column.name: column for column in job.design.columns}
-    return [
-        column_entry(columns[name], job.points.get(name))
-        if name in columns
-        else {"name": name, "randomised": False}
-        for name in job.names
-    ]
+    found: list[dict[str, Any]] = []
+    for name in job.names:
+        entry: dict[str, Any] = {"name": name, "randomised": name in columns}
+        if name in columns:
+            entry["categories_from"] = "data" if columns[name].seen else "plan"
+        if points := job.points.get(name):
+            bands, edges = list(points.labels), list(points.edges)
+            entry["released_as"] = {"kind": points.kind, "bands": bands, "edges": edges}
+        found.append(entry)
+    return found
 
 
-def assumptions_of_tables(job: Prepared) -> list[str]:
-    """Return what the promise of protected tables rests on, one sentence each."""
-    k = job.central.rows
-    counted = (
-        "Every row is taken to be another person."
-        if k == 1
-        else f"At most {k} rows of one person are counted."
-    )
-    number = (
-        f"The number of records, {job.rows:,}, is public: neighbouring files have as many."
-        if k == 1
-        else "The number of records is measured with noise, like the tables."
-    )
+FROM_NOISY_COUNTS = (
+    "The plan was made for noisy counts of the file, which are part of what is spent; ε is that of "
+    "the plan that came of them."
+)
+WRITTEN_AS = {
+    "midpoint": "the middle of the band that was drawn for the record.",
+    "point": "a number drawn evenly within the band that was drawn for the record.",
+}
+
+
+def assumptions(job: Prepared) -> list[str]:
+    """Return what a promise against readers rests on, one sentence each."""
+    same_rows = f"The number of %s, {job.rows:,}, is public: neighbouring files have as many."
+    if job.spec.of_tables:
+        k = job.central.rows
+        counted = ["Every row is taken to be another person.", same_rows % "records"]
+        if k > 1:
+            counted = [
+                f"At most {k} rows of one person are counted.",
+                "The number of records is measured with noise, like the tables.",
+            ]
+        plan = job.design.plan
+        if isinstance(plan, TablePlan) and plan.choice is not None:
+            counted.append(
+                "Which tables were measured was decided by noisy scores, whose cost is included."
+            )
+        key = "The noise was drawn once; the key that drew it is kept like the confidential file."
+        found, prior = [*counted, key], False
+    else:
+        found = [
+            (
+                "The reader sees the release and nothing that was there before its rows were "
+                "shuffled; towards whoever handles the file before that, only the local promise "
+                "holds."
+            ),
+            "Every released column is randomised.",
+            "The rows stand in a secure random order.",
+            same_rows % "rows",
+        ]
+        prior = any(one.source == "private" for one in job.design.priors)
     return [
-        counted,
-        number,
-        "The noise was drawn once; the key that drew it is kept like the confidential file.",
+        *found,
         "Other releases of the same people add up with this one.",
-        *seen_sentences(job),
-    ]
-
-
-def seen_sentences(job: Prepared) -> list[str]:
-    """Say which categories were read off the file."""
-    return [
-        f"The categories of {name} are taken as known; they were read off the file."
-        for name in sorted(job.seen)
+        *([FROM_NOISY_COUNTS] if prior else []),
+        *(
+            f"The categories of {name} are taken as known; they were read off the file."
+            for name in sorted(job.seen)
+        ),
     ]
 
 
@@ -118,60 +144,25 @@ def central_entry(job: Prepared) -> dict[str, Any]:
     }
 
 
-FROM_NOISY_COUNTS = (
-    "The plan was made for noisy counts of the file, which are part of what is spent; ε is that of "
-    "the plan that came of them."
-)
-
-
-def assumptions(job: Prepared) -> list[str]:
-    """Return what a central promise rests on, one sentence each."""
-    private = any(prior.source == "private" for prior in job.design.priors)
-    return [
-        (
-            "The reader sees the release and nothing that was there before its rows were "
-            "shuffled; towards whoever handles the file before that, only the local promise holds."
-        ),
-        "Every released column is randomised.",
-        "The rows stand in a secure random order.",
-        f"The number of rows, {job.rows:,}, is public: neighbouring files have as many.",
-        "Other releases of the same people add up with this one.",
-        *([FROM_NOISY_COUNTS] if private else []),
-        *seen_sentences(job),
-    ]
-
-
 def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
     """Return what readers can tell; nothing where it would show a confidential prior."""
     if job.design.confidential or not tables:
         return {}
     verdict = verdict_of(tables)
-    return {
-        "worth": {
-            "sentences": [sentence for sentence in (verdict.good, verdict.bad) if sentence],
-            "tables": [
-                {
-                    "columns": list(table.columns),
-                    "cells": table.cells,
-                    **({"standard_error": table.error} if math.isfinite(table.error) else {}),
-                    "wanted": table.wanted,
-                    "noise": table.useless,
-                }
-                for table in tables
-            ],
-        }
-    }
+    listed = []
+    for table in tables:
+        entry = {"columns": list(table.columns), "cells": table.cells}
+        if math.isfinite(table.error):
+            entry["standard_error"] = table.error
+        listed.append({**entry, "wanted": table.wanted, "noise": table.useless})
+    sentences = [sentence for sentence in (verdict.good, verdict.bad) if sentence]
+    return {"worth": {"sentences": sentences, "tables": listed}}
 
 
-def relation_of(rows: int) -> str:
-    """Return in what neighbouring files differ, where a person has at most so many rows."""
-    return "replace one record" if rows == 1 else f"replace one person, in at most {rows} rows"
-
-
-def notes_on(job: Prepared) -> list[str]:
+def reader_notes(job: Prepared) -> list[str]:
     """Return what a reader of the release must know, one sentence each."""
     notes = job.design.notes()
-    notes += [written_note(name, points) for name, points in job.points.items()]
+    notes += [f"{name} is written as {WRITTEN_AS[one.kind]}" for name, one in job.points.items()]
     if job.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(job.untouched)}.")
     if job.seen:
@@ -183,16 +174,6 @@ def notes_on(job: Prepared) -> list[str]:
             f"file and may be revealed by the mechanism: {', '.join(job.design.confidential)}."
         )
     return notes
-
-
-def column_entry(column: Counted, points: Points | None) -> dict[str, Any]:
-    """Return what the manifest says of a randomised column."""
-    return {
-        "name": column.name,
-        "randomised": True,
-        "categories_from": "data" if column.seen else "plan",
-        **({} if points is None else {"released_as": points_entry(points)}),
-    }
 
 
 def manifest_text(document: Mapping[str, Any]) -> str:

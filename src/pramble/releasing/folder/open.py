@@ -13,26 +13,33 @@ import pyarrow.compute as pc
 
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
-from pramble.data.labels import Labels
-from pramble.data.order import typed_texts
+from pramble.data.labels import Labels, typed_texts
 from pramble.data.places import arrow_input, path_or_place
-from pramble.data.records import Records
-from pramble.data.scan import scan
-from pramble.data.spark_files import SparkFileRecords, read_frame
+from pramble.data.records import Records, scan
+from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
-from pramble.privacy.central_privacy import CentralPrivacy, guarantee_from_json
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.guarantee import (
+    CentralPrivacy,
     Guarantee,
     RecordPrivacy,
+    guarantee_from_json,
 )
 from pramble.releasing.folder.layout import check_files
-from pramble.releasing.folder.promise import besides_of, central_promise, check_promise
-from pramble.releasing.folder.reading import data_of, plan_of, points_in, read_manifest, undamaged
+from pramble.releasing.folder.reading import (
+    besides_of,
+    central_promise,
+    check_promised,
+    read_manifest,
+    stated_data,
+    stated_plan,
+    stated_points,
+    undamaged,
+)
 from pramble.releasing.write.verify import open_written
 from pramble.shown import Display, Facts
 
@@ -52,19 +59,6 @@ class Release(Display):
         What the folder's ``manifest.json`` says.
     plan : Plan or TablePlan
         What was done to a record, or measured of the file.
-    synthetic : pyarrow.Table or None
-        Complete records drawn from the release alone: open and count those.
-    tables : Measured or None
-        The protected tables, from which estimates come; None where records were randomised.
-    data : pyarrow.Table or None
-        The randomised records, read when first asked for; a Spark frame, if opened with Spark.
-    guarantee : Guarantee
-        What was spent on each person: α of randomised records, whatever happens to the file, or ε
-        and δ of protected tables.
-    central : CentralPrivacy or None
-        What was spent against those who only read the release, where that is proven.
-    alpha : float
-        α, rounded up; infinite for protected tables, which have no local promise.
     outcome : ReleaseOutcome or None
         The curator's figures, raw ones included; only `pramble.release` knows them.
     spark : SparkSession or None
@@ -85,12 +79,12 @@ class Release(Display):
 
     @property
     def alpha(self) -> float:
-        """What was spent on each person, rounded up."""
+        """What was spent on each person, rounded up; infinite for protected tables."""
         return float(self.manifest["promise"]["spent"].get("alpha", math.inf))
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was spent on each person."""
+        """What was spent on each person: α of randomised records, or ε and δ of tables."""
         return guarantee_from_json(self.manifest["promise"]["spent"])
 
     @property
@@ -100,7 +94,7 @@ class Release(Display):
 
     @cached_property
     def data(self) -> Any:
-        """The randomised records as a pyarrow Table; labels have the types of the plan."""
+        """The randomised records as a pyarrow Table, or as a Spark frame if opened with Spark."""
         if isinstance(self.plan, TablePlan):
             return None
         if self.folder is None:
@@ -110,12 +104,12 @@ class Release(Display):
 
     @cached_property
     def tables(self) -> Measured | None:
-        """The protected tables; None where records were randomised."""
+        """The protected tables, of which estimates come; None where records were randomised."""
         if not isinstance(self.plan, TablePlan):
             return None
         if self.folder is None:
             raise InvalidData("A dry run measures nothing.")
-        return read_tables(self.folder, self.manifest, self.plan)
+        return read_protected(self.folder, self.manifest, self.plan)
 
     @property
     def evidence(self) -> Any:
@@ -124,7 +118,7 @@ class Release(Display):
 
     @property
     def synthetic(self) -> Any:
-        """Complete records drawn from the release alone, as a pyarrow Table; None without."""
+        """Complete records drawn from the release alone, to open and count; None without."""
         stated = self.manifest.get("synthetic")
         if stated is None or self.folder is None:
             return None
@@ -134,32 +128,30 @@ class Release(Display):
 
     def shown(self) -> Facts:
         """Return where it lies, what it promises and what is in it."""
-        others = [c["name"] for c in self.manifest["columns"] if c["name"] not in self.plan.columns]
-        rows = [
-            ("rows", f"{self.manifest['rows']:,}"),
-            ("columns", ", ".join(self.plan.columns)),
-            *([("as they were", ", ".join(others))] if others else []),
-        ]
+        stated, central = self.manifest, self.central
+        others = [c["name"] for c in stated["columns"] if c["name"] not in self.plan.columns]
+        copies = ", ".join(dict.fromkeys(copy["format"] for copy in stated.get("copies", ())))
+        protects = ("α of a person", f"{self.alpha:g}")
         if isinstance(self.plan, TablePlan):
-            rows.append(("tables", f"{len(self.plan.tables):,}, protected"))
-        else:
-            rows.append(("α of a person", f"{self.alpha:g}"))
-        if self.central is not None:
-            rows.append(
-                ("central ε", f"{self.central.shown:.4g} at δ = {self.central.shown_delta:.3g}")
-            )
-        if self.manifest.get("copies"):
-            copied = dict.fromkeys(copy["format"] for copy in self.manifest["copies"])
-            rows.append(("copies", ", ".join(copied)))
-        if "synthetic" in self.manifest:
-            rows.append(("synthetic", "complete records, drawn from the release"))
-        rows += [
-            ("worth", sentence) for sentence in self.manifest.get("worth", {}).get("sentences", ())
+            protects = ("tables", f"{len(self.plan.tables):,}, protected")
+        complete = "complete records, drawn from the release" if "synthetic" in stated else ""
+        reads = central and f"{central.shown:.4g} at δ = {central.shown_delta:.3g}"
+        rows = [
+            ("rows", f"{stated['rows']:,}"),
+            ("columns", ", ".join(self.plan.columns)),
+            ("as they were", ", ".join(others)),
+            protects,
+            ("central ε", reads),
+            ("copies", copies),
+            ("synthetic", complete),
+            *(("worth", sentence) for sentence in stated.get("worth", {}).get("sentences", ())),
         ]
-        promise = self.manifest["promise"]
+        promise = stated["promise"]
         where = "nothing written: a dry run" if self.folder is None else str(self.folder)
         return Facts(
-            f"Release: {where}", rows, notes=(promise.get("central", promise)["sentence"],)
+            f"Release: {where}",
+            [(what, said) for what, said in rows if said],
+            notes=(promise.get("central", promise)["sentence"],),
         )
 
     def summary(self) -> str:
@@ -229,12 +221,15 @@ def open_release(
     """
     folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
     manifest = read_manifest(folder, verify=verify)
-    data = data_of(manifest)
-    if spark is not None:
-        refuse_other_than_pieces(data)
+    data = stated_data(manifest)
+    if spark is not None and ("pieces" not in data or data["format"] != "parquet"):
+        raise InvalidData(
+            "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
+            "or of another format. Open it without spark=, or release with rows_per_file."
+        )
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
-    release = Release(folder, manifest, plan_of(manifest), spark=spark)
-    check_promise(manifest, release.plan)
+    release = Release(folder, manifest, stated_plan(manifest), spark=spark)
+    check_promised(manifest, release.plan)
     assert release.evidence is not None, "reading checks it"
     return release
 
@@ -258,12 +253,12 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / data_of(manifest)["file"], points_in(manifest))
-    names = checked_names(records, manifest)
+    records = open_written(folder / stated_data(manifest)["file"], stated_points(manifest))
+    check_columns(records, manifest)
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
     labels = plan.column_labels()
-    for place, name in enumerate(names):
+    for place, name in enumerate(records.names):
         values = table[name]
         if name in labels:
             values = in_labels(values, labels[name].released, column=name, typed=records.typed)
@@ -273,34 +268,31 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     return table
 
 
-def read_tables(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
+def read_protected(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
     """Read protected tables, and check them against the plan."""
     from pyarrow import parquet
 
-    table = parquet.read_table(arrow_input(folder / data_of(manifest)["file"]))
+    table = parquet.read_table(arrow_input(folder / stated_data(manifest)["file"]))
     return Measured.from_table(table, plan, manifest["rows"])
 
 
-def checked_names(records: Records, manifest: Mapping[str, Any]) -> list[str]:
-    """Return the columns of the data file, which are those of the manifest, as are its rows."""
-    names = [column["name"] for column in manifest["columns"]]
-    if list(records.names) != names:
-        raise InvalidData(
-            f"The manifest lists the columns {short(names)}; found {short(list(records.names))}."
-        )
+def check_columns(records: Records, manifest: Mapping[str, Any]) -> None:
+    """Refuse data that has other columns than the manifest states, or other rows."""
+    names, found = [column["name"] for column in manifest["columns"]], list(records.names)
+    if found != names:
+        raise InvalidData(f"The manifest lists the columns {short(names)}; found {short(found)}.")
     refuse_rows(records.rows, manifest["rows"])
-    return names
 
 
 def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     """Return the pieces of the data file as a Spark frame, once tasks have checked every value."""
-    path = (folder / data_of(manifest)["file"]).absolute()
-    records = open_written(path, points_in(manifest))
-    checked_names(records, manifest)
+    path = (folder / stated_data(manifest)["file"]).absolute()
+    records = open_written(path, stated_points(manifest))
+    check_columns(records, manifest)
     labels = {name: own.released for name, own in plan.column_labels().items()}
-    found = SparkFileRecords.of(records, spark)
+    found = on_spark("SparkFileRecords").of(records, spark)
     refuse_rows(scan(found, [ReleasedLabels(labels)]), manifest["rows"])
-    return read_frame(spark, path, records)
+    return on_spark("read_frame")(spark, path, records)
 
 
 class ReleasedLabels:
@@ -316,15 +308,6 @@ class ReleasedLabels:
 
     def merge(self, later: "ReleasedLabels") -> None:
         """Take nothing: what is not refused is fine."""
-
-
-def refuse_other_than_pieces(data: Mapping[str, Any]) -> None:
-    """Refuse to read data on Spark that is one file, or no Parquet."""
-    if "pieces" not in data or data["format"] != "parquet":
-        raise InvalidData(
-            "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
-            "or of another format. Open it without spark=, or release with rows_per_file."
-        )
 
 
 def refuse_rows(found: int | None, stated: int) -> None:

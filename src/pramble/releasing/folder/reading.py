@@ -1,36 +1,47 @@
-"""Reading the manifest of a release folder: its signature, its form, its evidence, its plan."""
+"""Reading a manifest: its form, its plan, and whether its mechanisms keep what it promises."""
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
-
-from pramble.data.points import Points
+from pramble.data.bands import Points
+from pramble.data.recode import Bands
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
-from pramble.mechanisms.json_form import document_in, read_bytes
+from pramble.limits import LARGEST_TOTAL
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.distance import Distance
+from pramble.mechanisms.json_form import document_in, rational, read_bytes
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.folder.layout import MANIFEST, STEM, refuse_link
+from pramble.privacy.central import is_proven
+from pramble.privacy.certificate import certify
+from pramble.privacy.guarantee import (
+    CentralPrivacy,
+    RecordPrivacy,
+    float_above,
+    float_below,
+    guarantee_from_json,
+    stated_alpha,
+)
+from pramble.privacy.table_privacy import table_guarantee
+from pramble.releasing.distances import Apart
+from pramble.releasing.folder.build import check_signature
+from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
 
 SCHEMA = "pramble/release/6"
 
-TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-}
+TYPES: dict[str, Any] = {
+    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int,
+    "number": int | float,
+}  # fmt: skip
 
 
 @cache
@@ -80,107 +91,15 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
             yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
 
 
-SIGNATURE = "manifest.sig"
-MOST_KEY_BYTES = 10_000
-
-
-class LockedKey(InvalidInput):
-    """A private key that needs a passphrase."""
-
-
-def private_key(path: str | Path, passphrase: bytes | None = None) -> Ed25519PrivateKey:
-    """Return the key of a PEM file, as ``openssl genpkey -algorithm ed25519`` writes it."""
-    name = f"The signing key {str(path)!r}"
-    content = read_key(Path(path), name)
-    try:
-        key = load_pem_private_key(content, passphrase)
-    except TypeError:
-        raise LockedKey(f"{name} needs its passphrase; the command line asks for it.") from None
-    except (ValueError, UnsupportedAlgorithm):
-        wrong = "is no private key in PEM" if passphrase is None else "has another passphrase"
-        raise InvalidInput(f"{name} {wrong}.") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidInput(f"{name} must be an Ed25519 key: openssl genpkey -algorithm ed25519.")
-    return key
-
-
-def public_key(path: str | Path) -> Ed25519PublicKey:
-    """Return the key of a PEM file, as ``openssl pkey -pubout`` writes it."""
-    name = f"The public key {str(path)!r}"
-    content = read_key(Path(path), name)
-    try:
-        key = load_pem_public_key(content)
-    except (ValueError, UnsupportedAlgorithm):
-        raise InvalidInput(f"{name} is no public key in PEM.") from None
-    if not isinstance(key, Ed25519PublicKey):
-        raise InvalidInput(f"{name} must be an Ed25519 key.")
-    return key
-
-
-def read_key(path: Path, name: str) -> bytes:
-    """Return the content of a key file, which is short."""
-    try:
-        with path.open("rb") as file:
-            return file.read(MOST_KEY_BYTES)
-    except OSError as error:
-        raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None
-
-
-def key_warnings(sign: Any) -> list[str]:
-    """Say so if others than its owner can read the file of a private key."""
-    if not isinstance(sign, str | Path) or not Path(sign).stat().st_mode & 0o077:
-        return []
-    return [f"Others than its owner can read the signing key {str(sign)!r}: chmod 600 it."]
-
-
-def write_signature(folder: Path, manifest: str, *, key: Ed25519PrivateKey) -> None:
-    """Write the signature of the exact bytes of a manifest beside it."""
-    (folder / SIGNATURE).write_bytes(key.sign(manifest.encode()))
-
-
-def check_signature(folder: Path, manifest: bytes, *, key: str | Path) -> None:
-    """Refuse a manifest that the holder of a key did not sign."""
-    public, path = public_key(key), folder / SIGNATURE
-    if path.is_symlink() or not path.is_file():
-        raise InvalidData(f"The release is not signed: it has no {SIGNATURE}.")
-    try:
-        with path.open("rb") as file:
-            public.verify(file.read(MOST_KEY_BYTES), manifest)
-    except InvalidSignature:
-        raise InvalidData(
-            f"The release was not signed with the private part of {str(key)!r}, or was changed "
-            "since. Do not use it."
-        ) from None
-
-
-WRITTEN_AS = {
-    "midpoint": "the middle of the band that was drawn for the record.",
-    "point": "a number drawn evenly within the band that was drawn for the record.",
-}
-
-
-def written_note(name: str, points: Points) -> str:
-    """Say how a column is written."""
-    return f"{name} is written as {WRITTEN_AS[points.kind]}"
-
-
-def points_entry(points: Points) -> dict[str, Any]:
-    """Return how bands are written as numbers."""
-    return {"kind": points.kind, "bands": list(points.labels), "edges": list(points.edges)}
-
-
-def points_in(manifest: Mapping[str, Any]) -> dict[str, Points]:
+def stated_points(manifest: Mapping[str, Any]) -> dict[str, Points]:
     """Return the columns whose bands are written as numbers."""
     found = {}
     for column in manifest["columns"]:
         stated = column.get("released_as")
         if stated is not None:
-            try:
-                own = Points(stated["kind"], stated["bands"], stated["edges"])
-                assert own.bands, "its edges are checked"
-            except InvalidInput as error:
-                raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
-            found[column["name"]] = own
+            with as_invalid(f"{MANIFEST} is damaged"):
+                found[column["name"]] = Points(stated["kind"], stated["bands"], stated["edges"])
+                Bands(stated["edges"][:-1], stated["bands"])  # refuses edges that do not increase
     return found
 
 
@@ -204,7 +123,7 @@ def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str
             f"This software reads releases of schema {SCHEMA!r}; found {short(document['schema'])}."
         )
     for mistake in mistakes_in(document, manifest_schema()):
-        raise InvalidData(f"{MANIFEST} is damaged: {mistake}")
+        raise damaged(mistake)
     checked: dict[str, Any] = document
     return checked
 
@@ -215,31 +134,232 @@ def undamaged() -> Iterator[None]:
     try:
         yield
     except (InvalidData, InvalidPlan) as error:
-        raise InvalidData(f"{MANIFEST} is damaged: {error}") from None
+        raise damaged(str(error)) from None
 
 
-def data_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+@contextmanager
+def as_invalid(what: str) -> Iterator[None]:
+    """Refuse what the manifest states where it is no such thing."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidData(f"{what}: {error}") from None
+
+
+def stated_data(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what is stated of the evidence: the data file, or the file of protected tables."""
     if ("data" in manifest) == ("tables" in manifest):
-        raise InvalidData(f"{MANIFEST} is damaged: it must state data or tables, one of the two.")
-    if "tables" in manifest:
-        tables: Mapping[str, Any] = manifest["tables"]
-        return tables
-    found: Mapping[str, Any] = manifest["data"]
-    if ("pieces" in found) != (found["file"] == STEM):
-        raise InvalidData(f"{MANIFEST} is damaged: the folder {STEM!r} is of a file in pieces.")
+        raise damaged("it must state data or tables, one of the two.")
+    found: Mapping[str, Any] = manifest["tables" if "tables" in manifest else "data"]
+    if "data" in manifest and ("pieces" in found) != (found["file"] == STEM):
+        raise damaged(f"the folder {STEM!r} is of a file in pieces.")
     return found
 
 
-def plan_of(manifest: Mapping[str, Any]) -> Plan | TablePlan:
+def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
     """Return the plan of a release, which protects the columns that it says."""
     with undamaged():
         stated = manifest["plan"]
         plan = TablePlan.from_json(stated) if "tables" in manifest else Plan.from_json(stated)
     names = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(names) != sorted(plan.columns):
-        raise InvalidData(
-            f"{MANIFEST} is damaged: it states {short(names)} as randomised, and its plan "
+        raise damaged(
+            f"it states {short(names)} as randomised, and its plan "
             f"randomises {short(list(plan.columns))}."
         )
     return plan
+
+
+SAME = 1e-6  # how far ε may differ between machines whose elementary functions round differently
+
+
+def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
+    """Refuse mechanisms that spend more than the manifest states, decided in integers."""
+    if isinstance(plan, TablePlan):
+        check_tables_promise(manifest, plan)
+        return
+    promise, spent, conditional = manifest["promise"], Fraction(0), False
+    with undamaged():
+        stated, limit = (guarantee_from_json(promise[part]) for part in ("spent", "limit"))
+        design = manifest["design"]
+        for part, protected, what in protected_parts(design, plan):
+            spent += spent_on(part, protected, what=what)
+            conditional |= part["prior"]["source"] == "confidential"
+    if not isinstance(stated, RecordPrivacy) or stated.alpha != spent * stated.rows:
+        raise InvalidData(
+            f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
+            f"{float(spent)!r} on a record."
+        )
+    reader = check_central(manifest, plan, besides=besides_of(design))
+    held = reader if isinstance(limit, CentralPrivacy) else stated
+    if held is None or not limit.allows(held):
+        raise damaged(f"it states {held}, above its {limit}.")
+    if conditional != promise["conditional_on_prior"]:
+        raise damaged("what it says of confidential priors contradicts its columns.")
+
+
+def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
+    """Refuse protected tables that reveal more than the manifest states."""
+    promise = manifest["promise"]
+    with undamaged():
+        stated, limit = (CentralPrivacy.from_json(promise[part]) for part in ("spent", "limit"))
+        proven = table_guarantee(plan)
+    if (
+        stated.mu_squared is None
+        or proven.mu_squared > stated.mu_squared * (1 + Fraction(SAME))
+        or stated.rows != plan.rows_per_person
+    ):
+        raise damaged(
+            f"it states ε = {stated.shown:.6g} of its tables, which their noise does not prove."
+        )
+    if not limit.allows(stated):
+        raise damaged(f"it states {stated}, above its {limit}.")
+
+
+def besides_of(design: Mapping[str, Any]) -> Fraction:
+    """Return what priors spent on a record."""
+    return sum((stated_alpha(part["prior"]) for part in design_parts(design)), Fraction(0))
+
+
+def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
+    """Return what was spent against readers of a release, where that is stated."""
+    if "tables" in manifest:
+        return CentralPrivacy.from_json(manifest["promise"]["spent"])
+    stated = manifest["promise"].get("central")
+    return None if stated is None else CentralPrivacy.from_json(stated["spent"])
+
+
+def check_central(
+    manifest: Mapping[str, Any], plan: Plan, *, besides: Fraction
+) -> CentralPrivacy | None:
+    """Return the central promise that a manifest states; refuse one that is not proven."""
+    with undamaged():
+        stated = central_promise(manifest)
+    if stated is None:
+        return None
+    if any(not column["randomised"] for column in manifest["columns"]):
+        raise damaged("it states a central promise, and has an untouched column.")
+    people = RecordPrivacy.from_json(manifest["promise"]["spent"]).rows
+    if stated.rows != people:
+        raise damaged(
+            f"a person has {stated.rows} rows in its central promise, and "
+            f"{people} in the local one."
+        )
+    found = is_proven(
+        plan,
+        epsilon=float(stated.epsilon) * (1 + SAME),
+        rows=max(manifest["rows"], 1),
+        delta=float_below(stated.delta),
+        besides=float_above(besides),
+        rows_per_person=stated.rows,
+    )
+    if not found:
+        raise damaged(
+            f"it states ε = {stated.shown:.6g} towards readers, which its plan does not prove."
+        )
+    return stated
+
+
+def design_parts(design: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the parts of a design that spend α: a column each, or the record as a whole."""
+    parts = design.get("parts") if design["kind"] == "columns" else [design]
+    for part in parts if isinstance(parts, list) else [{}]:
+        if "alpha" not in part or "prior" not in part:
+            raise InvalidData("a part of its design lacks its alpha or prior.")
+    return list(parts or [])
+
+
+def protected_parts(
+    design: Mapping[str, Any], plan: Plan
+) -> Iterator[tuple[Mapping[str, Any], Plan, str]]:
+    """Yield every part of a design with what it protects, each column once."""
+    parts = design_parts(design)
+    if design["kind"] == "records":
+        check_tables(design["prior"], plan)
+        check_distances(design.get("distances"), plan)
+        yield parts[0], plan, "the record"
+        return
+    mechanisms = plan.single_columns(what="A design by columns")
+    if sorted(part["column"] for part in parts) != sorted(mechanisms):
+        raise InvalidData("its design has other columns than its plan.")
+    for part in parts:
+        name = part["column"]
+        check_shares(part["prior"].get("probabilities"), mechanisms[name].shape[0], what=name)
+        check_distance(part.get("distance"), mechanisms[name], what=name)
+        yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
+
+
+def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse tables of a prior that are no distributions of the plan's columns."""
+    labels = plan.column_labels()
+    for table in prior.get("tables", []):
+        if not table["columns"] or not set(table["columns"]) <= set(labels):
+            raise InvalidData("a table of its prior has columns that the plan does not randomise.")
+        cells = math.prod(len(labels[name].labels) for name in table["columns"])
+        check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
+
+
+def stated_distance(stated: Mapping[str, Any], size: int, *, what: str) -> Distance:
+    """Return a stated distance, which is one of so many categories."""
+    if stated.get("path", stated.get("size")) != size:
+        raise InvalidData(f"the distance of {short(what)} does not fit {size} categories.")
+    others = ("alpha", "column", "categories")
+    with as_invalid(f"the distance of {short(what)} is none"):
+        return Distance.from_json({key: part for key, part in stated.items() if key not in others})
+
+
+def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> None:
+    """Refuse a promise by distance, summed over columns, that a plan does not keep."""
+    if stated is None:
+        return
+    metrics = {}
+    for part in stated:
+        name, own = part["column"], part["categories"]
+        distance = stated_distance(part, len(own), what=name)
+        with as_invalid(f"the distance of {short(name)} is none"):
+            alpha = float(rational(part["alpha"], InvalidData))
+            metrics[name] = Apart(distance.named(own), alpha).in_alpha
+    with as_invalid("the distances of the record are none"):
+        held = certify(plan, distance=metrics)
+    if set(metrics) != set(plan.columns) or not held.satisfies(1.0):
+        raise InvalidData(
+            "its plan does not satisfy what it states by distance, or not for every column."
+        )
+
+
+def check_distance(stated: Mapping[str, Any] | None, mechanism: Mechanism, *, what: str) -> None:
+    """Refuse a promise by distance that a mechanism does not keep."""
+    if stated is None:
+        return
+    alpha = float(rational(stated.get("alpha"), InvalidData))
+    distance = stated_distance(stated, mechanism.shape[0], what=what)
+    with as_invalid(f"the distance of {short(what)} is none"):
+        held = certify(mechanism, distance=distance).satisfies(alpha)
+    if not held:
+        raise InvalidData(
+            f"it states α = {short(stated['alpha'])} per {distance.unit} for {short(what)}, which "
+            "its mechanism does not satisfy."
+        )
+
+
+def check_shares(shares: Any, size: int, *, what: str) -> None:
+    """Refuse numbers that are no distribution of so many categories."""
+    if shares is None:
+        return
+    whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
+    if len(shares) != size or not whole:
+        raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
+
+
+def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
+    """Return the α of a part and its prior; refuse what the plan does not satisfy."""
+    alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
+    if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):
+        raise InvalidData(
+            f"it states α = {short(part['alpha'])} for {what}, which its mechanism does not "
+            "satisfy."
+        )
+    on_prior = stated_alpha(prior)
+    if on_prior and prior["source"] != "private":
+        raise InvalidData(f"the prior of {what} is not private and spends α.")
+    return alpha + on_prior

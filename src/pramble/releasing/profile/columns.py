@@ -1,5 +1,10 @@
-"""What each column of a file looks like: one scan, judged by names, types and values."""
+"""What each column of a file looks like, judged by names, types and values after one scan.
 
+Categories are proposed for some, and round bands for numbers: from what is publicly known of them,
+or else from their size.
+"""
+
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,16 +17,13 @@ import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain_texts, value_type
 from pramble.data.formats.dialect import MARKERS
-from pramble.data.labels import Label, object_key
-from pramble.data.order import typed_texts
-from pramble.data.records import Records
-from pramble.data.scan import Job, scan
-from pramble.releasing.profile.category_order import in_expected_order
-from pramble.releasing.profile.round_bands import RoundBands, round_bands
+from pramble.data.labels import Label, object_key, typed_texts
+from pramble.data.records import Job, Records, scan
 from pramble.releasing.profile.vocabulary import (
+    in_expected_order,
     is_code,
     is_direct,
-    is_pointing,
+    is_identifier,
     is_weight,
     quantity_of,
 )
@@ -39,18 +41,18 @@ POINT = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 COMMA = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 ZEROS = re.compile(r"0\d+")
 
+DATES = (
+    "it can single people out; to keep its years, quarters or months, say "
+    'bands = { by = "year", from = "…", to = "…" }'
+)
+
 
 class Distinct:
     """What the distinct values of a column are.
 
-    Attributes
-    ----------
-    labels : list
-        What can be categories: texts of a file without types are what they stand for.
-    numbers : list of float, or None
-        Where all are numbers.
-    marks : tuple of str
-        Texts beside numbers that can only mean a missing value.
+    ``labels`` can be categories (texts of a file without types are what they stand for),
+    ``numbers`` are there where all values are numbers, and ``marks`` are texts beside numbers that
+    can only mean a missing value.
     """
 
     def __init__(self, labels: Sequence[Label], *, typed: bool, decimal: str = ".") -> None:
@@ -59,12 +61,11 @@ class Distinct:
         if self.trim:
             bare = (label.strip() if isinstance(label, str) else label for label in labels)
             labels = list(dict.fromkeys(bare))
-        self.marks: tuple[str, ...] = ("",) if "" in labels else ()
+        self.marks: tuple[str, ...] = ("",) if "" in labels and len(labels) > 1 else ()
         labels = [label for label in labels if label != ""]
         texts = [label for label in labels if isinstance(label, str)]
-        self.are_texts = len(texts) == len(labels) > 0
         self.numbers: list[float] | None = None
-        if self.are_texts:
+        if len(texts) == len(labels) > 0:
             figures = [text for text in texts if number.fullmatch(text)]
             others = [text for text in texts if not number.fullmatch(text)]
             if figures and all(text in MARKERS for text in others):
@@ -72,7 +73,7 @@ class Distinct:
                 labels = texts = figures
                 if not any(ZEROS.fullmatch(text) for text in texts):
                     self.numbers = [float(text.replace(",", ".")) for text in texts]
-        elif labels and all(is_quantity(label) for label in labels):
+        elif labels and {*map(type, labels)} <= {int, float, Decimal}:
             self.numbers = [float(label) for label in labels]
         self.texts = texts
         self.labels = labels if typed else typed_texts(labels)
@@ -98,72 +99,43 @@ class Distinct:
     def look_serial(self) -> bool:
         """Whether whole numbers look given out: they run through, or have the same many digits."""
         numbers = self.numbers or [0.0]
-        least, most = min(numbers), max(numbers)
         digits = {len(f"{abs(one):.0f}") for one in numbers}
-        return most - least < 2 * len(numbers) or (len(digits) == 1 and most >= 1000)
+        runs_through = max(numbers) - min(numbers) < 2 * len(numbers)
+        return runs_through or (len(digits) == 1 and max(numbers) >= 1000)
 
 
-def is_quantity(label: Label) -> bool:
-    """Whether a value is a number, which a truth value is not."""
-    return isinstance(label, int | float | Decimal) and not isinstance(label, bool)
-
-
-MOST_TEXTS = 200
-MOST_INTEGERS = 60
-MOST_OF_QUANTITY = 12
-"""Whole numbers of a quantity, such as ages, are categories up to so many, and banded beyond."""
-
+MOST_TEXTS, MOST_INTEGERS = 200, 60
+MOST_OF_QUANTITY = 12  # whole numbers such as ages are categories up to so many, banded beyond
 MOST_POINTERS = 20
-MOST_KEPT = 5_000
-"""Distinct values of a column above which no more are kept: it is no set of categories."""
+MOST_KEPT = 5_000  # distinct values above which no more are kept: it is no set of categories
+LONG_TEXT, FEW_ROWS = 40, 20
+SHARED_BY = 5  # rows that share a value on average, below which texts nearly name their rows
 
-LONG_TEXT = 40
-FEW_ROWS = 20
-SHARED_BY = 5
-"""Rows that share a value on average, below which a column of texts nearly names its rows."""
+
+@value
+class RoundBands:
+    """Edges of bands for the numbers of a column; the last band is open above."""
+
+    edges: tuple[float, ...]
+    low: bool  # whether numbers below the first edge are to be counted with it
+    public: bool  # whether the edges are known without the file, rather than from its numbers
 
 
 @value
 class Look:
-    """What a column looks like.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        "categorical", "numeric", "identifier", "nearly unique", "weight", "date", "codes",
-        "free text", "constant" or "unsuited".
-    reason : str
-        Why, for the curator.
-    labels : tuple
-        The categories of a categorical column, in order.
-    empty : int
-        Number of empty cells.
-    bands : RoundBands or None
-        Of a numeric column.
-    marks : tuple of str
-        Texts that stand for a missing value.
-    trim : bool
-        Whether blanks around texts are to be taken off.
-    declared : bool
-        Whether the categories are the file's own declaration rather than the values seen.
-    ordered : bool
-        Whether their order means something.
-    meanings : tuple of str
-        What the file says that its categories mean.
-    """
+    """What a column looks like, and the categories or bands that are proposed for it."""
 
     name: str
-    kind: str
-    reason: str
+    kind: str  # categorical, numeric, identifier, nearly unique, weight, date, codes, free text, …
+    reason: str  # why, for the curator
     labels: tuple[Any, ...] = ()
     empty: int = 0
     bands: RoundBands | None = None
-    marks: tuple[str, ...] = ()
-    trim: bool = False
-    declared: bool = False
+    marks: tuple[str, ...] = ()  # texts that stand for a missing value
+    trim: bool = False  # whether blanks around texts are to be taken off
+    declared: bool = False  # whether the file declares the categories; else they are what occurs
     ordered: bool = False
-    meanings: tuple[str, ...] = ()
+    meanings: tuple[str, ...] = ()  # what the file says that its categories mean
 
     @property
     def can_be_randomised(self) -> bool:
@@ -179,6 +151,11 @@ class Look:
     def is_public(self) -> bool:
         """Whether the proposed categories are known without the values of the file."""
         return self.declared or (self.bands is not None and self.bands.public)
+
+    @property
+    def size(self) -> int:
+        """How many categories are proposed for it."""
+        return len(self.labels) if self.bands is None else len(self.bands.edges)
 
 
 class ColumnLook:
@@ -249,40 +226,24 @@ def is_looked_at(kind: Any) -> bool:
 def look_at(
     records: Records, *, beside: Sequence[Job] = (), progress: Watcher | None = None
 ) -> list[Look]:
-    """Look at every column in one scan, and say what it seems to be.
-
-    Jobs ``beside`` see the same batches.
-    """
-    jobs = [
-        ColumnLook(
-            field.name,
-            typed=records.typed,
-            ordered=pa.types.is_dictionary(field.type) and field.type.ordered,
-        )
-        for field in records.raw_schema
-    ]
-    clock = Clock(progress)
-    scan(
-        records, [*jobs, *beside], watch=lambda rows, share: clock.tell("reading", share, rows=rows)
-    )
-    listed = records.listed_values()
-    return [
-        judge(
-            job,
-            declared=records.declared(job.columns[0]) or tuple(job.order) or None,
-            listed=listed.get(job.columns[0], {}),
-            decimal=records.reading.decimal or ".",
-        )
-        for job in jobs
-    ]
+    """Look at every column in one scan, shared by jobs ``beside``, and say what it seems to be."""
+    jobs, clock = [], Clock(progress)
+    for field in records.raw_schema:
+        ordered = pa.types.is_dictionary(field.type) and field.type.ordered
+        jobs.append(ColumnLook(field.name, typed=records.typed, ordered=ordered))
+    both = [*jobs, *beside]
+    scan(records, both, watch=lambda rows, share: clock.tell("reading", share, rows=rows))
+    listed, decimal = records.listed_values(), records.reading.decimal or "."
+    looks = []
+    for job in jobs:
+        name = job.columns[0]
+        declared = records.declared(name) or tuple(job.order)
+        looks.append(judge(job, declared, listed.get(name, {}), decimal=decimal))
+    return looks
 
 
 def judge(
-    found: ColumnLook,
-    *,
-    declared: Sequence[Label] | None = None,
-    listed: Mapping[Label, str] | None = None,
-    decimal: str = ".",
+    found: ColumnLook, declared: Sequence[Label], listed: Mapping[Label, str], *, decimal: str
 ) -> Look:
     """Judge one column by its name, its type and its values."""
     name, kind = found.columns[0], value_type(found.kind)
@@ -291,35 +252,22 @@ def judge(
     if not is_looked_at(kind):
         return Look(name, "unsuited", f"its type is {kind}", empty=found.empty)
     values = Distinct(found.labels(), typed=found.typed, decimal=decimal)
-    what, reason = kind_of(found, values, declared=bool(declared) or bool(listed))
-    look = Look(
-        name,
-        what,
-        reason,
-        empty=found.empty,
-        marks=values.marks if values.labels else (),
-        trim=values.trim,
-    )
+    what, reason = judged_kind(found, values, declared=bool(declared or listed))
+    look = Look(name, what, reason, empty=found.empty, marks=values.marks, trim=values.trim)
     if what in ("numeric", "weight", "nearly unique") and values.numbers:
         bands = round_bands(values.numbers, quantity_of(name), all_seen=not found.is_many)
         return replace(look, bands=bands)
     if what in ("date", "constant", "free text") or not 1 < len(values.labels) <= MOST_TEXTS:
         return look
-    own = declared_labels(values.labels, declared, listed)
-    if own is not None:
-        meanings = tuple(filter(None, ((listed or {}).get(label, "") for label in own)))
-        return replace(look, labels=own, declared=True, ordered=True, meanings=meanings)
+    for own in (tuple(declared), tuple(listed)):
+        if len(own) > 1 and set(values.labels) <= set(own):
+            meanings = tuple(filter(None, (listed.get(label, "") for label in own)))
+            return replace(look, labels=own, declared=True, ordered=True, meanings=meanings)
     labels, ordered = in_expected_order(values.labels)
     return replace(look, labels=tuple(labels), ordered=ordered)
 
 
-DATES = (
-    "it can single people out; to keep its years, quarters or months, say "
-    'bands = { by = "year", from = "…", to = "…" }'
-)
-
-
-def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:
+def judged_kind(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:
     """Return what a column seems to be, and why."""
     name, labels = found.columns[0], values.labels
     distinct, filled = len(labels), found.rows - found.empty
@@ -327,14 +275,16 @@ def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str
     unique = found.is_many or (found.rows > FEW_ROWS and distinct > 0.9 * filled)
     if values.are_dates:
         return "date", DATES
-    if values.numbers is not None and is_weight(name) and weighs(values.numbers):
+    # Most weights are positive; replicate weights may not all be.
+    positive = sum(number > 0 for number in values.numbers or ())
+    if values.numbers and is_weight(name) and 2 * positive >= len(values.numbers):
         return "weight", "it can single people out; keep it only rounded to few values"
     if distinct < 2:
         return "constant", "all its values are alike" if distinct else "it has no values"
-    if is_direct(name) or (is_pointing(name) and (unique or distinct > MOST_POINTERS)):
+    if is_direct(name) or (is_identifier(name) and (unique or distinct > MOST_POINTERS)):
         return "identifier", f"by its name, with {many} distinct values"
     if values.numbers is not None:
-        return kind_of_numbers(name, values, many=many, unique=unique, declared=declared)
+        return judged_kind_of_numbers(name, values, many=many, unique=unique, declared=declared)
     if declared and distinct <= MOST_TEXTS:
         return "categorical", several(distinct, "value")
     if values.texts and np.mean([len(text) for text in values.texts]) > LONG_TEXT:
@@ -349,7 +299,7 @@ def kind_of(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str
     return "categorical", several(distinct, "value")
 
 
-def kind_of_numbers(
+def judged_kind_of_numbers(
     name: str, values: Distinct, *, many: str, unique: bool, declared: bool
 ) -> tuple[str, str]:
     """Return what a column of numbers seems to be, and why."""
@@ -367,17 +317,79 @@ def kind_of_numbers(
     return "categorical", several(distinct, "value")
 
 
-def weighs(numbers: Sequence[float]) -> bool:
-    """Whether numbers can be weights: most of them are positive (replicates may not all be)."""
-    positive = sum(number > 0 for number in numbers)
-    return positive >= 0.5 * len(numbers) > 0
+PUBLIC: dict[str, tuple[int, int, tuple[int, ...]]] = {
+    "age": (0, 130, (0, 15, 25, 35, 45, 55, 65, 75)),
+    "count": (0, 200, (0, 1, 2, 3, 4, 5, 6)),
+    "hours": (0, 168, (0, 10, 20, 30, 40, 50)),
+    "birth year": (1800, 2100, tuple(range(1930, 2020, 10))),
+}
+"""The range of quantities that everybody knows, and bands of it: no file is looked at."""
+
+STEPS = (1.0, 2.0, 5.0, 10.0)
+BANDS, MOST_BANDS = 6, 9
+HUGE = 1e300
+"""Numbers beyond this, infinities among them, count with the last band or the first."""
+
+TAIL = 0.05
+"""Part of the values at either end that does not count: the size is not that of one record."""
 
 
-def declared_labels(
-    seen: Sequence[Label], declared: Sequence[Label] | None, listed: Mapping[Label, str] | None
-) -> tuple[Label, ...] | None:
-    """Return the categories that the file declares, if they hold every value that was seen."""
-    for own in (declared, tuple(listed or ())):
-        if own and len(own) > 1 and set(seen) <= set(own):
-            return tuple(own)
-    return None
+def round_bands(values: Sequence[float], quantity: str | None, *, all_seen: bool) -> RoundBands:
+    """Return round bands for numbers of which these were seen.
+
+    >>> round_bands([18, 40, 90], "age", all_seen=True).edges
+    (0, 15, 25, 35, 45, 55, 65, 75)
+    >>> round_bands([float(i) for i in range(-30, 70)], None, all_seen=True).edges
+    (-40, -20, 0, 20, 40, 60)
+    """
+    numbers = np.sort(np.clip(np.asarray(values, dtype=np.float64), -HUGE, HUGE))
+    least, most = float(numbers[0]), float(numbers[-1])
+    if quantity in PUBLIC:
+        low, high, known = PUBLIC[quantity]
+        if low <= least and most <= high:
+            return RoundBands(known, low=known[0] > 0 or not all_seen, public=True)
+    usual = numbers[np.abs(numbers) < HUGE]
+    edges = edges_by_size(usual) if usual.size else (0, 1)
+    return RoundBands(edges, low=least < edges[0] or not all_seen, public=False)
+
+
+def edges_by_size(numbers: np.ndarray) -> tuple[float, ...]:
+    """Return evenly spaced round edges; in steps of 1, 2, 5, 10 … where sizes differ greatly."""
+    low, middle, high = (float(np.quantile(numbers, q)) for q in (TAIL, 0.5, 1 - TAIL))
+    if numbers[0] >= 0 and 0 < middle < high / 5:
+        return growing_edges(max(low, middle / 50), high)
+    step = nice((high - low) / BANDS or 1.0)
+    start = math.floor(low / step)
+    start = 0 if start in (1, 2) else start
+    count = min(max(math.floor(high / step) - start + 1, 2), MOST_BANDS)
+    return tuple(tidy((start + i) * step) for i in range(count))
+
+
+def growing_edges(low: float, high: float) -> tuple[float, ...]:
+    """Return 0 and the numbers 1, 2 and 5 times powers of ten between; of ten alone where many.
+
+    >>> growing_edges(900, 60_000), growing_edges(3, 4_000_000)
+    ((0, 1000, 2000, 5000, 10000, 20000, 50000), (0, 10, 100, 1000, 10000, 100000, 1000000))
+    """
+    powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+    fine = (step * 10.0**power for power in powers for step in STEPS[:3])
+    within = [edge for edge in fine if low <= edge <= high]
+    if len(within) >= MOST_BANDS:
+        within = [10.0**power for power in powers if low <= 10.0**power <= high][:MOST_BANDS]
+    return (0, *map(tidy, within or [high]))
+
+
+def nice(width: float) -> float:
+    """Return the next number that is 1, 2 or 5 times a power of ten.
+
+    >>> nice(0.13), nice(30), nice(7)
+    (0.2, 50.0, 10.0)
+    """
+    power = 10.0 ** math.floor(math.log10(width))
+    return float(next(step * power for step in STEPS if step * power >= width * (1 - 1e-9)))
+
+
+def tidy(edge: float) -> float:
+    """Return an edge as people write it: whole numbers without a point."""
+    rounded = float(f"{edge:.12g}")
+    return int(rounded) if rounded.is_integer() else rounded

@@ -1,64 +1,44 @@
-"""A file before its plan: what its columns look like, and the plan that is proposed for it."""
+"""A file before its plan: what its columns look like, and a first plan, as TOML to edit."""
 
+import math
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
 
+from pramble.data.bands import band_labels
+from pramble.data.labels import WHOLE
 from pramble.data.levels import Levels
 from pramble.data.open import open_records
 from pramble.data.reading import Reading
+from pramble.errors import InvalidInput
+from pramble.information.fisher import HALF_WIDTH
 from pramble.releasing.linkage import FUNCTION, Links, likeness
 from pramble.releasing.profile.columns import Look, look_at
-from pramble.releasing.profile.draft import checked_choice, chosen_columns, draft_plan
-from pramble.releasing.value_sample import MOST_KEPT
-from pramble.values import Integers, Watcher, value
+from pramble.releasing.profile.vocabulary import KEYS, key_of
+from pramble.releasing.spec.document import toml_table, toml_value
+from pramble.releasing.spec.spec import OUTPUTS
+from pramble.releasing.value_sample import FirstRows
+from pramble.values import Watcher, value
+from pramble.words import several
 
-MOST_COMPARED = 50
-"""Dropped columns that are looked at; a note on them is a courtesy, and costs time for each."""
-
-MOST_CELLS, LEAST_KEPT = 1 << 23, 1 << 10
-"""Cells that are kept of a file with many columns, and rows that are kept in any case."""
-
-
-class FirstRows:
-    """Counts rows while a file is scanned, and keeps the first: as a sample holds, or as fit."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = list(columns)
-        self.left = max(min(MOST_KEPT, MOST_CELLS // max(len(self.columns), 1)), LEAST_KEPT)
-        self.kept: list[pa.RecordBatch] = []
-        self.rows = 0
-
-    def add(self, batch: Any) -> None:
-        """Take a batch."""
-        self.rows += batch.num_rows
-        if self.left and isinstance(batch, pa.RecordBatch):
-            self.kept.append(batch.slice(0, self.left).select(self.columns))
-            self.left -= self.kept[-1].num_rows
-
-    def merge(self, later: "FirstRows") -> None:
-        """Take the rows that follow."""
-        self.rows += later.rows
-        for batch in later.kept:
-            self.kept.append(batch.slice(0, self.left))
-            self.left -= self.kept[-1].num_rows
-
-    def table(self) -> pa.Table:
-        """Return the rows, each column in one piece."""
-        whole = pa.Table.from_batches(self.kept) if self.kept else pa.table({})
-        return whole.unify_dictionaries().combine_chunks()
+MOST_CHOSEN = 8  # more columns leave little but noise at the α of one release
+LEAST_KEYS = 3  # columns known by their names from which on no others are taken to fill up
+MOST_CATEGORIES = 40  # above, a column is left for the curator to merge its categories
+MOST_COMPARED = 50  # dropped columns: a note on them is a courtesy, and costs time for each
 
 
-def told_columns(
-    first: FirstRows, *, chosen: Sequence[str], dropped: Sequence[str]
+def columns_that_tell(
+    rows: pa.Table, *, chosen: Sequence[str], dropped: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return, of the chosen columns, those that follow from an earlier one, and what tells one.
 
     The first maps a column to the one that determines it, or that it determines; the second a
     dropped column to the chosen one that it would tell if it were released as it is.
     """
-    rows = first.table()
     if not rows.num_rows or not chosen:
         return {}, {}
     codes = {name: Levels(name).codes(rows[name]) for name in chosen}
@@ -68,66 +48,64 @@ def told_columns(
             ways = (codes[earlier], codes[later]), (codes[later], codes[earlier])
             if later not in follows and any(likeness(*way) >= FUNCTION for way in ways):
                 follows[later] = earlier
-    return follows, telling(rows, codes, dropped[:MOST_COMPARED]) if dropped else {}
-
-
-def telling(
-    rows: pa.Table, codes: Mapping[str, Integers], dropped: Sequence[str]
-) -> dict[str, str]:
-    """Return what the dropped columns tell: their codes are compared, so an order is none."""
-    plain = {name: pa.array(Levels(name).codes(rows[name])) for name in dropped}
+    dropped = dropped[:MOST_COMPARED]
+    if not dropped:
+        return follows, {}
+    # Codes are compared, which have no order that could tell anything.
     links = Links(dropped, list(codes))
+    plain = {name: pa.array(Levels(name).codes(rows[name])) for name in dropped}
     links.add(pa.table(plain).to_batches()[0], codes)
     found = [link for link in links.found(rows_per_person=1) if link.kind in ("alike", "function")]
-    return {link.column: link.protected for link in reversed(found)}
+    return follows, {link.column: link.protected for link in reversed(found)}
 
 
-ALPHA = 2.0
-"""The promise of a first plan."""
+ALPHA = 2.0  # the promise of a first plan
 
 
 @value(eq=False)
 class Survey:
-    """What a file looks like.
+    """What a file looks like, and which columns to randomise."""
 
-    Attributes
-    ----------
-    looks : tuple of Look
-        Of every column, in order.
-    rows : int
-    reading : Reading
-        How it was read.
-    first : Table
-        Some of the first rows.
-    chosen : tuple of str
-        The columns to randomise: those that were named, else those that are proposed.
-    follows, tells : dicts from column to column
-        Chosen columns of which another follows, and left out ones that would tell a chosen one.
-    """
-
-    looks: tuple[Look, ...]
+    looks: tuple[Look, ...]  # of every column, in order
     rows: int
-    reading: Reading
-    first: pa.Table
-    chosen: tuple[str, ...]
-    follows: dict[str, str]
-    tells: dict[str, str]
+    reading: Reading  # how it was read, to be read the same way again
+    first: pa.Table  # some of the first rows
+    chosen: tuple[str, ...]  # what was named, or else what is proposed
+    follows: dict[str, str]  # chosen columns, and others that they follow from
+    tells: dict[str, str]  # columns that are left out, and chosen ones that they would tell
 
     def draft(
         self, *, accepted: Collection[str], alpha: float = ALPHA, central: float | None = None
     ) -> str:
-        """Return a commented plan; values that were seen are categories of ``accepted`` columns."""
-        return draft_plan(
-            self.looks,
-            accepted=accepted,
-            columns=self.chosen,
-            alpha=alpha,
-            central=central,
-            reading=self.reading,
-            rows=self.rows,
-            follows=self.follows,
-            tells=self.tells,
-        )
+        """Return a commented plan, with α or with a promise against readers alone.
+
+        Categories and bands that come from the values of the file stand in it for the columns in
+        ``accepted``. The others get a placeholder, and the plan is refused until the curator has
+        declared them.
+        """
+        chosen = [look for look in self.looks if look.name in self.chosen]
+        others = [look for look in self.looks if look.name not in self.chosen]
+        spare = [look for look in others if look.is_fit]
+        tables = TWO_WAY if central else tables_wanted(chosen, alpha=alpha, rows=self.rows)
+        promise = LOCAL.format(toml_value(float(alpha)))
+        if central is not None:
+            promise = CENTRAL.format(toml_value(float(central)))
+        lines = [
+            *(HEAD + promise + TABLES + tables).splitlines(),
+            *([] if central else SETTINGS.splitlines()),
+            *drop_lines(others, self.tells),
+            *file_lines(self.reading),
+        ]
+        for one in chosen:
+            lines += ["", *column_lines(one, accepted=one.name in accepted)]
+            if other := self.follows.get(one.name):
+                note = f"of {other!r} and this column one follows from the other"
+                lines.append(f"# {toml_comment(note)}, and may be left out")
+        if not chosen:
+            lines += ["", "# No column was found to randomise: add tables [columns.NAME]."]
+        lines += spare_lines([look for look in spare if look.name in accepted], of=len(spare))
+        known = [one.name for one in chosen if key_of(one.name)] or [one.name for one in chosen]
+        return "\n".join([*lines, RISK.format(toml_comment(toml_value(known[:4])))])
 
 
 def survey_file(
@@ -147,10 +125,265 @@ def survey_file(
     records.refuse_missing(columns or ())
     first = FirstRows(records.names)
     looks = look_at(records, beside=[first], progress=progress)
-    chosen = chosen_columns(looks) if columns is None else checked_choice(looks, columns)
+    chosen = proposed_columns(looks) if columns is None else checked_choice(looks, columns)
     dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
-    follows, tells = told_columns(first, chosen=chosen, dropped=dropped)
+    rows = first.table()
+    follows, tells = columns_that_tell(rows, chosen=chosen, dropped=dropped)
     if columns is None:  # a copy would spend the budget twice on one thing
         chosen = tuple(name for name in chosen if name not in follows)
         tells, follows = {**tells, **follows}, {}
-    return Survey(tuple(looks), first.rows, records.reading, first.table(), chosen, follows, tells)
+    return Survey(tuple(looks), first.rows, records.reading, rows, chosen, follows, tells)
+
+
+def proposed_columns(looks: Sequence[Look]) -> tuple[str, ...]:
+    """Return the columns to randomise, in the order of the file.
+
+    All that can be, if they are few; else those whose names an intruder's knowledge goes by (sex,
+    age, region, …: one of each first), and without enough of them the first categorical ones.
+    """
+    fit = [look for look in looks if look.is_fit and look.size <= MOST_CATEGORIES]
+    if len(fit) <= MOST_CHOSEN:
+        return tuple(look.name for look in fit)
+    kinds, met, ranked = list(KEYS), Counter[str](), []
+    for place, look in enumerate(fit):
+        if key := key_of(look.name):
+            met[key] += 1
+            ranked.append((met[key], kinds.index(key), place, look.name))
+    known = [name for *_, name in sorted(ranked)]
+    if len(known) < LEAST_KEYS:
+        others = [look.name for look in fit if look.labels and look.name not in known]
+        known += others[: MOST_CHOSEN - len(known)]
+    best = set(known[:MOST_CHOSEN])
+    return tuple(look.name for look in fit if look.name in best)
+
+
+def checked_choice(looks: Sequence[Look], wanted: Collection[str]) -> tuple[str, ...]:
+    """Return the columns that the curator named; refuse those for which nothing can be proposed."""
+    unfit = [
+        f"Column {look.name!r} cannot be randomised as it is ({look.kind}: {look.reason}). Recode "
+        "it in the file first, or leave it out of --columns."
+        for look in looks
+        if look.name in wanted and not look.can_be_randomised
+    ]
+    if unfit:
+        raise InvalidInput("\n".join(unfit))
+    return tuple(look.name for look in looks if look.name in wanted)
+
+
+def noisy_pairs(looks: Sequence[Look], *, alpha: float, rows: int) -> tuple[int, int]:
+    r"""Return how many tables of two columns would be noise, roughly, and how many there are.
+
+    Each of :math:`t` tables is told by :math:`n/t` records, and is noise if the 95 % interval of
+    one of its m evenly filled cells is wider than :math:`1/m`. The release computes what it does.
+
+    >>> looks = [Look(name, "categorical", "", tuple(range(3))) for name in "abc"]
+    >>> noisy_pairs(looks, alpha=2.0, rows=1000), noisy_pairs(looks, alpha=2.0, rows=100_000)
+    ((3, 3), (0, 3))
+    """
+    sizes = [look.size + bool(look.empty or look.marks) for look in looks]
+    cells = [one * other for one, other in combinations(sizes, 2)]
+    grows = math.exp(min(alpha, 50.0))
+    noisy = 0
+    for m in cells:
+        # The variance of randomised response, or of the best known scheme for many cells.
+        lie = 1 / (grows + m - 1)
+        response = (1 - 1 / m) / m / (lie * (grows - 1)) ** 2
+        subset = 4 * grows / (grows - 1) ** 2
+        error = math.sqrt(min(response, subset) * len(cells) / max(rows, 1))
+        noisy += 2 * HALF_WIDTH * error > 1 / m
+    return noisy, len(cells)
+
+
+MISSING = ("missing", "(missing)", "no answer", "empty cell")
+MOST_COMMENTED = 12
+MOST_MEANINGS = 12
+MOST_GAPS = 3
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
+
+
+HEAD = """\
+# A plan for `pramble release FILE --plan THIS --out FOLDER`; --dry-run says beforehand
+# what the release will be worth. Read it, edit it.
+
+"""
+LOCAL = """\
+# The promise to each record, over all randomised columns (often called ε): it holds
+# against everybody, also whoever handles the file before it is released. If it is
+# enough to protect against readers of the release: central = 1.0 and delta = 1e-6.
+# `pramble try FILE --plan THIS` compares both for this file.
+alpha = {}
+"""
+CENTRAL = """\
+# The promise to each person against everybody who reads the release: protected tables,
+# with exact noise, and complete records drawn from them. It rests on trust in whoever
+# handles the file; a promise against them too is alpha = 2.0 in place of these two.
+# `pramble try FILE --plan THIS` compares both for this file.
+central = {}
+delta = 1e-6
+"""
+TABLES = """\
+# The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as
+# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.
+"""
+TWO_WAY = "tables = 2\n"
+ONE_WAY = """\
+# Here of single columns: by a rough guess {} of the {} tables of two columns
+# would be noise with {} at this alpha; --dry-run tells it.
+tables = 1
+"""
+SETTINGS = f"""\
+# false: each record shows the columns that are best for the tables and leaves the others
+# blank; true: every record keeps all its columns.
+whole = false
+# Where probabilities come from: "private" (a noisy histogram that spends prior_share of
+# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).
+prior = "private"
+prior_share = 0.02
+# {", ".join(toml_value(name) for name in OUTPUTS)}
+output = "parquet"
+# Release the rows in a random order: in a sorted file a row's place tells its values.
+shuffle = true
+"""
+RISK = """
+# Records that cannot occur, from public knowledge alone; never counted on this file:
+# [[possible]]
+# if = {{ age = ["0-14"] }}
+# then = {{ marital = ["never married"] }}
+# repair = {{ marital = "never married" }}
+
+# Risk of re-identification before and after; keys are what an intruder may know:
+# [risk]
+# keys = {}
+# population_size = 1000000
+# weights = "…"    # columns of sampling weights and of households, for risks that go
+# household = "…"  # by them
+# model = "two-way"
+"""
+
+
+def tables_wanted(chosen: Sequence[Look], *, alpha: float, rows: int) -> str:
+    """Write which tables are wanted: of two columns, unless most of those would be noise."""
+    noisy, pairs = noisy_pairs(chosen, alpha=alpha, rows=rows)
+    return TWO_WAY if 2 * noisy <= pairs else ONE_WAY.format(noisy, pairs, several(rows, "row"))
+
+
+def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
+    """Write the columns that are left out, each with the reason."""
+    reasons = {one.name: toml_comment(reason_dropped(one, tells.get(one.name))) for one in others}
+    listed = [f"  {toml_value(name)},  # {reason}" for name, reason in reasons.items()]
+    note = [
+        "# To randomise one that is marked “not chosen”, take it off and give it a table",
+        "# [columns.NAME], or name all that you want in `pramble init FILE --columns NAME,NAME`.",
+    ]
+    return [
+        "",
+        "# Left out of the release. A column that you take off this list without giving it a table",
+        "# [columns.NAME] is published as it is, without any protection.",
+        *(note if any(one.is_fit for one in others) else ()),
+        *(["drop = [", *listed, "]"] if others else ["drop = []"]),
+    ]
+
+
+def reason_dropped(one: Look, told: str | None) -> str:
+    """Say what a dropped column is and why it is left out."""
+    chosen = ", not chosen" if one.is_fit else ""
+    many = one.is_fit and one.size > MOST_CATEGORIES
+    merge = "; too many to randomise, merge them into fewer" if many else ""
+    as_it_is = "" if told is None else f"; as it is, it tells {told!r}"
+    return f"{one.kind}{chosen}: {one.reason}{merge}{as_it_is}"
+
+
+def toml_comment(line: str) -> str:
+    """Return a line without what would end a comment."""
+    return "".join(letter if letter.isprintable() else "�" for letter in line)
+
+
+def file_lines(reading: Reading) -> list[str]:
+    """Write how a file was read, so that nothing is found out anew."""
+    names = ("format", *(OF_TEXT if reading.separator is not None else ()), "sheet")
+    said = {name: getattr(reading, name) for name in names}
+    table = {name: setting for name, setting in said.items() if setting is not None}
+    head = ["", "# How the file is read, as it was found out or said.", "[file]"]
+    return [*head, *toml_table(table)] if table else []
+
+
+def missing_label(one: Look) -> str | int:
+    """Return a label for empty cells that no value has."""
+    if one.labels and all(type(label) is int for label in one.labels):
+        return next(code for code in (-1, -9, -99, -999, -9999) if code not in one.labels)
+    return next(word for word in MISSING if word not in one.labels)
+
+
+def gaps(labels: Sequence[Any]) -> str:
+    """Say which whole numbers between those seen were not, if they are few.
+
+    >>> gaps([1, 2, 4]), gaps([1, 2, 3]), gaps(["a", "b"])
+    (', 3 not: add it if it can occur', '', '')
+    """
+    if not labels or not all(WHOLE.fullmatch(str(label)) for label in labels):
+        return ""
+    seen = {int(label) for label in labels}
+    if max(seen) - min(seen) > len(seen) + MOST_GAPS:
+        return ""
+    absent = sorted(set(range(min(seen), max(seen))) - seen)
+    listed = ", ".join(map(str, absent))
+    it = "it if it" if len(absent) == 1 else "those that"
+    return f", {listed} not: add {it} can occur" if 0 < len(absent) <= MOST_GAPS else ""
+
+
+def column_lines(one: Look, *, accepted: bool) -> list[str]:
+    """Write the table of one column."""
+    name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
+    found = f"{several(len(one.labels), 'value')} seen{gaps(one.labels)}"
+    if one.declared:
+        found = f"{several(len(one.labels), 'value')} declared in the file"
+    elif one.bands is not None:
+        found = f"{one.reason}, in round bands"
+    lines = [f"[columns.{name}]  # {toml_comment(found)}"]
+    settled, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
+    if one.bands is not None:
+        lines += band_lines(one, settled=settled)
+    elif settled and has_empty and all(isinstance(label, bool) for label in one.labels):
+        lines.append('categories = ["no", "yes"]')
+        lines.append(f"merge = {toml_value({'no': [False], 'yes': [True]})}")
+    elif settled:
+        if one.meanings and len(one.meanings) <= MOST_MEANINGS:
+            lines.append(f"# {toml_comment('; '.join(one.meanings))}")
+        lines.append(f"categories = {toml_value(one.labels)}")
+    else:
+        lines.append("categories = []  # declare every possible value, in order")
+    if one.trim:
+        lines.append("trim = true  # blanks around values are taken off")
+    if one.marks:
+        lines.append(f"missing_values = {toml_value(one.marks)}  # these mean an empty cell")
+    if has_empty:
+        cells = f"{several(one.empty, 'cell')} {'is' if one.empty == 1 else 'are'} empty"
+        said = cells if one.empty else "of empty cells"
+        lines.append(f"missing = {toml_value(missing_label(one))}  # their label: {said}")
+    return lines
+
+
+def band_lines(one: Look, *, settled: bool) -> list[str]:
+    """Write the bands of a column of numbers."""
+    assert one.bands is not None
+    if not settled:
+        return ["bands = []  # increasing edges, such as [0, 10, 20, 50]; the last band is open"]
+    edges = one.bands.edges
+    labels = band_labels(edges)
+    shown = labels if len(labels) <= 3 else (labels[0], labels[1], "…", labels[-1])
+    known = "the usual ones" if one.bands.public else "round numbers of the size of the file's"
+    lines = [f"bands = {toml_value(edges)}  # {', '.join(shown)}: {known}"]
+    if one.bands.low:
+        lines.insert(1, f"low = {toml_value(edges[0])}  # smaller numbers count as this one")
+    return lines
+
+
+def spare_lines(spare: Sequence[Look], *, of: int) -> list[str]:
+    """Write tables of columns that were not chosen, as comments, where they are few."""
+    if not spare or of > MOST_COMMENTED:
+        return []
+    head = "# Not chosen; to randomise one, take it off the drop list and uncomment its table:"
+    few = [one for one in spare if one.size <= MOST_CATEGORIES]
+    tables = [f"# {line}" for one in few for line in column_lines(one, accepted=True)]
+    return ["", head, *tables] if tables else []

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pramble.data.bands import POINT_KINDS
 from pramble.data.labels import label_key
-from pramble.data.points import KINDS
 from pramble.data.recode import as_recodings, categories_after
 from pramble.releasing.priors import SOURCES, Prior
 from pramble.releasing.spec import readers as read
@@ -119,7 +119,7 @@ class ColumnSpec:
     )
     release_as: str = setting(
         BAND,
-        read.one_of(BAND, *KINDS),
+        read.one_of(BAND, *POINT_KINDS),
         '``"band"``, or a number in place of it: ``"midpoint"``, the middle of the band, or '
         '``"point"``, a number drawn evenly within it. The last band ends at ``high``.',
         example='"point"',

@@ -248,14 +248,16 @@ def merged(value: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def tables(value: Any) -> Any:
-    """Read the wanted tables: how many columns they have, "all", or lists of columns."""
-    if value == "all":
+    """Read the wanted tables: how many columns they have, "all", "auto", or lists of columns."""
+    if value in ("all", "auto"):
         return value
     if isinstance(value, str) or not isinstance(value, Sequence):
         try:
             return whole(value)
         except Mistake:
-            raise Mistake(f'must be 1, 2, 3, "all", or lists of columns; found {value!r}') from None
+            raise Mistake(
+                f'must be 1, 2, 3, "all", "auto", or lists of columns; found {value!r}'
+            ) from None
     if not value:
         raise Mistake("must name at least one table")
     return tuple(names([part] if isinstance(part, str) else part) for part in value)

@@ -9,12 +9,11 @@ from pramble.data.formats.registry import FORMATS
 from pramble.data.reading import Reading
 from pramble.data.recode import as_recodings
 from pramble.errors import InvalidPlan
-from pramble.privacy.central_privacy import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.readers import RANDOMISED, RECORDS, TABLES, setting
-from pramble.risk.models.registry import MODELS
+from pramble.risk.assess import MODELS
 from pramble.values import value
 from pramble.words import hint_at
 
@@ -154,7 +153,9 @@ class ReleaseSpec:
         2,
         read.tables,
         "The tables that readers will want; protected tables measure these, with all within them: "
-        'all those of 1, 2 or 3 columns, ``"all"``, or a list of tables, each a list of columns.',
+        'all those of 1, 2 or 3 columns, ``"all"``, or a list of tables, each a list of columns. '
+        'Of protected tables also ``"auto"``: all pairs, and the triples that the pairs do not '
+        "imply, chosen from the file at a cost that the promise includes.",
         example='[["sex", "region"], ["age"]]',
         designs=(TABLES, RECORDS),
     )

@@ -5,10 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pramble.data.spark_files import SparkFileRecords
+from pramble.data.remote import on_spark
 from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.extras.beside import write_beside
-from pramble.releasing.extras.synthetic import write_synthetic
+from pramble.releasing.extras.beside import write_beside, write_synthetic
 from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
@@ -16,7 +15,6 @@ from pramble.releasing.prepare import Prepared
 from pramble.releasing.record_design import rules_of
 from pramble.releasing.write.data import write_data
 from pramble.releasing.write.keys import shuffled
-from pramble.releasing.write.spark_part import write_on_spark
 from pramble.releasing.write.tables import write_tables
 from pramble.releasing.write.verify import Evidence, Tally, compare, open_written, passed
 from pramble.values import Clock
@@ -27,12 +25,16 @@ COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
 
 def write_folder(
     job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
-) -> tuple[dict[str, Any], ReleaseOutcome]:
-    """Write and check the evidence, then all that follows from it; return manifest and outcome."""
+) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
+    """Write and check the evidence, then all that follows from it; return manifest and outcome.
+
+    The job that is returned has the tables that were chosen meanwhile.
+    """
     write = write_tables if job.spec.of_tables else write_records
     complete = job.spec.synthetic or job.spec.of_tables
     share = WRITING - SYNTHESIS if complete else WRITING
     evidence = write(job, folder, key=key, clock=clock.part(COUNTING, share))
+    job = replace(job, design=evidence.design)
     synthetic = made = None
     if complete:
         synthetic, made = write_synthetic(
@@ -44,14 +46,14 @@ def write_folder(
             clock=clock.part(COUNTING + share, SYNTHESIS),
         )
     tables = outcome.tables
-    if evidence.rows != job.rows:  # the number of rows is secret, and was measured with noise
+    if job.spec.of_tables:  # their number, and the number of rows, may follow from the noise
         tables = job.design.accuracy(evidence.rows)
     document = manifest_of(
         job, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
     )
     document |= write_beside(job, folder, document)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-    return document, replace(
+    outcome = replace(
         outcome,
         **observed_figures(outcome, job, evidence, made),
         tables=tables,
@@ -60,20 +62,21 @@ def write_folder(
         created=document["created"],
         dry_run=False,
     )
+    return job, document, outcome
 
 
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
     """Write the randomised records, where the rows are, and judge the file."""
     if job.records.rows_stay:
-        tally, entry, checks = write_on_spark(job, folder, key=key, clock=clock)
+        tally, entry, checks = on_spark("write_on_spark")(job, folder, key=key, clock=clock)
     else:
         tally, entry, checks = write_here(job, folder, key=key, clock=clock)
     passed(checks)
     here = open_written(folder.absolute() / job.file.name, job.points)
     data: Any = here
     if job.records.rows_stay:
-        data = SparkFileRecords.of(here, job.records.session)  # type: ignore[attr-defined]
-    return Evidence(entry, job.rows, data, here, checks, tally)
+        data = on_spark("SparkFileRecords").of(here, job.records.session)  # type: ignore[attr-defined]
+    return Evidence(entry, job.rows, data, here, checks, job.design, tally)
 
 
 def write_here(

@@ -18,9 +18,9 @@ from pramble.data.formats.registry import format_of
 from pramble.data.records import Records
 from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
+from pramble.engine.files import ahead
 from pramble.engine.record import Record
-from pramble.engine.streaming import ahead
-from pramble.engine.threads import available_threads, each_column
+from pramble.engine.sampling import available_threads, each_column
 from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file, pieces_sha256
 from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared

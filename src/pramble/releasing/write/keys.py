@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pramble.data.frame_records import TableRecords
 from pramble.data.records import Records, Watch
-from pramble.engine.dealt import DealtRecords, with_codes
+from pramble.data.sources import TableRecords
 from pramble.engine.keystream import checked_key, derived_key
-from pramble.engine.order import random_order
+from pramble.engine.shuffle import ShuffledRecords, random_order, with_codes
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -39,7 +38,7 @@ def shuffled(
     order is the same.
     """
     if not fits_in_memory(rows, names):
-        return DealtRecords(records, tuple(names), rows, key, folder, coded, told)
+        return ShuffledRecords(records, tuple(names), rows, key, folder, coded, told)
     source = held(records, names, coded=coded)
     order = pa.array(random_order(rows, key=key))
     table = pa.table({name: source.table[name].combine_chunks().take(order) for name in names})

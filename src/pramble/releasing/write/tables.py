@@ -14,7 +14,7 @@ from pramble.outcome import Check
 from pramble.releasing.extras.beside import TABLES
 from pramble.releasing.folder.layout import file_sha256
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.table_design import TablesDesign
+from pramble.releasing.table_design import TablesDesign, with_tables_of
 from pramble.releasing.write.verify import Evidence
 from pramble.values import Clock
 
@@ -45,7 +45,8 @@ def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Ev
         "sentence": SENTENCE,
     }
     check = read_again(measured, path)
-    return Evidence(entry, measured.total, measured, measured, (check,))
+    design = with_tables_of(job.design, measured.plan)
+    return Evidence(entry, measured.total, measured, measured, (check,), design)
 
 
 def read_again(measured: Measured, path: Path) -> Check:

@@ -20,22 +20,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import UNSIGNED, is_text, sorted_dictionary
+from pramble.data.arrays import UNSIGNED, even_batches, is_text, sorted_dictionary
+from pramble.data.bands import Points
 from pramble.data.encode import Codes, Encoder
-from pramble.data.even import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
 from pramble.data.labels import Labels, label_keys
 from pramble.data.open import open_records
-from pramble.data.points import Points
 from pramble.data.reading import Reading
+from pramble.data.recode import Bands
 from pramble.data.records import Records
 from pramble.engine.block import Block
-from pramble.engine.canonical import Onlooker
+from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import Check
+from pramble.releasing.design import ReleaseDesign
 from pramble.values import Integers, value
 from pramble.words import several
 
@@ -147,7 +148,7 @@ WRITTEN = Reading(
 """How the text files that this package writes are read again."""
 
 
-class Tally(Onlooker):
+class Tally(DrawObserver):
     """What was meant to be released, block by block: digests of columns, and counts of codes.
 
     Tallies of consecutive rows, each begun at a multiple of ``BATCH_ROWS``, merge into the tally of
@@ -270,7 +271,7 @@ def content(values: Any) -> list[Any]:
 
 def open_written(path: Path, points: Mapping[str, Points] | None = None) -> Records:
     """Open a data file that this package wrote; numbers in place of bands are bands again."""
-    recode = {name: (own.bands,) for name, own in (points or {}).items()}
+    recode = {name: (Bands(own.edges[:-1], own.labels),) for name, own in (points or {}).items()}
     records = open_records(path, Reading(recode=recode))
     if records.typed:
         return records
@@ -369,6 +370,8 @@ class Evidence:
     data : Records or Measured
         What an analyst would hand to an estimate; ``here`` is the same on this machine.
     checks : tuple of Check
+    design : ReleaseDesign
+        What was done, with the tables that were chosen meanwhile.
     tally : Tally or None
         What was counted while records were written.
     """
@@ -378,4 +381,5 @@ class Evidence:
     data: Any
     here: Any
     checks: tuple[Check, ...]
+    design: ReleaseDesign
     tally: Tally | None = None

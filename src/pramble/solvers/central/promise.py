@@ -1,18 +1,34 @@
-"""The central promise that a design must keep."""
+r"""The central promise that a design must keep.
+
+Randomised response on all cells of a record, by its share of false records.
+
+With probability :math:`\gamma` a record is replaced by one of the S possible cells drawn evenly, so
+that :math:`e^\alpha = 1 + S(1-\gamma)/\gamma`. Its blanket is as even as can be, and that is what
+makes a crowd: about :math:`\gamma n/S \approx 2/\mu^2` false records in every cell hide the true
+ones, whatever n and S. The error that it adds to a table is that of
+
+.. math:: c = \frac{1}{(1-\gamma)^2} - 1
+
+records in n, summed over the cells, whatever the table and whatever the law; in Gaussian terms it
+spends :math:`\mu^2 = 2(1-\gamma)^2 S/(\gamma n) = 2S/(n\,(1 + c - \sqrt{1+c}))`.
+"""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
 from pramble.errors import InvalidInput, PrivacyError
-from pramble.privacy.shuffled.central import (
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.uniform import randomized_response
+from pramble.privacy.central import (
     CentralGuarantee,
     central_guarantee,
     checked_delta,
     checked_epsilon,
+    positive_count,
     proven_epsilon,
-    whole,
 )
+from pramble.solvers.record.problem import RecordProblem
 from pramble.values import value
 
 CLOSE, TRIES = 2e-3, 40
@@ -20,43 +36,25 @@ CLOSE, TRIES = 2e-3, 40
 
 @value
 class Promise:
-    r"""Central (ε, δ) of a file of so many rows in random order.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-    rows : int
-        The number n of rows.
-    besides : float
-        What is spent on the same people besides, without a δ, as on a private prior.
-    rows_per_person : int
-    """
+    r"""Central (ε, δ) of a file of so many rows in random order."""
 
     epsilon: float
     delta: float
     rows: int
-    besides: float = 0.0
+    besides: float = 0.0  # ε spent on the same people, without a δ, as on a private prior
     rows_per_person: int = 1
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        names = ("rows", "delta", "besides", "rows_per_person")
+        return {name: getattr(self, name) for name in names}
+
     def proven(self, plan: Any) -> float:
-        """Return the ε that is proven of a plan."""
-        return proven_epsilon(
-            plan,
-            rows=self.rows,
-            delta=self.delta,
-            besides=self.besides,
-            rows_per_person=self.rows_per_person,
-        )
+        return proven_epsilon(plan, **self.terms)
 
     def guarantee(self, plan: Any) -> CentralGuarantee:
         """Return what is proven of a plan, beside an attack; refuse too little."""
-        found = central_guarantee(
-            plan,
-            rows=self.rows,
-            delta=self.delta,
-            besides=self.besides,
-            rows_per_person=self.rows_per_person,
-        )
+        found: CentralGuarantee = central_guarantee(plan, **self.terms)
         if found.epsilon > self.epsilon:
             raise PrivacyError(
                 f"The plan has ε = {found.epsilon:.6g}, above the {self.epsilon:.6g} it must keep."
@@ -90,9 +88,9 @@ def as_promise(
     return Promise(
         checked_epsilon(epsilon),
         checked_delta(delta),
-        whole(rows, "rows"),
+        positive_count(rows, "rows"),
         besides,
-        whole(rows_per_person, "rows_per_person"),
+        positive_count(rows_per_person, "rows_per_person"),
     )
 
 
@@ -144,3 +142,40 @@ def next_scale(
     far = math.log(bad[0] / good[0])
     near = far * math.log(aim / good[1]) / math.log(bad[1] / good[1])
     return good[0] * math.exp(near) if 0 < near < far else middle
+
+
+LEAST_FALSE, MOST_FALSE = 1e-15, 1 - 1e-9
+
+
+def false_share(noise: float) -> float:
+    """Return γ from the noise c.
+
+    >>> round(false_share(3.0), 9)
+    0.5
+    """
+    return min(max(-math.expm1(-0.5 * math.log1p(noise)), LEAST_FALSE), MOST_FALSE)
+
+
+def response_plan(problem: RecordProblem, *, noise: float) -> Plan:
+    """Return randomised response on the possible cells of a record, with about this noise.
+
+    >>> from pramble.solvers.record.problem import as_problem
+    >>> plan = response_plan(as_problem({"a": 2, "b": 3}), noise=3.0)
+    >>> round(float(plan["a", "b"].matrix[0, 1]), 6) == round(0.5 / 6, 6)
+    True
+    """
+    labels, false = problem.block(problem.columns).labels, false_share(noise)
+    alpha = math.log1p(len(labels.values) * (1 - false) / false)
+    return Plan({problem.columns: randomized_response(labels.values, alpha)})
+
+
+def largest_response(problem: RecordProblem, promise: Promise) -> Plan | None:
+    """Return the randomised response on all cells that keeps most records and the promise."""
+
+    def plan_at(scale: float) -> Plan:
+        return response_plan(problem, noise=1 / scale)
+
+    scale = largest_scale(
+        lambda scale: promise.proven(plan_at(scale)), promise.epsilon, start=1.0, high=1e9
+    )
+    return plan_at(scale) if scale else None

@@ -1,4 +1,11 @@
-"""Family general, objective estimation: the least variance of the estimate of p, or of queries."""
+r"""Family general, objective estimation: the least variance of the estimate of p, or of queries.
+
+Family uniform, objective estimation: randomised response, with the bound of all matrices.
+
+Unequal keep probabilities only lose here as far as is known: lowering one of them moves its row
+towards the flat one, and the variance grows with the inverse square of the distance. This is not
+proven, so the bound is that of all matrices, which holds for uniform rows too.
+"""
 
 import math
 
@@ -8,36 +15,33 @@ from pramble.errors import InvalidInput
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
-from pramble.solvers.general.columns.fewer import (
+from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.generation import Mixture
+from pramble.solvers.general.information import best_mixture, information_share
+from pramble.solvers.general.outputs import (
     fewer_outputs,
     float_variance,
+    most_outputs,
+    name_outputs,
     paired_outputs,
+    plain_response,
     simplex_outputs,
 )
-from pramble.solvers.general.columns.generation import Mixture
-from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.columns.relaxation import Relaxed, relax
-from pramble.solvers.general.columns.semidefinite import proven_bound
-from pramble.solvers.general.columns.variance_bounds import MOST_ENUMERATED
-from pramble.solvers.general.diagnostics import answer
-from pramble.solvers.general.information import information_share
-from pramble.solvers.general.invariant import solve_invariant
-from pramble.solvers.general.labelling import most_outputs, name_outputs, plain_response
-from pramble.solvers.general.patterns import Gain, matrix_information, matrix_of, trim
-from pramble.solvers.general.square.best import best_square
-from pramble.solvers.general.steadiest import (
+from pramble.solvers.general.relaxation import Relaxed, relax
+from pramble.solvers.general.sets import Gain, matrix_information, matrix_of, trim
+from pramble.solvers.general.squares import (
     MOST_CATEGORIES,
+    best_square,
     complete_rank,
-    steadiest_mixture,
-    steadiest_square,
+    least_variance_mixture,
+    least_variance_square,
 )
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
-from pramble.solvers.problem import Problem
+from pramble.solvers.general.variance_bounds import MOST_ENUMERATED, proven_bound
+from pramble.solvers.problem import Problem, diagnosed_answer
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
-
-KEYWORDS = {"invariant", "information_at_least", "outputs", "workload"}
 
 MOST_RELAXED = 64
 SMALL_ALPHA = 1e-3
@@ -59,25 +63,25 @@ RAISED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 """By how much a floor is raised until what is left after rounding is above it."""
 
 
-def solve(problem: Problem) -> Design:
+def solve_variance(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    if problem.invariant:
-        return solve_invariant(problem)
     refuse_too_few_outputs(problem)
-    found = closed_forms(problem)
+    found = variance_closed_forms(problem)
     if problem.alpha > LARGEST_ALPHA:
-        return choose(problem, found, bound=0.0, stopped="search")
-    watch = problem.watch()
-    relaxed, bound = relaxation(problem, watch)
+        return least_variance_design(problem, found, bound=0.0, stopped="search")
+    budget = problem.budget()
+    relaxed, bound = relaxation(problem, budget)
     interrupted = relaxed is not None and relaxed.stopped == "interrupted"
     if interrupted:
-        watch = watch.inner(problem.tolerance, seconds=0.0, quiet=True)
-    matrices, stopped = best_matrices(problem, relaxed, bound=bound, watch=watch)
+        budget = budget.part(problem.tolerance, effort=0.0, quiet=True)
+    matrices, stopped = best_matrices(problem, relaxed, bound=bound, budget=budget)
     found += [name_outputs(problem, one) for one in matrices]
     floored = problem.information_at_least is not None
     if floored or (stopped == "search" and squares_wanted(problem, found, bound)):
-        found, stopped = above_floor(problem, found, relaxed, watch=watch)
-    return choose(problem, found, bound=bound, stopped="interrupted" if interrupted else stopped)
+        found, stopped = above_floor(problem, found, relaxed, budget=budget)
+    return least_variance_design(
+        problem, found, bound=bound, stopped="interrupted" if interrupted else stopped
+    )
 
 
 def refuse_too_few_outputs(problem: Problem) -> None:
@@ -92,7 +96,7 @@ def refuse_too_few_outputs(problem: Problem) -> None:
         )
 
 
-def closed_forms(problem: Problem) -> list[Mechanism]:
+def variance_closed_forms(problem: Problem) -> list[Mechanism]:
     """Return randomised response, and for a workload its pairs of outputs, if they are allowed."""
     most, found = most_outputs(problem), list[Mechanism]()
     if problem.size <= most:
@@ -105,21 +109,21 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
     return found
 
 
-def relaxation(problem: Problem, watch: Watch) -> tuple[Relaxed | None, float]:
+def relaxation(problem: Problem, budget: SearchBudget) -> tuple[Relaxed | None, float]:
     """Return the relaxed optimum when it is asked for or gives the bound, and a proven bound."""
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
     few = workload is not None and 2 * Variance(prior, workload).rank <= problem.size
     wanted = (most_outputs(problem) > problem.size or few) and problem.size <= MOST_RELAXED
     if problem.size <= MOST_ENUMERATED or wanted:
         if most_outputs(problem) < math.inf:
-            watch = watch.inner(watch.tolerance, seconds=RELAXING * watch.left())
-        relaxed = relax(prior, alpha, workload, watch=watch)
+            budget = budget.part(budget.tolerance, effort=RELAXING * budget.left())
+        relaxed = relax(prior, alpha, workload, budget=budget)
         return relaxed, relaxed.bound
-    return None, proven_bound(prior, alpha, workload, watch=watch)
+    return None, proven_bound(prior, alpha, workload, budget=budget)
 
 
 def best_matrices(
-    problem: Problem, relaxed: Relaxed | None, *, bound: float, watch: Watch
+    problem: Problem, relaxed: Relaxed | None, *, bound: float, budget: SearchBudget
 ) -> tuple[list[Floats], str]:
     """Return the relaxed optimum in as many outputs as are allowed, and the best square found."""
     prior, alpha, most = problem.prior, problem.alpha, most_outputs(problem)
@@ -131,7 +135,7 @@ def best_matrices(
         )
     settled = relaxed is not None and most == math.inf and problem.size <= MOST_ENUMERATED
     if most >= problem.size and not settled:
-        square, ended = best_square(prior, alpha, problem.workload, improve=not near, watch=watch)
+        square, ended = best_square(prior, alpha, problem.workload, improve=not near, budget=budget)
         found += [] if square is None else [square.matrix(alpha)]
         stopped = stopped if near else ended
     return found, stopped
@@ -154,7 +158,6 @@ def relaxed_matrices(problem: Problem, relaxed: Relaxed) -> list[Floats]:
 
 
 def queries_of(problem: Problem) -> Floats:
-    """Return the queries, all shares by default."""
     return np.eye(problem.size) if problem.workload is None else problem.workload
 
 
@@ -168,15 +171,13 @@ def squares_wanted(problem: Problem, found: list[Mechanism], bound: float) -> bo
 
 
 def above_floor(
-    problem: Problem, found: list[Mechanism], relaxed: Relaxed | None, *, watch: Watch
+    problem: Problem, found: list[Mechanism], relaxed: Relaxed | None, *, budget: SearchBudget
 ) -> tuple[list[Mechanism], str]:
-    """Return mechanisms that carry the share of the best information that was asked for.
-
-    Whatever would be found for a higher share is looked for, too, so that no floor gives a worse
-    design than a higher one; no floor is the lowest.
-    """
+    """Return mechanisms that carry the share of the best information that was asked for."""
+    # Whatever would be found for a higher share is looked for, too, so that no floor gives a worse
+    # design than a higher one; no floor is the lowest.
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
-    best = best_mixture(prior, alpha, watch.inner(1e-6, quiet=True))
+    best = best_mixture(prior, alpha, budget.part(1e-6, quiet=True))
     asked = problem.information_at_least
     share, most = 0.0 if asked is None else information_share(problem), most_outputs(problem)
     floor, stopped = share * best.value, "search"
@@ -186,13 +187,13 @@ def above_floor(
     ]
     try:
         if most == math.inf and problem.size <= MOST_RELAXED:
-            found += mixtures_above(problem, best, relaxed, floor=floor, watch=watch)
+            found += mixtures_above(problem, best, relaxed, floor=floor, budget=budget)
         if most >= problem.size and (most < math.inf or problem.size > MOST_ENUMERATED):
             whole = complete_rank(prior, alpha, best, floor=floor)
             found += [] if whole is None else [name_outputs(problem, whole)]
             if problem.size <= MOST_CATEGORIES:
-                square = steadiest_square(
-                    prior, alpha, best, floor=floor, workload=workload, watch=watch
+                square = least_variance_square(
+                    prior, alpha, best, floor=floor, workload=workload, budget=budget
                 )
                 found += [] if square is None else [name_outputs(problem, square.matrix(alpha))]
     except KeyboardInterrupt:
@@ -200,17 +201,15 @@ def above_floor(
     carried = [mutual_information(prior, one) for one in found]
     floor = min(floor, max(carried))
     enough = [one for one, value in zip(found, carried, strict=True) if value >= floor]
-    return enough, "time limit" if stopped == "search" and watch.left() <= 0 else stopped
+    return enough, budget.reason if stopped == "search" and budget.is_over() else stopped
 
 
 def mixtures_above(
-    problem: Problem, best: Mixture, relaxed: Relaxed | None, *, floor: float, watch: Watch
+    problem: Problem, best: Mixture, relaxed: Relaxed | None, *, floor: float, budget: SearchBudget
 ) -> list[Mechanism]:
-    """Return mixtures of any number of outputs made for a small variance above a floor.
-
-    The first is the best for estimation in as large a part of the records as the floor allows, and
-    the best by information in the others.
-    """
+    """Return mixtures of any number of outputs made for a small variance above a floor."""
+    # The first is the best for estimation in as large a part of the records as the floor allows,
+    # and the best by information in the others.
     prior, alpha = problem.prior, problem.alpha
     sets, found = best.sets, list[Mechanism]()
     if relaxed is not None:
@@ -225,10 +224,10 @@ def mixtures_above(
             found.append(name_outputs(problem, both))
     for more in RAISED:
         asked = min(floor * (1 + more), best.value)
-        if watch.left() <= 0:
+        if budget.is_over():
             break
-        matrix = steadiest_mixture(
-            prior, alpha, sets, floor=asked, watch=watch, workload=problem.workload
+        matrix = least_variance_mixture(
+            prior, alpha, sets, floor=asked, budget=budget, workload=problem.workload
         )
         if matrix is None:
             break
@@ -238,30 +237,44 @@ def mixtures_above(
     return found
 
 
-def choose(problem: Problem, candidates: list[Mechanism], *, bound: float, stopped: str) -> Design:
-    """Return the candidate of least variance.
-
-    What seems to lie below a proven bound is the variance of a matrix so near to a singular one
-    that floats cannot tell it.
-    """
+def least_variance_design(
+    problem: Problem,
+    candidates: list[Mechanism],
+    *,
+    bound: float,
+    stopped: str = "search",
+    notes: tuple[str, ...] | None = None,
+) -> Design:
+    """Return the candidate of least variance; notes say what the bound does not know."""
+    # What seems to lie below a proven bound is the variance of a matrix so near to a singular one
+    # that floats cannot tell it.
     values = [query_variance(problem.prior, one, problem.workload) for one in candidates]
     k = int(np.argmin([value if value >= bound * (1 - BELIEVED) else math.inf for value in values]))
     value = values[k]
     bound = min(max(bound, observed_variance(problem.prior, problem.workload)), value)
     closed = value - bound <= problem.tolerance * value
     ended = "search" if stopped == "tolerance" else stopped
-    return answer(
+    if notes is None:
+        notes = notes_on_bound(problem)
+    return diagnosed_answer(
         problem,
         candidates[k],
         value=value,
         bound=bound,
         stopped="tolerance" if closed else ended,
-        notes=() if closed else notes_on_bound(problem),
+        notes=() if closed else notes,
         details={} if problem.workload is None else {"queries": len(problem.workload)},
     )
 
 
 def notes_on_bound(problem: Problem) -> tuple[str, ...]:
-    """Return what the bound does not know."""
     notes = () if most_outputs(problem) == math.inf else (NOT_PROVEN,)
     return notes if problem.information_at_least is None else (*notes, NOT_FLOORED)
+
+
+def solve_uniform_variance(problem: Problem) -> Design:
+    """Return randomised response and how far the best of all matrices may be below it."""
+    response = randomized_response(problem.labels.values, problem.alpha)
+    within = problem.alpha <= LARGEST_ALPHA
+    bound = relaxation(problem, problem.budget())[1] if within else 0.0
+    return least_variance_design(problem, [response], bound=bound)

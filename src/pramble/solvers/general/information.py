@@ -1,29 +1,47 @@
-"""Family general, objective information: the most mutual information of any matrix."""
+r"""Family general, objective information: the most mutual information of any matrix.
 
+Outputs that hardly ever occur, merged before rounding.
+
+An output of probability 10⁻¹⁴ has some dozens of weight units, and to make their ratios private
+costs all other columns a part of their information. A sum of private columns is private, so light
+columns are added to the one with which they lose least: what an output that hardly occurs tells
+is hardly lost.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from pramble.data.labels import as_labels
 from pramble.errors import InvalidInput
 from pramble.information.fisher import estimation_variance
-from pramble.information.measures import mutual_information
+from pramble.information.measures import best_high_mass, mutual_information
 from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
-from pramble.solvers.general.columns.arcs import best_arcs
-from pramble.solvers.general.columns.generation import Mixture
-from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.diagnostics import answer
-from pramble.solvers.general.invariant import solve_invariant
-from pramble.solvers.general.labelling import most_outputs, name_outputs, plain_response
-from pramble.solvers.general.light_columns import roundings
-from pramble.solvers.general.steadiest import (
+from pramble.mechanisms.operators.dense import entropy_excess
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.arcs import best_arcs
+from pramble.solvers.general.generation import (
+    Mixture,
+    bound_of,
+    generate,
+    heaviest_alone,
+    merged_groups,
+    spread_prices,
+)
+from pramble.solvers.general.outputs import most_outputs, name_outputs, plain_response
+from pramble.solvers.general.pricing import price
+from pramble.solvers.general.sets import Gain, Sets, matrix_information
+from pramble.solvers.general.squares import (
     MOST_CATEGORIES,
     complete_rank,
-    steadiest_mixture,
-    steadiest_square,
+    least_variance_mixture,
+    least_variance_square,
 )
-from pramble.solvers.problem import Problem
+from pramble.solvers.problem import Problem, diagnosed_answer
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
-
-KEYWORDS = {"invariant", "information_at_least", "outputs"}
 
 MOST_STORED = 5000
 MOST_COMPLETED = 400
@@ -31,37 +49,33 @@ MOST_TRADED = 1500
 MOST_MIXED = 64
 
 
-def solve(problem: Problem) -> Design:
+def solve_information(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    if problem.invariant:
-        return solve_invariant(problem)
     share = information_share(problem)
-    watch, ceiling = problem.watch(0.5), problem.ceiling
+    budget, ceiling = problem.budget(0.5), problem.ceiling
     quick = closed_forms(problem)
     value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)
     if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
-        return choose(problem, quick, bound=ceiling, floor=value, stopped="size limit")
-    best = best_mixture(problem.prior, problem.alpha, watch)
+        return informative_design(problem, quick, bound=ceiling, floor=value, stopped="size limit")
+    best = best_mixture(problem.prior, problem.alpha, budget)
     bound = min(best.bound, ceiling)
     floor = share * max(best.value, value)
     candidates = [*quick, *roundings(problem, best.matrix(problem.alpha))]
     stopped = best.stopped
     most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
-    if stopped == "tolerance" and problem.size <= most and steadiness_asked(problem):
+    if stopped == "tolerance" and problem.size <= most and wants_less_variance(problem):
         try:
-            steadier = steadier_matrices(problem, best, floor=floor, watch=watch)
-            candidates += [name_outputs(problem, matrix) for matrix in steadier]
+            others = matrices_of_less_variance(problem, best, floor=floor, budget=budget)
+            candidates += [name_outputs(problem, matrix) for matrix in others]
         except KeyboardInterrupt:
             stopped = "interrupted"
-    return choose(problem, candidates, bound=bound, floor=floor, stopped=stopped)
+    return informative_design(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
-def steadiness_asked(problem: Problem) -> bool:
-    """Whether to look for a matrix of less variance.
-
-    Always in the same outputs. With free outputs only when information is to be given up, for it
-    takes many more outputs.
-    """
+def wants_less_variance(problem: Problem) -> bool:
+    """Whether to look for a matrix of less variance."""
+    # Always in the same outputs. With free outputs only when information is to be given up, for it
+    # takes many more outputs.
     if problem.outputs == "free":
         return problem.information_at_least is not None and problem.size <= MOST_MIXED
     return bool(problem.outputs == "same")
@@ -95,24 +109,24 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
     return [response, name_outputs(problem, arcs.matrix)]
 
 
-def steadier_matrices(
-    problem: Problem, best: Mixture, *, floor: float, watch: Watch
+def matrices_of_less_variance(
+    problem: Problem, best: Mixture, *, floor: float, budget: SearchBudget
 ) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
     if problem.outputs == "free":
-        mixture = steadiest_mixture(prior, alpha, best.sets, floor=floor, watch=watch)
+        mixture = least_variance_mixture(prior, alpha, best.sets, floor=floor, budget=budget)
         return [] if mixture is None else [mixture]
     whole = complete_rank(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:
-        square = steadiest_square(prior, alpha, best, floor=floor, watch=watch)
+        square = least_variance_square(prior, alpha, best, floor=floor, budget=budget)
         if square is not None:
             found.append(square.matrix(alpha))
     return found
 
 
-def choose(
+def informative_design(
     problem: Problem, candidates: list[Mechanism], *, bound: float, floor: float, stopped: str
 ) -> Design:
     """Return the candidate of least variance among those with enough information."""
@@ -126,4 +140,163 @@ def choose(
     ]
     _, negative, k = min(enough)
     bound = max(bound, -negative)
-    return answer(problem, candidates[k], value=-negative, bound=bound, stopped=stopped)
+    return diagnosed_answer(problem, candidates[k], value=-negative, bound=bound, stopped=stopped)
+
+
+WHOLE = 200
+GROUPS = (40, 120, 240)
+SMALL = 12
+ALONE = (1, 4, 12)
+"""Categories, the heaviest ones, that have a price of their own in the first relaxations."""
+
+
+def best_mixture(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
+    """Return the best mixture found, with a bound proven for the whole prior.
+
+    First, most categories share one price per mass; see :func:`relaxed`. That gives a bound which
+    is often sharp, prices to start from, and the masses that good sets have. Then light categories
+    are merged: a mixture for the groups is one for the categories, since both of a merged pair
+    share a row. Up to ``WHOLE`` categories the search ends with all of them apart.
+    """
+    start = first_sets(prior, alpha)
+    if len(prior) <= SMALL:
+        return generate(prior, alpha, start=start, budget=budget)
+    best = relaxed(prior, alpha, budget)
+    if best.stopped == "interrupted":
+        budget = budget.part(budget.tolerance, effort=0.0, quiet=True)
+        return replace(
+            generate(prior, alpha, start=start, budget=budget, known=best), stopped="interrupted"
+        )
+    start = np.vstack([start, turned_sets(best, prior)])
+    best = replace(best, value=0.0)
+    for most in (most for most in GROUPS if 1.5 * most < len(prior)):
+        found = _over_groups(prior, alpha, most, known=best, budget=budget)
+        best = better(best, found)
+        start = np.vstack([start, found.sets])
+        if budget.closed(best.value, best.bound):
+            return replace(best, stopped="tolerance")
+        if found.stopped == "interrupted" or budget.is_over():
+            return best
+    if len(prior) > WHOLE:
+        return replace(best, stopped="search" if best.stopped == "tolerance" else best.stopped)
+    found = generate(prior, alpha, start=start, budget=budget, known=best)
+    return replace(better(best, found), stopped=found.stopped)
+
+
+def relaxed(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
+    """Return the relaxation of least bound in which only the heaviest categories stand alone."""
+    # The others need rows that sum to 1 only on average. Their true prices per mass differ little,
+    # for only the sums of sets of them matter; free prices of hundreds of categories would wander.
+    part = budget.part(budget.tolerance / 8, effort=budget.left() / 4, quiet=True)
+    every = np.ones((1, len(prior)), dtype=np.bool_)
+    best = None
+    for alone in ALONE:
+        groups = heaviest_alone(prior, alone)
+        found = generate(prior, alpha, start=every, budget=part, known=best, groups=groups)
+        if best is not None and found.bound >= best.bound * (1 - 1e-9):
+            return replace(best, stopped=found.stopped)
+        best = found
+        if found.stopped != "tolerance":
+            break
+    assert best is not None
+    return best
+
+
+def turned_sets(loose: Mixture, prior: Floats) -> Sets:
+    """Return the sets of a relaxation with their light part turned around a circle."""
+    # Categories lie on a circle, each on an arc as long as its probability. Every turn of a part
+    # covers all light categories alike, which is what the relaxation asks for.
+    S = len(prior)
+    heavy = np.isin(np.arange(S), np.argsort(-prior, kind="stable")[: ALONE[-1]])
+    light = np.where(heavy, 0.0, prior)
+    if not light.any():
+        return loose.sets
+    middles = np.cumsum(light) - light / 2
+    turns = (middles[None, :] - middles[~heavy, None]) % light.sum()
+    made = []
+    for one in loose.sets[np.argsort(-loose.theta)[:8]]:
+        mass = light[one].sum()
+        part = (turns < mass - 1e-12) & ~heavy
+        made.append(part | (one & heavy))
+    return np.vstack([*made, loose.sets])
+
+
+def better(one: Mixture, other: Mixture) -> Mixture:
+    """Return the mixture with the larger value, under the smaller of both bounds."""
+    first = one if one.value >= other.value else other
+    least = one if one.bound <= other.bound else other
+    return replace(first, bound=least.bound, prices=least.prices, stopped=other.stopped)
+
+
+def _over_groups(
+    prior: Floats, alpha: float, most: int, *, known: Mixture, budget: SearchBudget
+) -> Mixture:
+    """Return the best mixture over merged categories, with the bound that its prices prove."""
+    # A bound known for the categories bounds the groups too. Prices of the groups, divided by mass,
+    # prove one for the categories once they are priced over all sets of categories.
+    groups = merged_groups(prior, most)
+    mass, prices = (
+        np.asarray(np.bincount(groups, weights=each), dtype=np.float64)
+        for each in (prior, known.prices)
+    )
+    inner = budget.part(budget.tolerance / 4, effort=budget.left() / 3)
+    merged = generate(
+        mass,
+        alpha,
+        start=first_sets(mass, alpha),
+        budget=inner,
+        known=replace(known, prices=prices),
+    )
+    found = replace(merged, sets=merged.sets[:, groups], bound=known.bound, prices=known.prices)
+    if budget.closed(found.value, found.bound) or budget.is_over():
+        return found
+    prices = spread_prices(merged.prices, groups, prior)
+    gain, slack = Gain(alpha), budget.tolerance * merged.value / 20
+    priced = price(prior, gain.a1 * prices, gain, slack=slack, budget=budget)
+    bound, _ = bound_of(prices, priced.bound, gain)
+    return replace(found, bound=bound, prices=prices) if bound < found.bound else found
+
+
+def first_sets(prior: Floats, alpha: float) -> Sets:
+    """Return sets that suffice for a mechanism: arcs, single categories, and all but one."""
+    S = len(prior)
+    single = np.eye(S, dtype=np.bool_)
+    if S < 3:
+        return single
+    arcs = best_arcs(prior, alpha, as_labels(S))
+    slot = np.arange(S)
+    high = (arcs.positions[None, :] - slot[:, None]) % S < arcs.width
+    ideal = best_high_mass(alpha)
+    return np.vstack([high, single, ~single] if ideal > 0.3 else [high, single])
+
+
+LIGHT = (0.0, 1e-12, 1e-10, 1e-8)
+"""Probabilities below which outputs are merged, tried until rounding loses next to nothing."""
+
+
+def roundings(problem: Problem, matrix: Floats) -> Iterator[Mechanism]:
+    """Yield exact mechanisms of a matrix: as it is, and with light columns merged if that cost."""
+    enough = matrix_information(problem.prior, matrix) * (1 - problem.tolerance / 10)
+    for least in LIGHT:
+        mechanism = name_outputs(problem, merge_light(problem.prior, matrix, least))
+        yield mechanism
+        if mutual_information(problem.prior, mechanism) >= enough:
+            return
+
+
+def merge_light(prior: Floats, matrix: Floats, least: float) -> Floats:
+    """Return the matrix with columns of less probability than ``least`` added to others."""
+    light = prior @ matrix < least
+    if not light.any() or light.all():
+        return matrix
+    kept = matrix[:, ~light].copy()
+    for column in matrix[:, light].T:
+        together = kept + column[:, None]
+        lost = column_information(prior, kept) - column_information(prior, together)
+        kept[:, lost.argmin()] += column
+    return kept
+
+
+def column_information(prior: Floats, columns: Floats) -> Floats:
+    masses = prior @ columns
+    return np.asarray(prior @ entropy_excess(columns / masses - 1) * masses)

@@ -15,30 +15,60 @@ and its row is p):
   random starts find; see :mod:`.invariant_search`.
 
 The bound is the lesser of the free optimum and of what outputs with the masses of the prior can
-tell; see :mod:`.invariant_bound`.
+tell; see below.
+
+How much an invariant matrix can carry, from the masses that its outputs must have.
+
+Output z of an invariant matrix has probability :math:`p_z` and tells
+:math:`K(R_z) = \sum_x p_x R_{xz} \log R_{xz}`, where :math:`R_{xz} = M_{xz}/p_z` has mean
+:math:`\sum_x p_x R_{xz} = 1`. All other outputs together release z or not z, so
+
+.. math:: R_{xz} \le a R_{x'z}, \qquad 1 - p_z R_{x'z} \le a\,(1 - p_z R_{xz})
+
+for all x and x', the second because sums of private columns are private. With l the least
+:math:`R_{xz}`, all of them lie in [l, u(l)], where :math:`u(l) = \min\{al,
+(1 - (1-p_zl)/a)/p_z\}`. A convex function of a variable with mean 1 on [l, u] is at most its chord
+at 1,
+
+.. math:: k(l, u) = \frac{(1-l)\,u\log u + (u-1)\,l\log l}{u-l},
+
+which falls in l and grows in u. On a cell :math:`[l_1, l_2]` it is therefore at most
+:math:`k(l_1, u(l_2))`, and the largest over cells that cover [1/a, 1] bounds
+:math:`K(R_z)`. The sum :math:`\sum_z p_z K(R_z)` of these bounds the information. A heavy output
+tells little, for it is what is left of all others; that is what the free optimum does not know.
+
+Round an invariant matrix to exact weights that stay invariant to the last unit.
+
+Weights are rounded as for any matrix, mixing in :math:`1p^\top` (which is invariant) where α asks
+for it. Then, in exact integer arithmetic, units are moved along rows until
+
+.. math:: \Big|\sum_x p_x w_{xz} - 2^{53} p_z\Big| \le 1 \quad\text{for every } z,
+
+that is until every released share is right within :math:`2^{-53}`. Rows keep their sums.
 """
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
+from pramble.errors import NotConverged
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_ALPHA
-from pramble.mechanisms.base import Mechanism
-from pramble.solvers.general.columns.mixtures import best_mixture
-from pramble.solvers.general.columns.semidefinite import proven_bound
-from pramble.solvers.general.diagnostics import answer
-from pramble.solvers.general.invariant_bound import invariant_bound
-from pramble.solvers.general.invariant_rounding import round_invariant
-from pramble.solvers.general.invariant_search import best_invariant
-from pramble.solvers.general.patterns import matrix_information, response_matrix
-from pramble.solvers.general.square.transport import best_coupling, first_couplings
+from pramble.mechanisms.base import TOTAL, Mechanism
+from pramble.mechanisms.general import General, least_mixing, ratios_within, round_rows
+from pramble.mechanisms.operators.dense import entropy_excess
+from pramble.mechanisms.ratios import exp_below
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.information import best_mixture
+from pramble.solvers.general.invariant_search import best_coupling, best_invariant, first_couplings
+from pramble.solvers.general.sets import matrix_information, response_matrix
 from pramble.solvers.general.variance import observed_variance, query_variance
-from pramble.solvers.problem import Problem
+from pramble.solvers.general.variance_bounds import proven_bound
+from pramble.solvers.problem import Problem, diagnosed_answer
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 MOST_MOVED = 100
 MOST_CLIMBED = 80
@@ -54,25 +84,27 @@ LARGEST_EXPONENT = 600.0
 def solve_invariant(problem: Problem) -> Design:
     """Return the best invariant mechanism found, and what the invariance costs."""
     prior = possible_prior(problem)
-    watch = problem.watch()
-    free, without = best_without(problem, watch)
+    budget = problem.budget()
+    free, without = best_without(problem, budget)
     bound = min(without, invariant_bound(prior, problem.alpha))
     candidates, stopped = [closed_form(prior, problem.alpha)], "search"
     try:
-        for one in post_processings(prior, problem.alpha, free, watch):
+        for one in post_processings(prior, problem.alpha, free, budget):
             candidates.append(one)
-            if watch.left() <= 0:
-                stopped = "time limit"
+            if budget.is_over():
+                stopped = budget.reason
                 break
         if stopped == "search" and climbable(prior, problem.alpha):
             best, stopped = best_invariant(
-                prior, problem.alpha, candidates, bound=bound, watch=watch
+                prior, problem.alpha, candidates, bound=bound, budget=budget
             )
             candidates.append(best)
     except KeyboardInterrupt:
         stopped = "interrupted"
     exact = [on_all_categories(one, problem) for one in candidates]
-    return choose(problem, exact, without=without, bound=bound, stopped=stopped, watch=watch)
+    return best_invariant_design(
+        problem, exact, without=without, bound=bound, stopped=stopped, budget=budget
+    )
 
 
 def climbable(prior: Floats, alpha: float) -> bool:
@@ -81,18 +113,17 @@ def climbable(prior: Floats, alpha: float) -> bool:
 
 
 def possible_prior(problem: Problem) -> Floats:
-    """Return the prior of the categories that can occur."""
     prior = problem.prior[problem.prior > 0]
     return np.asarray(prior / prior.sum())
 
 
-def best_without(problem: Problem, watch: Watch) -> tuple[Floats | None, float]:
+def best_without(problem: Problem, budget: SearchBudget) -> tuple[Floats | None, float]:
     """Return the best matrix without invariance on the possible categories, and a bound."""
     prior = possible_prior(problem)
     few = 2 <= len(prior) <= MOST_CATEGORIES
     if not few or problem.alpha > LARGEST_ALPHA:
         return None, problem.ceiling
-    best = best_mixture(prior, problem.alpha, watch.inner(1e-6, seconds=watch.left() / 2))
+    best = best_mixture(prior, problem.alpha, budget.part(1e-6, effort=budget.left() / 2))
     return best.matrix(problem.alpha), min(best.bound, problem.ceiling)
 
 
@@ -109,7 +140,7 @@ def keep_or_draw(problem: Problem) -> Mechanism:
 
 
 def post_processings(
-    prior: Floats, alpha: float, free: Floats | None, watch: Watch
+    prior: Floats, alpha: float, free: Floats | None, budget: SearchBudget
 ) -> Iterator[Floats]:
     """Yield invariant matrices made from good mechanisms: the best one, and randomised response."""
     response = response_matrix(len(prior), min(alpha, LARGEST_EXPONENT))
@@ -119,22 +150,20 @@ def post_processings(
         yield bayes
         if matrix.size > MOST_MOVED**2:
             continue
-        for coupling in first_couplings(matrix, prior):
-            yield climb(matrix, prior, coupling, watch)
+        for coupling in first_couplings(matrix, prior, budget):
+            yield climb(matrix, prior, coupling, budget)
 
 
-def climb(matrix: Floats, prior: Floats, coupling: Floats, watch: Watch) -> Floats:
+def climb(matrix: Floats, prior: Floats, coupling: Floats, budget: SearchBudget) -> Floats:
     """Return the invariant matrix at which no coupling improves the linearised gain."""
     released = prior @ matrix
     posterior = (prior[:, None] * matrix / released).T
     current = matrix / released @ coupling
     value = matrix_information(prior, current)
     for _ in range(MOST_STEPS):
-        if watch.left() <= 0:
+        if budget.is_over():
             break
-        moved = best_coupling(
-            posterior @ np.log(current / prior), released, prior, seconds=watch.left()
-        )
+        moved = best_coupling(posterior @ np.log(current / prior), released, prior, budget)
         if moved is None:
             break
         after = matrix / released @ moved
@@ -153,14 +182,14 @@ def on_all_categories(matrix: Floats, problem: Problem) -> Mechanism:
     return round_invariant(full, problem)
 
 
-def choose(
+def best_invariant_design(
     problem: Problem,
     candidates: list[Mechanism],
     *,
     without: float,
     bound: float,
     stopped: str,
-    watch: Watch,
+    budget: SearchBudget,
 ) -> Design:
     """Return the best candidate for the objective, with the cost of the invariance."""
     prior = problem.prior
@@ -173,13 +202,13 @@ def choose(
     else:
         values = [query_variance(prior, one, problem.workload) for one in candidates]
         k = int(np.argmin(values))
-        value, limit = values[k], min(variance_bound(problem, watch), values[k])
+        value, limit = values[k], min(variance_bound(problem, budget), values[k])
     cost = without - informed[k]
     note = (
         f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
         f"the {without:.6g} that a general matrix may carry at most."
     )
-    return answer(
+    return diagnosed_answer(
         problem,
         candidates[k],
         value=value,
@@ -190,9 +219,100 @@ def choose(
     )
 
 
-def variance_bound(problem: Problem, watch: Watch) -> float:
+def variance_bound(problem: Problem, budget: SearchBudget) -> float:
     """Return a proven lower bound on the variance under any matrix."""
     seen = observed_variance(problem.prior, problem.workload)
     if problem.alpha > LARGEST_ALPHA:
         return seen
-    return max(proven_bound(problem.prior, problem.alpha, problem.workload, watch=watch), seen)
+    return max(proven_bound(problem.prior, problem.alpha, problem.workload, budget=budget), seen)
+
+
+CELLS = 256
+PARTS = 16
+ROUNDS = 12
+SHARP = 1e-7
+
+
+def invariant_bound(prior: Floats, alpha: float) -> float:
+    """Return a proven bound on the information of every invariant matrix."""
+    margin = 1 + 1e-12 + 1e-14 / min(alpha, 1.0)
+    masses, counts = np.unique(prior, return_counts=True)
+    told = [most_of_output(float(mass), alpha) for mass in masses]
+    return margin * math.fsum((masses * counts * told).tolist())
+
+
+def most_of_output(mass: float, alpha: float) -> float:
+    """Return a bound on what one output of this probability tells."""
+    ends = np.linspace(-math.expm1(-alpha), 0.0, CELLS + 1)
+    low, high = ends[:-1], ends[1:]
+    bound = math.inf
+    for _ in range(ROUNDS):
+        upper = chord(low, most_ratio(high, mass, alpha))
+        lower = chord(high, most_ratio(high, mass, alpha)).max()
+        bound = min(bound, float(upper.max()))
+        if bound <= lower * (1 + SHARP):
+            break
+        kept = upper > lower
+        parts = np.linspace(low[kept], high[kept], PARTS + 1)
+        low, high = parts[:-1].ravel(), parts[1:].ravel()
+    return bound
+
+
+def most_ratio(low: Floats, mass: float, alpha: float) -> Floats:
+    grow, shrink = math.expm1(alpha), -math.expm1(-alpha)
+    own = grow - (1 + grow) * low
+    rest = (shrink * (1 - mass) - mass * low * math.exp(-alpha)) / mass
+    return np.maximum(np.minimum(own, rest), 0.0)
+
+
+def chord(below: Floats, above: Floats) -> Floats:
+    """Return the chord of r log r at 1 between 1 − below and 1 + above."""
+    width = np.maximum(below + above, 1e-300)
+    rise = above * entropy_excess(-below) + below * entropy_excess(above)
+    return np.where(above > 0, rise / width, 0.0)
+
+
+MOST_MOVES = 100_000
+
+
+def round_invariant(matrix: Floats, problem: Problem) -> Mechanism:
+    prior = problem.prior
+
+    def mixed(delta: float) -> Integers:
+        return settle(round_rows((1 - delta) * matrix + delta * prior, TOTAL), prior)
+
+    weights = least_mixing(mixed, ratios_within(exp_below(problem.alpha)))
+    return General(problem.labels, problem.labels, weights)
+
+
+def settle(weights: Integers, prior: Floats) -> Integers:
+    """Move units along rows until every margin is right within one unit."""
+    shares, scale = exact_integers(prior)
+    weights = weights.copy()
+    excess = [
+        sum(share * int(w) for share, w in zip(shares, column, strict=True)) - TOTAL * shares[z]
+        for z, column in enumerate(weights.T.tolist())
+    ]
+    heavy = sorted(range(len(shares)), key=lambda x: -shares[x])
+    for _ in range(MOST_MOVES):
+        most = max(range(len(excess)), key=excess.__getitem__)
+        least = min(range(len(excess)), key=excess.__getitem__)
+        if excess[most] <= scale and excess[least] >= -scale:
+            return weights
+        room = max(excess[most], -excess[least])
+        x = next((x for x in heavy if 0 < shares[x] <= room and weights[x, most] > 1), None)
+        if x is None:
+            break
+        units = min(excess[most], -excess[least]) // shares[x]
+        units = min(max(units, 1), int(weights[x, most]) - 1)
+        weights[x, most] -= units
+        weights[x, least] += units
+        excess[most] -= units * shares[x]
+        excess[least] += units * shares[x]
+    raise NotConverged("The margins of an invariant design could not be settled in integers.")
+
+
+def exact_integers(prior: Floats) -> tuple[list[int], int]:
+    exact = [Fraction(value) for value in prior.tolist()]
+    scale = max(value.denominator for value in exact)
+    return [int(value * scale) for value in exact], scale

@@ -25,11 +25,11 @@ import numpy as np
 
 from pramble.errors import NotConverged
 from pramble.mechanisms.operators.dense import entropy_excess
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
-SECONDS = 10.0
+EFFORT = 10.0
 MOST_STEPS = 60
 MOST_BALANCED = 100
 STARTS = 10
@@ -65,17 +65,17 @@ class Vertices:
             np.zeros(1, dtype=np.int64), np.arange(S), np.full(S, -1.0), gains=np.zeros(1)
         )
 
-    def towards(self, gradient: Floats, watch: Watch) -> Floats | None:
+    def towards(self, gradient: Floats, budget: SearchBudget) -> Floats | None:
         r"""Return R at the vertex with the largest :math:`\sum_{xz} p_x p_z g_{xz} R_{xz}`.
 
-        None when the time was up, or where floats find no vertex.
+        None when the budget was over, or where floats find no vertex.
         """
         prior, S = self.prior, len(self.prior)
         gains = np.outer(prior, prior) * (gradient - prior @ gradient)
         size = np.abs(gains).max()
         self._programme.replace_gains(gains.ravel() / (size if size > 0 else 1.0))
         try:
-            solved = self._programme.solve(watch.left())
+            solved = self._programme.solve(budget)
         except NotConverged:
             return None
         if solved is None:
@@ -83,16 +83,16 @@ class Vertices:
         high = np.maximum(solved[0][: S * S], 0.0).reshape(S, S)
         return balanced(prior, 1 + self.kappa * (high - prior @ high))
 
-    def climb(self, gradient: Floats, watch: Watch) -> tuple[Floats, float] | None:
+    def climb(self, gradient: Floats, budget: SearchBudget) -> tuple[Floats, float] | None:
         """Return R where no vertex improves the linearisation, and its information, if found."""
-        ratios = self.towards(gradient, watch)
+        ratios = self.towards(gradient, budget)
         if ratios is None:
             return None
         value = information_of(self.prior, ratios)
         for _ in range(MOST_STEPS):
-            if watch.left() <= 0:
+            if budget.is_over():
                 break
-            after = self.towards(np.log(ratios), watch)
+            after = self.towards(np.log(ratios), budget)
             if after is None:
                 break
             gained = information_of(self.prior, after)
@@ -103,7 +103,6 @@ class Vertices:
 
 
 def information_of(prior: Floats, ratios: Floats) -> float:
-    """Return the information of the matrix with these ratios to the prior."""
     return float(prior @ entropy_excess(ratios - 1) @ prior)
 
 
@@ -120,10 +119,10 @@ def balanced(prior: Floats, ratios: Floats) -> Floats:
 
 
 def best_invariant(
-    prior: Floats, alpha: float, starts: list[Floats], *, bound: float, watch: Watch
+    prior: Floats, alpha: float, starts: list[Floats], *, bound: float, budget: SearchBudget
 ) -> tuple[Floats, str]:
     """Return the best invariant matrix found from some matrices and many random starts."""
-    part = watch.inner(watch.tolerance, seconds=SECONDS)
+    part = budget.part(budget.tolerance, effort=EFFORT)
     vertices = Vertices(prior, alpha)
     given = [one / prior for one in starts]
     ranked = sorted((information_of(prior, one), k) for k, one in enumerate(given))
@@ -134,13 +133,13 @@ def best_invariant(
             climbed = vertices.climb(gradient, part)
             if climbed is not None and climbed[1] > value:
                 found[0], value = climbed
-            watch.tell("climbing to invariant matrices", value=value, bound=bound)
-            if watch.closed(value, bound) or part.left() <= 0:
+            budget.tell("climbing to invariant matrices", value=value, bound=bound)
+            if budget.closed(value, bound) or part.is_over():
                 break
     except KeyboardInterrupt:
         stopped = "interrupted"
-    if stopped == "search" and watch.left() <= 0:
-        stopped = "time limit"
+    if stopped == "search" and budget.is_over():
+        stopped = budget.reason
     return found[0] * prior, stopped
 
 
@@ -169,3 +168,66 @@ def shaken(gradient: Floats, hop: int, rng: np.random.Generator) -> Floats:
         rows = rng.choice(S, min(3, S), replace=False)
         gradient[rows] += 3 * size * rng.standard_normal((len(rows), S))
     return gradient
+
+
+def best_coupling(
+    gains: Floats, supply: Floats, demand: Floats, budget: SearchBudget
+) -> Floats | None:
+    r"""Maximise :math:`\sum_{jz} F_{jz} g_{jz}` over F ≥ 0 with these row and column sums.
+
+    None when the budget was over.
+    """
+    T, S = gains.shape
+    rows, columns = np.divmod(np.arange(T * S), S)
+    equations = np.zeros((T * S, T + S))
+    equations[np.arange(T * S), rows] = 1
+    equations[np.arange(T * S), T + columns] = 1
+    programme = LinearProgramme(np.concatenate([supply, demand])[:-1])
+    programme.add(equations[:, :-1], gains.ravel())
+    found = programme.solve(budget)
+    if found is None:
+        return None
+    return balance(np.maximum(found[0], 0.0).reshape(T, S), supply, demand)
+
+
+def balance(coupling: Floats, supply: Floats, demand: Floats) -> Floats:
+    """Return a coupling whose sums are right to the last digits: a little independence is mixed in.
+
+    What is missing from either side is added as a product, after scaling down what is too much.
+    """
+    scaled = coupling * np.minimum(supply / np.maximum(coupling.sum(axis=1), 1e-300), 1.0)[:, None]
+    scaled = scaled * np.minimum(demand / np.maximum(scaled.sum(axis=0), 1e-300), 1.0)
+    rows = np.maximum(supply - scaled.sum(axis=1), 0.0)
+    columns = np.maximum(demand - scaled.sum(axis=0), 0.0)
+    total = rows.sum()
+    return np.asarray(scaled + np.outer(rows, columns) / total if total > 0 else scaled)
+
+
+def first_couplings(matrix: Floats, prior: Floats, budget: SearchBudget) -> Iterator[Floats]:
+    """Yield couplings to start from: Bayes, the likeliest value, and two by order."""
+    released = prior @ matrix
+    yield released[:, None] * (matrix.T * prior / released[:, None])
+    likeliest = best_coupling(matrix.T / released[:, None], released, prior, budget)
+    if likeliest is not None:
+        yield likeliest
+    rng = np.random.default_rng(len(prior))
+    for _ in range(2):
+        yield corner_coupling(released, prior, rng)
+
+
+def corner_coupling(supply: Floats, demand: Floats, rng: np.random.Generator) -> Floats:
+    """Return the coupling that fills columns and values in a random order, one after the other."""
+    rows, columns = rng.permutation(len(supply)), rng.permutation(len(demand))
+    left, right = supply[rows].copy(), demand[columns].copy()
+    coupling = np.zeros((len(supply), len(demand)))
+    i = j = 0
+    while i < len(left) and j < len(right):
+        moved = min(left[i], right[j])
+        coupling[rows[i], columns[j]] += moved
+        left[i] -= moved
+        right[j] -= moved
+        if left[i] <= right[j]:
+            i += 1
+        else:
+            j += 1
+    return balance(coupling, supply, demand)

@@ -1,8 +1,13 @@
-"""What compiled kernels share; imported on first use, for numba is slow to import."""
+"""Compiled loops of the solvers, imported on first use, for numba is slow to load."""
 
 import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pramble.compiled import compiled
+from pramble.values import Floats, Integers
 
 
 @compiled
@@ -16,5 +21,318 @@ def excess(t: float) -> float:
 
 @compiled
 def gain(mass: float, a1: float, slope: float) -> float:
-    """Return φ at one mass; see :class:`~pramble.solvers.general.patterns.Gain`."""
+    """Return φ at one mass; see :class:`~pramble.solvers.general.sets.Gain`."""
     return slope * mass - excess(a1 * mass)
+
+
+class Items(NamedTuple):
+    """Items sorted by price w/p, with the mass where the marginal gain meets each price.
+
+    Items of equal mass form a ``group``; ``sum_p`` and ``sum_w`` are sums of the items before.
+    """
+
+    p: Floats
+    w: Floats
+    target: Floats
+    group: Integers
+    sum_p: Floats
+    sum_w: Floats
+    a1: float
+    slope: float
+
+
+@compiled
+def relax(items: Items, first: int, mass: float, cost: float, closed: Integers) -> float:
+    """Return the fractional maximum over items ``first``, …, in order, closed groups left out."""
+    # Item i is taken whole while the mass stays below target[i], where the marginal gain of mass
+    # equals the item's price; the first that would pass its target is taken in part, and ends it.
+    for i in range(first, len(items.p)):
+        if closed[items.group[i]]:
+            continue
+        if mass >= items.target[i]:
+            break
+        if mass + items.p[i] <= items.target[i]:
+            mass += items.p[i]
+            cost += items.w[i]
+            continue
+        cost += items.w[i] * (items.target[i] - mass) / items.p[i]
+        mass = items.target[i]
+        break
+    return gain(mass, items.a1, items.slope) - cost
+
+
+@compiled
+def relax_by_sums(items: Items, first: int, mass: float, cost: float) -> float:
+    """Return the same when no two items have equal mass, by bisection on prefix sums."""
+    low, high = first, len(items.p)
+    while low < high:
+        middle = (low + high) // 2
+        if mass + (items.sum_p[middle + 1] - items.sum_p[first]) <= items.target[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    cost += items.sum_w[low] - items.sum_w[first]
+    mass += items.sum_p[low] - items.sum_p[first]
+    if low < len(items.p) and mass < items.target[low]:
+        cost += items.w[low] * (items.target[low] - mass) / items.p[low]
+        mass = items.target[low]
+    return gain(mass, items.a1, items.slope) - cost
+
+
+@compiled
+def note_set(row: NDArray[np.bool_], members: Integers) -> None:
+    row[:] = False
+    for j in members:
+        row[j] = True
+
+
+@compiled
+def leave_out(item: int, group: Integers, closed: Integers, closer: Integers) -> None:
+    """Open again what was closed below an item, and close the item's own group."""
+    for j in range(item + 1, len(closer)):
+        if closer[j] >= 0:
+            closed[closer[j]] = 0
+            closer[j] = -1
+    closer[item] = group[item]
+    closed[group[item]] = 1
+
+
+@compiled
+def branch_and_bound(
+    items: Items,
+    groups: int,
+    start_cost: float,
+    slack: float,
+    most_nodes: int,
+    found: NDArray[np.bool_],
+) -> tuple[float, float, int, int]:
+    """Maximise φ(p(A)) − w(A) over sets A of items sorted by w/p, p > 0."""
+    # Returns the best value, a bound on every value, how many sets stand in found (a ring that
+    # keeps the last improvements), and the nodes visited. Of items with equal p only the cheapest
+    # can be in a best set, so leaving one out closes the rest of its group.
+    n, keep, group = len(items.p), len(found), items.group
+    # closed[g]: whether group g is closed; closer[i]: the group that leaving out item i closed
+    closed = np.zeros(groups, dtype=np.int64)
+    closer = np.full(n, -1, dtype=np.int64)
+    chosen = np.zeros(n, dtype=np.int64)
+    masses, costs = np.zeros(n + 1), np.zeros(n + 1)
+    costs[0] = start_cost
+    tied = groups < n
+    best = -start_cost
+    passed, count, nodes, depth, i = best, 1, 0, 0, 0
+    found[0, :] = False
+    while True:
+        # go down: take item after item while the relaxation promises more than the best
+        while i < n:
+            if tied and closed[group[i]]:
+                i += 1
+                continue
+            nodes += 1
+            if tied:
+                bound = relax(items, i, masses[depth], costs[depth], closed)
+            else:
+                bound = relax_by_sums(items, i, masses[depth], costs[depth])
+            if bound <= best + slack or nodes > most_nodes:
+                # the subtree is left out; its relaxation stays part of the bound
+                passed = max(passed, bound)
+                break
+            chosen[depth] = i
+            masses[depth + 1] = masses[depth] + items.p[i]
+            costs[depth + 1] = costs[depth] + items.w[i]
+            depth += 1
+            i += 1
+            value = gain(masses[depth], items.a1, items.slope) - costs[depth]
+            if value > best:
+                best = value
+                note_set(found[count % keep], chosen[:depth])
+                count += 1
+        if depth == 0:
+            break
+        # go back: leave out the item taken last, and try the ones after it
+        depth -= 1
+        last = chosen[depth]
+        i = last + 1
+        if tied:
+            leave_out(last, group, closed, closer)
+    return best, max(best, passed), count, nodes
+
+
+SMALLEST = 1e-9
+PENALTY = 60.0
+
+
+class State(NamedTuple):
+    """A square matrix H and what follows from it, updated in place.
+
+    ``gram`` is H⁻¹ W H⁻ᵀ for the weight W of the queries; columns have weights ``theta``, released
+    ``shares`` per weight and ``gains``.
+    """
+
+    high: NDArray[np.bool_]
+    inverse: Floats
+    gram: Floats
+    theta: Floats
+    shares: Floats
+    gains: Floats
+    prior: Floats
+    a1: float
+    slope: float
+    floor: float
+
+
+@compiled
+def try_flip(state: State, x: int, j: int) -> tuple[float, float]:
+    """Return the variance after flipping category x in column j, and its rank-one factor."""
+    # Infinite when the flipped matrix is singular or has a negative column; multiplied by a penalty
+    # when it carries less information than floor.
+    # Sherman and Morrison: the inverse changes by factor · inverse[:, x] inverse[j, :]
+    step = -state.a1 if state.high[x, j] else state.a1
+    pivot = 1 + step * state.inverse[j, x]
+    if abs(pivot) < 1e-10:
+        return math.inf, 0.0
+    factor = step / pivot
+    total, information = 0.0, 0.0
+    gram = state.gram
+    for i in range(len(state.prior)):
+        u = state.inverse[i, x]
+        weight = state.theta[i] - factor * u * state.theta[j]
+        if weight < SMALLEST:
+            return math.inf, 0.0
+        # the diagonal of the Gram matrix of the changed rows of the inverse
+        square = gram[i, i] - 2 * factor * u * gram[i, j] + factor * factor * u * u * gram[j, j]
+        share = state.shares[i]
+        worth = state.gains[i]
+        if i == j:
+            share += step * state.prior[x]
+            worth = gain((share - 1) / state.a1, state.a1, state.slope)
+        total += share / weight * square
+        information += weight * worth
+    if information < state.floor:
+        total *= 1 + PENALTY * (state.floor - information) / state.floor
+    return total, factor
+
+
+@compiled
+def flip(state: State, x: int, j: int, factor: float) -> None:
+    n = len(state.prior)
+    u = state.inverse[:, x].copy()
+    v = state.inverse[j, :].copy()
+    g = state.gram[:, j].copy()
+    corner = state.gram[j, j]
+    state.shares[j] += (-state.a1 if state.high[x, j] else state.a1) * state.prior[x]
+    state.gains[j] = gain((state.shares[j] - 1) / state.a1, state.a1, state.slope)
+    state.high[x, j] = not state.high[x, j]
+    old = state.theta[j]
+    # row i of the inverse loses factor · u[i] · v, and the Gram matrix follows
+    for i in range(n):
+        state.theta[i] -= factor * u[i] * old
+        for k in range(n):
+            change = factor * corner * u[i] * u[k] - u[i] * g[k] - g[i] * u[k]
+            state.inverse[i, k] -= factor * u[i] * v[k]
+            state.gram[i, k] += factor * change
+
+
+@compiled
+def anneal(state: State, value: float, flips: Integers, luck: Floats, heat: float) -> float:
+    """Try flips, pairs (x, j) in the rows of ``flips``; Metropolis on the log of the variance."""
+    for t in range(len(flips)):
+        x, j = flips[t]
+        tried, factor = try_flip(state, x, j)
+        # worse flips pass with probability (value / tried)^(1/heat), none at heat 0
+        if tried < value or (
+            heat > 0 and tried < math.inf and luck[t] < (value / tried) ** (1 / heat)
+        ):
+            flip(state, x, j, factor)
+            value = tried
+    return value
+
+
+EMPTY = 1e-9
+
+
+@compiled
+def anneal_block(
+    order: Integers,
+    size: int,
+    real: Floats,
+    imaginary: Floats,
+    picks: Integers,
+    luck: Floats,
+    heat: float,
+) -> float:
+    """Swap members ``order[:size]`` for others; return the sum of inverse powers of the best block.
+
+    ``order`` ends as that block. ``picks`` are pairs of a member and another, by place.
+    """
+    count = real.shape[1]
+    re, im = np.zeros(count), np.zeros(count)
+    for i in range(size):
+        for f in range(count):
+            re[f] += real[order[i], f]
+            im[f] += imaginary[order[i], f]
+    value = 0.0
+    for f in range(count):
+        value += 1 / max(re[f] * re[f] + im[f] * im[f], EMPTY)
+    best, kept = value, order.copy()
+    for t in range(len(picks)):
+        i, j = picks[t, 0], size + picks[t, 1]
+        out, into = order[i], order[j]
+        tried = 0.0
+        for f in range(count):
+            u = re[f] - real[out, f] + real[into, f]
+            v = im[f] - imaginary[out, f] + imaginary[into, f]
+            tried += 1 / max(u * u + v * v, EMPTY)
+        cool = heat * (1 - t / len(picks)) ** 2 + 1e-9
+        if tried < value or luck[t] < (value / tried) ** (1 / cool):
+            order[i], order[j] = into, out
+            for f in range(count):
+                re[f] += real[into, f] - real[out, f]
+                im[f] += imaginary[into, f] - imaginary[out, f]
+            value = tried
+            if value < best:
+                best = value
+                kept[:] = order
+    order[:] = kept
+    return best
+
+
+@compiled
+def newton(
+    left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats
+) -> tuple[bool, Floats]:
+    r"""Solve :math:`(2\,(LS^\top)\circ(US^\top) + \operatorname{diag})\,X = R`; N rows each.
+
+    Returns whether the matrix is positive definite, by Cholesky, and the solution.
+    """
+    N, width = scores.shape
+    turned = scores.T.copy()
+    upper = np.zeros((N, N))
+    for i in range(N):
+        one, other = np.zeros(N - i), np.zeros(N - i)
+        for k in range(width):
+            u, v, row = left[i, k], side[i, k], turned[k, i:]
+            for j in range(N - i):
+                one[j] += u * row[j]
+                other[j] += v * row[j]
+        for j in range(N - i):
+            upper[i, i + j] = 2 * one[j] * other[j]
+        upper[i, i] += diagonal[i]
+    solved = right.copy()
+    for j in range(N):
+        line = upper[j, j:]
+        for k in range(j):
+            c, row = upper[k, j], upper[k, j:]
+            for i in range(N - j):
+                line[i] -= c * row[i]
+            solved[j] -= c * solved[k]
+        if not line[0] > 0:
+            return False, solved
+        root = np.sqrt(line[0])
+        for i in range(N - j):
+            line[i] /= root
+        solved[j] /= root
+    for j in range(N - 1, -1, -1):
+        for k in range(j + 1, N):
+            solved[j] -= upper[j, k] * solved[k]
+        solved[j] /= upper[j, j]
+    return True, solved

@@ -1,14 +1,18 @@
 """A linear programme on HiGHS, with columns added one batch at a time."""
 
-import math
 from typing import Any
 
 import numpy as np
 
 from pramble.errors import NotConverged
+from pramble.solvers.budget import OPERATIONS, SearchBudget
 from pramble.values import Floats, Integers
 
 TOLERANCE = 1e-10
+MOST_PIVOTS = 2.0**31 - 1
+
+PIVOT, PER_ENTRY, PER_ROW = 2e4, 0.5, 4.0
+"""Operations of a step of the simplex method: in all, for each entry of the matrix, by the rows."""
 
 
 class LinearProgramme:
@@ -22,7 +26,7 @@ class LinearProgramme:
         import highspy
 
         self.rows = len(right)
-        self.columns = 0
+        self.columns = self.entries = 0
         self._highs = highspy.Highs()
         for option, value in {
             "output_flag": False,
@@ -44,7 +48,6 @@ class LinearProgramme:
         )
 
     def add(self, columns: Floats, gains: Floats) -> None:
-        """Add columns, the rows of ``columns``, with their objective coefficients."""
         if not len(columns):
             return
         where = np.nonzero(columns)
@@ -70,6 +73,7 @@ class LinearProgramme:
             "adding columns",
         )
         self.columns += count
+        self.entries += len(values)
 
     def replace_gains(self, gains: Floats) -> None:
         """Give the first columns other objective coefficients."""
@@ -79,20 +83,27 @@ class LinearProgramme:
             "changing gains",
         )
 
-    def solve(self, seconds: float = math.inf) -> tuple[Floats, Floats] | None:
-        """Return the optimal θ and the duals λ of the equations; None when the time was up.
-
-        HiGHS sometimes gets lost from a warm basis at tolerances as small as these; it then starts
-        afresh.
-        """
+    def solve(self, budget: SearchBudget) -> tuple[Floats, Floats] | None:
+        """Return the optimal θ and the duals λ of the equations; None when the budget was over."""
+        # HiGHS sometimes gets lost from a warm basis at tolerances as small as these; it then
+        # starts afresh.
         import highspy
 
-        until = self._highs.getRunTime() + max(seconds, 0.0)
-        self._ok(self._highs.setOptionValue("time_limit", until), "setting a time limit")
+        each = PIVOT + PER_ENTRY * self.entries + PER_ROW * self.rows**1.5
         for _ in range(2):
+            if budget.is_over():
+                return None
+            most = min(max(budget.left() * OPERATIONS / each, 1.0), MOST_PIVOTS)
+            until = self._highs.getRunTime() + budget.seconds_left()
+            self._ok(self._highs.setOptionValue("simplex_iteration_limit", int(most)), "limiting")
+            self._ok(self._highs.setOptionValue("time_limit", until), "limiting")
             self._highs.run()
+            budget.spend(each * self._highs.getInfo().simplex_iteration_count)
             status = self._highs.getModelStatus()
-            if status == highspy.HighsModelStatus.kTimeLimit:
+            if status in {
+                highspy.HighsModelStatus.kTimeLimit,
+                highspy.HighsModelStatus.kIterationLimit,
+            }:
                 return None
             if status == highspy.HighsModelStatus.kOptimal:
                 break

@@ -1,4 +1,25 @@
-"""Family general, objective loss: the least expected loss of any matrix, under its own labels."""
+r"""Family general, objective loss: the least expected loss of any matrix, under its own labels.
+
+A proven bound on the expected loss from any thresholds, and the best rows for given outputs.
+
+Let :math:`m_z = \min_x M_{xz}`. A matrix is α-DP iff :math:`m_z \le M_{xz} \le a m_z`,
+:math:`a = e^\alpha`, so for any numbers :math:`\ell_x`, with :math:`g(u) = \min(u, au)`,
+
+.. math:: \sum_{xz} p_x M_{xz} L_{xz}
+          = \sum_x p_x\ell_x + \sum_{xz} p_x M_{xz}(L_{xz} - \ell_x)
+          \ge \sum_x p_x\ell_x + \sum_z m_z h_z, \qquad h_z = \sum_x p_x\, g(L_{xz} - \ell_x).
+
+Because :math:`1/a \le \sum_z m_z \le 1`, the loss is at least :math:`\sum_x p_x\ell_x + v` when
+:math:`v = \min_z h_z` is negative and :math:`\sum_x p_x\ell_x + v/a` when not. Nothing about ℓ is
+assumed. The best ℓ are thresholds: a true value x is released high, :math:`a m_z`, where
+:math:`L_{xz} < \ell_x`, and low, :math:`m_z`, where :math:`L_{xz} > \ell_x`.
+
+Adding one number δ to all thresholds changes v by between −δ and −aδ, so the best δ makes v zero.
+v is concave in δ, and Newton's steps reach its root from the right.
+
+For given m every row is on its own: it spends :math:`1 - \sum_z m_z` on outputs of least loss
+first, at most :math:`(a-1)m_z` each.
+"""
 
 import math
 from collections.abc import Iterator
@@ -10,14 +31,11 @@ from pramble.errors import InvalidInput
 from pramble.limits import LARGEST_ALPHA, MOST_LOSS_CATEGORIES
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
-from pramble.solvers.general.diagnostics import diagnose
-from pramble.solvers.general.nearby.interior import least_loss
-from pramble.solvers.general.nearby.thresholds import NearestRows, proven_loss
-from pramble.solvers.problem import Problem
+from pramble.solvers.general.loss_search import least_loss
+from pramble.solvers.general.pricing import UNIT
+from pramble.solvers.problem import Problem, diagnose
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
-
-KEYWORDS = {"loss"}
 
 MOST_ENTRIES = 4_000_000
 """Entries of the matrix that is searched; with more categories only the likeliest are released."""
@@ -55,7 +73,7 @@ def excess_of(prior: Floats, loss: Floats) -> Excess:
     return Excess(above / scale, float(prior @ least), scale)
 
 
-def solve(problem: Problem) -> Design:
+def solve_loss(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
     if problem.loss is None:
         raise InvalidInput(
@@ -68,7 +86,7 @@ def solve(problem: Problem) -> Design:
         )
     p, alpha = problem.prior, problem.alpha
     excess = excess_of(p, problem.loss)
-    candidates = closed_forms(problem, excess)
+    candidates = loss_closed_forms(problem, excess)
     constant, response = (excess.of(p, one.matrix) for one in candidates)
     true = p > 0
     stopped, rounds = "tolerance", 0
@@ -78,11 +96,11 @@ def solve(problem: Problem) -> Design:
         candidates.append(nearest(problem, excess))
     elif min(constant, response) > 0:
         outputs = likeliest(p)
-        watch = problem.watch(SHARP)
-        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, watch, excess.loss_of)
+        budget = problem.budget(SHARP)
+        found = least_loss(p[true], excess.loss[true][:, outputs], alpha, budget, excess.loss_of)
         weights = np.zeros(problem.size)
         weights[outputs] = found.least
-        candidates += rounded(problem, excess, weights)
+        candidates += rounded_loss_designs(problem, excess, weights)
         thresholds, rounds = found.thresholds, found.rounds
         stopped = found.stopped
         if stopped == "tolerance" and len(outputs) < problem.size:
@@ -111,7 +129,7 @@ def likeliest(prior: Floats) -> Integers:
     return np.sort(np.argsort(-prior, kind="stable")[:most])
 
 
-def closed_forms(problem: Problem, excess: Excess) -> list[Mechanism]:
+def loss_closed_forms(problem: Problem, excess: Excess) -> list[Mechanism]:
     """Return the release of one and the same value, and randomised response."""
     constant = np.zeros((problem.size, problem.size))
     constant[:, int((problem.prior @ excess.loss).argmin())] = 1.0
@@ -129,11 +147,9 @@ def nearest(problem: Problem, excess: Excess) -> Mechanism:
     return Mechanism.from_matrix(matrix, problem.labels.values, alpha=problem.alpha)
 
 
-def rounded(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mechanism]:
-    """Yield exact mechanisms with these weights of the outputs, until rounding costs nothing.
-
-    Every column stays under its own label, and outputs that are left out stay impossible.
-    """
+def rounded_loss_designs(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mechanism]:
+    """Yield exact mechanisms with these weights of the outputs, until rounding costs nothing."""
+    # Every column stays under its own label, and outputs that are left out stay impossible.
     p, alpha = problem.prior, problem.alpha
     rows = NearestRows(excess.loss)
     lowest = excess.of(p, rows.best(weights, alpha))
@@ -155,3 +171,58 @@ def chosen(
     values = [excess.of(problem.prior, one.matrix) for one in candidates]
     enough = min(values) * (1 + problem.tolerance / 20)
     return next(pair for pair in zip(values, candidates, strict=True) if pair[0] <= enough)
+
+
+STEPS = 8
+TIED = 1e-12
+
+
+def proven_loss(prior: Floats, loss: Floats, thresholds: Floats, alpha: float) -> float:
+    """Return the best bound that the thresholds prove when one number is added to them all."""
+    # loss has a row for each entry of prior and a column for every possible output. Sums of n
+    # floats err by less than n units of the sum of their sizes, which the margin covers.
+    a = math.exp(alpha) * (1 + 8 * UNIT)
+    best, shift = -math.inf, 0.0
+    for _ in range(STEPS):
+        moved = thresholds + shift
+        over = loss - moved[:, None]
+        worth = np.where(over < 0, a * over, over)
+        sums = prior @ worth
+        units = 2 * (len(prior) + 16) * UNIT
+        least = float((sums - units * (prior @ np.abs(worth))).min())
+        base = float(prior @ moved) - units * float(prior @ np.abs(moved))
+        bound = base + (least if least < 0 else least / a)
+        if not bound > best:
+            break
+        best = bound
+        z = int(sums.argmin())
+        slope = float(prior @ np.where(over[:, z] < 0, a, 1.0))
+        shift += float(sums[z]) / slope
+    return best
+
+
+class NearestRows:
+    """The rows of least loss for given weights m of the outputs."""
+
+    def __init__(self, loss: Floats) -> None:
+        self._order = np.argsort(loss, axis=1, kind="stable")
+        ordered = np.take_along_axis(loss, self._order, axis=1)
+        rises = np.diff(ordered, axis=1, prepend=-np.inf) > TIED * float(np.abs(loss).max())
+        self._ties = np.cumsum(rises.ravel()) - 1
+        self._first = np.flatnonzero(rises.ravel())
+
+    def best(self, least: Floats, alpha: float) -> Floats:
+        """Return the matrix; outputs of the same loss are filled in proportion to m."""
+        # So equal treatment of equals survives, and no order of the labels matters.
+        least = least * max(1.0, math.exp(-alpha) / float(least.sum()))
+        room = 1 - float(least.sum())
+        most = (math.expm1(alpha) * least)[self._order]
+        before = (np.cumsum(most, axis=1) - most).ravel()[self._first]
+        together = np.bincount(self._ties, weights=most.ravel())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(together > 0, (room - before) / together, 0.0).clip(0.0, 1.0)
+        matrix = np.empty(self._order.shape)
+        filled = most * share[self._ties].reshape(most.shape)
+        np.put_along_axis(matrix, self._order, filled, axis=1)
+        matrix += least
+        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))

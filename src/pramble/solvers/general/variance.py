@@ -8,8 +8,18 @@ and the variance of the queries W,
 
 is convex. Where the queries leave some directions out, C is singular; a small multiple of the
 identity is added to it in the search, so that K stays regular.
+
+The A-optimal mixture of given columns, by a primal-dual interior-point method.
+
+The convex :math:`f(\theta)` of :mod:`~pramble.solvers.general.variance` is minimised subject to
+:math:`\sum_j \theta_j s_j = 1` and θ ≥ 0, and, if asked, to
+:math:`\sum_j \theta_j \mu_j \ge \text{floor}`.
 """
 
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +27,7 @@ import numpy as np
 from pramble.information.fisher import estimation_variance
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.dense import DenseOperator
+from pramble.solvers.budget import SearchBudget
 from pramble.values import Floats
 
 RIDGE = 1e-9
@@ -39,7 +50,6 @@ class Variance:
 
     @cached_property
     def root(self) -> Floats:
-        """The symmetric square root of C."""
         values, vectors = np.linalg.eigh(self.cost)
         return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
 
@@ -59,7 +69,6 @@ class Variance:
         return np.asarray((inverse + inverse.T) / 2)
 
     def gradient(self, middle: Floats) -> Floats:
-        """Return the gradient matrix on all S coordinates."""
         return np.asarray(self.basis @ middle @ self.basis.T)
 
 
@@ -78,3 +87,199 @@ def observed_variance(prior: Floats, workload: Floats | None) -> float:
     queries = np.eye(len(prior)) if workload is None else workload
     mean = queries @ prior
     return float((queries**2 @ prior).sum() - mean @ mean) * (1 - 1e-12)
+
+
+MOST_ROUNDS = 80
+TO_THE_WALL = 0.98
+MOST_ALONE = 600
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """θ, the prices λ of the equations, the variance f, and the gradient matrix in S dimensions."""
+
+    theta: Floats
+    prices: Floats
+    variance: float
+    gradient: Floats
+
+
+def optimal_mixture(
+    patterns: Floats,
+    variance: Variance,
+    *,
+    tolerance: float,
+    gains: Floats | None = None,
+    floor: float = 0.0,
+    budget: SearchBudget,
+    finish: bool = False,
+) -> Optimum:
+    r"""Minimise f over mixtures of the patterns (rows), to a relative tolerance.
+
+    Every round solves the Newton equations of :math:`\nabla f - E\lambda = z`,
+    :math:`E^\top\theta = b`, :math:`\theta_j z_j = \mu`, then lowers μ. The equations
+    :math:`\sum_j\theta_j s_j = 1` are taken in a basis in which they stay apart however small α:
+    their mean, and :math:`\sum_j\theta_j B^\top(s_j - 1)/(a-1) = 0`. With ``gains`` there is one
+    more row, their sum, and a column for what exceeds the ``floor``. Where the budget runs out the
+    equations need not hold, unless it is to ``finish`` all the same.
+    """
+    scores, S = variance.scores(patterns), patterns.shape[1]
+    a1 = float(patterns.max()) - 1
+    apart = (patterns - 1) @ variance.basis / a1
+    equations, right = np.column_stack([patterns.mean(axis=1), apart]), np.eye(1, S)[0]
+    if gains is not None:
+        equations = np.vstack([equations, np.zeros(S)])
+        last = np.append(gains / floor, -1.0)
+        equations, right = np.column_stack([equations, last]), np.append(right, 1.0)
+        scores = np.vstack([scores, np.zeros(scores.shape[1])])
+    theta, prices = _interior_point(
+        scores, equations, right, variance, tolerance=tolerance, budget=budget, finish=finish
+    )
+    inverse = variance.inverse(scores, theta)
+    middle = inverse @ variance.cost
+    count = len(patterns)
+    return Optimum(
+        theta[:count],
+        prices[0] / S + variance.basis @ prices[1:S] / a1,
+        float(np.trace(middle)),
+        variance.gradient(middle @ inverse),
+    )
+
+
+def _interior_point(
+    scores: Floats,
+    equations: Floats,
+    right: Floats,
+    variance: Variance,
+    *,
+    tolerance: float,
+    budget: SearchBudget,
+    finish: bool,
+) -> tuple[Floats, Floats]:
+    N, rows = equations.shape
+    theta = np.full(N, 1 / equations[:, 0].mean() / N)
+    value, inverse, middle = variance.at(scores, theta)
+    slack = np.full(N, value / theta.sum())
+    prices = -value * np.eye(1, rows)[0]
+    for _ in range(MOST_ROUNDS):
+        if budget.is_over() and not finish:
+            break
+        budget.spend(N * N * (N / 6 + 2 * rows) + 3e5)
+        side = scores @ middle
+        slope = -np.einsum("ij,ij->i", side, scores)
+        gap = float(theta @ slack)
+        off = right - equations.T @ theta
+        reduced = slope - equations @ prices
+        violated = -float(reduced.min())
+        if max(gap, violated) <= tolerance * value and np.abs(off).max() < 1e-11:
+            break
+        target = (0.1 if violated <= gap else 1.0) * gap / N
+        pull = np.column_stack([target / theta - reduced, equations])
+        try:
+            solved = _newton(scores @ inverse, side, scores, slack / theta, pull)
+            schur = equations.T @ solved[:, 1:]
+            step_prices = np.linalg.solve(schur, off - equations.T @ solved[:, 0])
+            step = solved[:, 0] + solved[:, 1:] @ step_prices
+            step_slack = (target - slack * step) / theta - slack
+            length, length_slack = _reach(theta, step), _reach(slack, step_slack)
+            value, inverse, middle = variance.at(scores, theta + length * step)
+        except np.linalg.LinAlgError:
+            break
+        theta = theta + length * step
+        slack = slack + length_slack * step_slack
+        prices = prices + length_slack * step_prices
+    return theta, -prices
+
+
+def _reach(point: Floats, step: Floats) -> float:
+    """Return how far a step may go before something turns negative, at most 1."""
+    falling = step < 0
+    if not falling.any():
+        return 1.0
+    return min(1.0, float(TO_THE_WALL * (point[falling] / -step[falling]).min()))
+
+
+def _newton(left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats) -> Floats:
+    """Solve Newton's equations; see :func:`~pramble.solvers.general.kernels.newton`."""
+    from pramble.solvers.general.kernels import newton
+
+    if len(scores) <= MOST_ALONE:
+        positive, solved = newton(left, side, scores, diagonal, right)
+        if positive:
+            return solved
+    hessian = 2 * (left @ scores.T) * (side @ scores.T)
+    hessian[np.diag_indices(len(scores))] += diagonal
+    return np.asarray(np.linalg.solve(hessian, right))
+
+
+MEMORY = 20
+PATIENCE = 15
+FIRST_STEP = 0.1
+
+Objective = Callable[[Floats], tuple[float, Floats]]
+"""Value and gradient; an infinite value outside the domain."""
+
+
+def descend(
+    objective: Objective,
+    x: Floats,
+    *,
+    rounds: int,
+    tolerance: float,
+    budget: SearchBudget,
+    operations: float,
+) -> Floats:
+    """Return where so many rounds lead, or where ``PATIENCE`` of them gain less than tolerance."""
+    # operations is what the objective takes.
+    value, slope = objective(x)
+    pairs: deque[tuple[Floats, Floats]] = deque(maxlen=MEMORY)
+    values = [value]
+    for _ in range(rounds):
+        step = direction(slope, pairs)
+        if step @ slope <= 0:
+            pairs.clear()
+            step = direction(slope, pairs)
+        found = backtrack(objective, x, step, value=value, fall=float(step @ slope))
+        if found is None:
+            break
+        length, value, after = found
+        pairs.append((-length * step, after - slope))
+        if pairs[-1][0] @ pairs[-1][1] <= 0:
+            pairs.pop()
+        x, slope = x - length * step, after
+        budget.spend((1 - math.log2(length)) * operations)
+        values.append(value)
+        if budget.is_over():
+            break
+        if len(values) > PATIENCE and values[-PATIENCE] - value < tolerance:
+            break
+    return x
+
+
+def direction(slope: Floats, pairs: deque[tuple[Floats, Floats]]) -> Floats:
+    """Return the inverse Hessian times the slope, by the two loops of Nocedal (1980)."""
+    step = slope.copy()
+    if not pairs:
+        return np.asarray(step * min(1.0, FIRST_STEP / np.abs(step).max()))
+    shares = []
+    for moved, turned in reversed(pairs):
+        shares.append((moved @ step) / (moved @ turned))
+        step -= shares[-1] * turned
+    moved, turned = pairs[-1]
+    step *= (moved @ turned) / (turned @ turned)
+    for (moved, turned), share in zip(pairs, reversed(shares), strict=True):
+        step += moved * (share - (turned @ step) / (moved @ turned))
+    return step
+
+
+def backtrack(
+    objective: Objective, x: Floats, step: Floats, *, value: float, fall: float
+) -> tuple[float, float, Floats] | None:
+    """Return a length that lowers the value enough, with value and slope there, if there is one."""
+    length = 1.0
+    while length > 1e-12:
+        found, slope = objective(x - length * step)
+        if found <= value - 1e-4 * length * fall:
+            return length, found, slope
+        length *= 0.5 if np.isfinite(found) else 0.25
+    return None

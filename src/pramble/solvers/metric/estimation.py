@@ -1,35 +1,52 @@
-"""The least variance of estimates under a distance, by columns."""
+r"""The least variance of estimates under a distance, by columns.
+
+As many outputs as categories: vertices of the mixtures, and exchanges of their columns.
+
+With exactly S columns :math:`v_j` their weights are :math:`\theta = V^{-1}1`: such matrices are the
+vertices of :math:`\{\theta \ge 0 : \sum_j \theta_j v_j = 1\}`, which linear programmes with random
+gains visit, or gains that the best mixture of any number of columns gives. From the best ones a
+column is exchanged for another ray as long as that lowers the variance and keeps :math:`\theta \ge
+0`.
+"""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from pramble.data.labels import as_labels
-from pramble.mechanisms.base import Mechanism
+from pramble.information.fisher import fisher
 from pramble.mechanisms.distance import Distance
-from pramble.solvers.general.columns.fewer import fewer_outputs
-from pramble.solvers.general.columns.interior_point import Optimum, optimal_mixture
-from pramble.solvers.general.columns.variance_bounds import sharp_bound, violations
-from pramble.solvers.general.diagnostics import answer
-from pramble.solvers.general.labelling import most_outputs, name_outputs
-from pramble.solvers.general.variance import Variance, observed_variance, query_variance
-from pramble.solvers.metric.information import best_matrix, distance_of
-from pramble.solvers.metric.pair_bound import pair_bound
-from pramble.solvers.metric.rays import (
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.estimation import least_variance_design
+from pramble.solvers.general.linear_programme import LinearProgramme
+from pramble.solvers.general.outputs import (
+    fewer_outputs,
+    float_variance,
+    most_outputs,
+    name_outputs,
+)
+from pramble.solvers.general.variance import (
+    Optimum,
+    Variance,
+    optimal_mixture,
+)
+from pramble.solvers.general.variance_bounds import sharp_bound, violations
+from pramble.solvers.metric.bounds import pair_bound
+from pramble.solvers.metric.information import (
+    best_metric_matrix,
+    distance_of,
     distinct_rays,
     path_rays,
     peaks,
     pushed,
     with_complements,
 )
-from pramble.solvers.metric.squares import best_square
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
-from pramble.values import Floats
-
-KEYWORDS = {"outputs", "workload", "distance"}
+from pramble.values import Floats, Integers
 
 MOST_ENUMERATED = 14
 """Categories of a path whose columns are all tried: 2^13 of them."""
@@ -43,7 +60,7 @@ MOST_COLUMNS = 400
 MOST_SPREAD = 40.0
 """α between the two farthest categories up to which columns can be mixed in floats."""
 
-LEAST_SECONDS = 0.05
+LEAST_EFFORT = 0.05
 GAP = 1e-6
 CLOSE = 1e-8
 
@@ -53,15 +70,17 @@ NOT_SHARP = (
 )
 
 
-def solve(problem: Problem) -> Design:
+def solve_metric_variance(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance, watch, most = distance_of(problem), problem.watch(), most_outputs(problem)
+    distance, budget, most = distance_of(problem), problem.budget(), most_outputs(problem)
     variance = Variance(problem.prior, problem.workload)
-    informative, _ = best_matrix(
-        problem.prior, problem.alpha, distance, watch=watch.inner(problem.tolerance)
+    informative, _ = best_metric_matrix(
+        problem.prior, problem.alpha, distance, budget=budget.part(problem.tolerance)
     )
     if problem.alpha * distance.diameter > MOST_SPREAD:
-        return choose(problem, [name_outputs(problem, informative)], bound=0.0)
+        return least_variance_design(
+            problem, [name_outputs(problem, informative)], bound=0.0, notes=(NOT_SHARP,)
+        )
     rays, theta, bound = best_columns(
         problem.prior,
         problem.alpha,
@@ -69,28 +88,28 @@ def solve(problem: Problem) -> Design:
         variance,
         rounds=ROUNDS if math.isinf(most) else ROUNDS_FOR_SQUARES,
         tolerance=problem.tolerance,
-        watch=watch,
+        budget=budget,
     )
     matrices = [(rays * theta[:, None]).T, informative]
     queries = np.eye(problem.size) if problem.workload is None else problem.workload
     if most < math.inf:
-        starts = [informative, *side_by_side(problem, distance, watch)]
-        square = best_square(starts, matrices[0], problem.prior, queries, watch=watch)
+        starts = [informative, *side_by_side(problem, distance, budget)]
+        square = best_metric_square(starts, matrices[0], problem.prior, queries, budget=budget)
         fewer = fewer_outputs(matrices[0], problem.prior, queries, most=int(most))
         matrices = [square, fewer, matrices[1]]
     fitting = [rows_to_one(one) for one in matrices if one.shape[1] <= most and sums_to_one(one)]
     found = [name_outputs(problem, one) for one in fitting]
-    return choose(problem, found, bound=bound)
+    return least_variance_design(problem, found, bound=bound, notes=(NOT_SHARP,))
 
 
-def side_by_side(problem: Problem, distance: Distance, watch: Watch) -> list[Floats]:
+def side_by_side(problem: Problem, distance: Distance, budget: SearchBudget) -> list[Floats]:
     """Return the product of the best matrices of the columns whose distances are summed."""
     if len(distance.parts) < 2:
         return []
     table = problem.prior.reshape([part.size for part in distance.parts])
     product: Floats = np.ones((1, 1))
     for axis, part in enumerate(distance.parts):
-        seconds = max(watch.left() / (2 * len(distance.parts)), LEAST_SECONDS)
+        effort = max(budget.left() / (2 * len(distance.parts)), LEAST_EFFORT)
         own = replace(
             problem,
             prior=np.moveaxis(table, axis, 0).reshape(part.size, -1).sum(axis=1),
@@ -98,28 +117,12 @@ def side_by_side(problem: Problem, distance: Distance, watch: Watch) -> list[Flo
             distance=part,
             workload=None,
             outputs="same",
-            time_limit=None if math.isinf(seconds) else seconds,
-            progress=None,
+            search=budget.part(problem.tolerance, effort=effort, quiet=True),
         )
-        product = np.asarray(np.kron(product, solve(own).mechanism.matrix), dtype=np.float64)
+        product = np.asarray(
+            np.kron(product, solve_metric_variance(own).mechanism.matrix), dtype=np.float64
+        )
     return [product]
-
-
-def choose(problem: Problem, found: list[Mechanism], *, bound: float) -> Design:
-    """Return the mechanism of least variance."""
-    values = [query_variance(problem.prior, one, problem.workload) for one in found]
-    best = int(np.argmin(values))
-    value = values[best]
-    bound = min(max(bound, observed_variance(problem.prior, problem.workload)), value)
-    closed = value - bound <= problem.tolerance * value
-    return answer(
-        problem,
-        found[best],
-        value=value,
-        bound=bound,
-        stopped="tolerance" if closed else "search",
-        notes=() if closed else (NOT_SHARP,),
-    )
 
 
 def sums_to_one(matrix: Floats) -> bool:
@@ -128,7 +131,6 @@ def sums_to_one(matrix: Floats) -> bool:
 
 
 def rows_to_one(matrix: Floats) -> Floats:
-    """Return a matrix with rows that sum to one, from a mixture that is nearly one."""
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
@@ -140,22 +142,20 @@ def best_columns(
     *,
     rounds: int = ROUNDS,
     tolerance: float,
-    watch: Watch,
+    budget: SearchBudget,
 ) -> tuple[Floats, Floats, float]:
-    """Return rays, how much of each, and a proven bound on the variance of any mechanism.
-
-    On a short path every ray is tried and the bound is sharp; else rays are looked for uphill from
-    those in use.
-    """
+    """Return rays, how much of each, and a proven bound on the variance of any mechanism."""
+    # On a short path every ray is tried and the bound is sharp; else rays are looked for uphill
+    # from those in use.
     bound, close = pair_bound(prior, alpha, distance, variance), max(tolerance, GAP)
     whole = distance.is_path and distance.size <= MOST_ENUMERATED
     every = path_rays(alpha * distance.lengths) if whole else None
     rays = with_complements(peaks(distance, alpha), distance, alpha)
     if every is not None and len(every) <= 4 * BATCH:
         rays = every
-    optimum = optimal_mixture(rays, variance, tolerance=close, watch=watch)
+    optimum = optimal_mixture(rays, variance, tolerance=close, budget=budget)
     for _ in range(rounds if every is None else ROUNDS):
-        if optimum.variance - bound <= close * optimum.variance or watch.left() <= 0:
+        if optimum.variance - bound <= close * optimum.variance or budget.is_over():
             break
         if every is not None:
             worth = violations(every, optimum, prior)
@@ -165,11 +165,12 @@ def best_columns(
             break
         else:
             fresh = uphill(rays, optimum, prior, alpha, distance)
-        watch.tell("adding columns", value=optimum.variance, bound=bound)
+        budget.spend(60 * BATCH * distance.size**2)
+        budget.tell("adding columns", value=optimum.variance, bound=bound)
         needed = min(distance.size * (distance.size + 1) // 2, MOST_COLUMNS)
         heavy = np.argsort(-optimum.theta)[: needed + BATCH]
         grown = distinct_rays(np.vstack([rays[heavy], fresh]))
-        better = optimal_mixture(grown, variance, tolerance=close, watch=watch)
+        better = optimal_mixture(grown, variance, tolerance=close, budget=budget)
         done = better.variance > optimum.variance * (1 - close) and every is None
         if better.variance <= optimum.variance:
             rays, optimum = grown, better
@@ -200,3 +201,150 @@ def uphill(
     worth = violations(fresh, optimum, prior)
     order = np.argsort(-worth)[:BATCH]
     return np.asarray(fresh[order][worth[order] > 0])
+
+
+VERTICES = 60
+KICKS, MOST_KICKED = 300, 3
+"""Starts from the best matrix after random exchanges, and how many of these."""
+
+MOST_ROUNDS = 400
+MOST_CONDITION = 1e12
+LEAST_GAIN, TINY = 1e-9, 1e-12
+
+
+def best_metric_square(
+    first: Sequence[Floats],
+    mixture: Floats,
+    prior: Floats,
+    queries: Floats,
+    *,
+    budget: SearchBudget,
+) -> Floats:
+    """Return the best matrix of S columns found, from the first ones and from vertices."""
+    # They are vertices of the mixtures of the columns of a best matrix of any number of them.
+
+    def variance(matrix: Floats) -> float:
+        return float_variance(matrix, prior, queries)
+
+    candidates = mixture / mixture.max(axis=0)
+    gains = candidates.sum(axis=0), column_worth(mixture, candidates, prior, queries)
+    starts = sorted(vertices(candidates, gains, budget=budget), key=variance)
+    found = [*first, *starts]
+    found += [exchanged(one, candidates, prior, queries, budget=budget) for one in found]
+    best = min(found, key=variance)
+    rng = np.random.default_rng(len(prior))
+    for _ in range(KICKS):
+        kicked = exchanged_at_random(best, candidates, rng)
+        again = exchanged(kicked, candidates, prior, queries, budget=budget)
+        best = min(best, again, key=variance)
+    return best
+
+
+def column_worth(mixture: Floats, columns: Floats, prior: Floats, queries: Floats) -> Floats:
+    r"""Return by how much more of each column lowers the variance of a mixture.
+
+    With :math:`K = J^{-1} W^\top W J^{-1}` it is :math:`v^\top K v / (p\cdot v)`.
+    """
+    weighed = np.linalg.pinv(fisher(mixture, prior)) @ queries.T
+    return np.asarray(((columns.T @ weighed) ** 2).sum(axis=1) / (prior @ columns))
+
+
+def vertices(
+    candidates: Floats, gains: Sequence[Floats], *, budget: SearchBudget
+) -> Iterator[Floats]:
+    """Yield matrices of S of the candidate columns, by gains that are changed at random."""
+    size, count = candidates.shape
+    rng = np.random.default_rng(size)
+    programme = LinearProgramme(np.ones(size))
+    programme.add(candidates.T, np.zeros(count))
+    for trial in range(VERTICES):
+        programme.replace_gains(rng.exponential(size=count) * gains[trial % len(gains)])
+        solved = programme.solve(budget)
+        if solved is None:
+            return
+        kept = np.flatnonzero(solved[0] > 1e-12)
+        if len(kept) == size:
+            yield candidates[:, kept] * solved[0][kept]
+
+
+def exchanged(
+    matrix: Floats, candidates: Floats, prior: Floats, queries: Floats, *, budget: SearchBudget
+) -> Floats:
+    r"""Return a matrix after exchanges of its columns, each the best of all.
+
+    With :math:`c = \sum_j b_j v_j` a candidate in terms of the columns, it takes the place of j
+    with weight :math:`\theta_j / b_j`, and every other column k keeps
+    :math:`\theta_k - b_k\theta_j / b_j`, which must not be negative: the least ratio decides j.
+    With :math:`u_i` the rows of :math:`V^{-1} W^\top` the variance is :math:`\sum_i |u_i|^2 (p\cdot
+    v_i)/\theta_i` up to a constant. An exchange makes them :math:`u_j / b_j` and :math:`u_i -
+    (b_i/b_j) u_j`, so that their lengths follow from the products :math:`u_i\cdot u_j`.
+    """
+    size = len(matrix)
+    if matrix.shape[1] != size or (matrix.max(axis=0) <= 0).any():
+        return matrix
+    columns = matrix / matrix.max(axis=0)
+    least = np.inf
+    for _ in range(MOST_ROUNDS):
+        if budget.is_over() or np.linalg.cond(columns) > MOST_CONDITION:
+            break
+        inverse = np.linalg.inv(columns)
+        theta, parts, rows = inverse.sum(axis=1), inverse @ candidates, inverse @ queries.T
+        budget.spend(size**3 / 2 + 35 * parts.size + size * parts.size / 5)
+        found = after_exchange(theta, parts, rows @ rows.T, prior @ columns, prior @ candidates)
+        best = int(np.argmin(found.variance))
+        if not found.variance[best] < min(least, found.before) * (1 - LEAST_GAIN):
+            break
+        least = float(found.variance[best])
+        columns[:, found.leaving[best]] = candidates[:, best]
+    theta = np.linalg.solve(columns, np.ones(size))
+    return np.asarray(columns * np.maximum(theta, 0.0))
+
+
+def exchanged_at_random(matrix: Floats, candidates: Floats, rng: np.random.Generator) -> Floats:
+    """Return a matrix after an exchange or a few that nothing was asked of: another start."""
+    size = len(matrix)
+    if matrix.shape[1] != size or (matrix.max(axis=0) <= 0).any():
+        return matrix
+    columns = matrix / matrix.max(axis=0)
+    for fresh in rng.integers(candidates.shape[1], size=rng.integers(1, MOST_KICKED + 1)).tolist():
+        if np.linalg.cond(columns) > MOST_CONDITION:
+            return matrix
+        inverse = np.linalg.inv(columns)
+        part, theta = inverse @ candidates[:, fresh], inverse.sum(axis=1)
+        positive = np.flatnonzero(part > TINY)
+        columns[:, positive[np.argmin(theta[positive] / part[positive])]] = candidates[:, fresh]
+    if np.linalg.cond(columns) > MOST_CONDITION:
+        return matrix
+    theta = np.linalg.solve(columns, np.ones(size))
+    return np.asarray(columns * theta) if (theta > 0).all() else matrix
+
+
+class Exchange(NamedTuple):
+    """The variance before, that after each candidate came in, and the column that left for it."""
+
+    before: float
+    variance: Floats
+    leaving: Integers
+
+
+def after_exchange(
+    theta: Floats, parts: Floats, products: Floats, mass: Floats, fresh: Floats
+) -> Exchange:
+    """Return what each exchange makes of the variance, up to a constant; see `exchanged`."""
+    each = np.arange(parts.shape[1])
+    lengths = np.diagonal(products)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        before = float((lengths * mass / theta).sum())
+        ratios = np.where(parts > TINY, theta[:, None] / parts, np.inf)
+        leaving, share = ratios.argmin(axis=0), ratios.min(axis=0)
+        own = parts[leaving, each]
+        turn = parts / own
+        after = lengths[:, None] - 2 * turn * products[:, leaving]
+        after += turn**2 * lengths[leaving]
+        weights = theta[:, None] - share * parts
+        terms = np.maximum(after, 0.0) * mass[:, None] / weights
+        terms[leaving, each] = lengths[leaving] / own**2 * fresh / share
+        weights[leaving, each] = share
+        sound = np.isfinite(share) & (weights > TINY).all(axis=0)
+        variance = np.where(sound, terms.sum(axis=0), np.inf)
+    return Exchange(before, np.where(np.isnan(variance), np.inf, variance), leaving)

@@ -1,4 +1,13 @@
-"""The most information under a distance: the geometric mechanism on a path, else by columns."""
+r"""The most information under a distance: the geometric mechanism on a path, else by columns.
+
+Columns that keep a distance: :math:`v_x \le e^{\alpha l(x,y)} v_y` along every edge.
+
+They form a cone; a mechanism is a mixture :math:`\sum_j \theta_j v_j = 1` of its extreme rays. On a
+path the logarithm of an extreme ray goes up or down by :math:`\alpha l` at every step. Rays are
+rows of an array, scaled so that their least entry is 1.
+"""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -7,21 +16,13 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.geometric import FARTHEST, geometric, geometric_matrix
-from pramble.solvers.general.diagnostics import answer
-from pramble.solvers.general.labelling import most_outputs, name_outputs
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
-from pramble.solvers.metric.rays import distinct_rays, peaks, pushed
-from pramble.solvers.metric.tree_bound import (
-    column_gain,
-    independent_margins,
-    information_ceiling,
-)
-from pramble.solvers.problem import Problem
+from pramble.solvers.general.outputs import most_outputs, name_outputs
+from pramble.solvers.metric.bounds import column_gain, independent_margins, information_ceiling
+from pramble.solvers.problem import Problem, diagnosed_answer
 from pramble.solvers.result import Design
-from pramble.solvers.watch import Watch
-from pramble.values import Floats
-
-KEYWORDS = {"outputs", "distance"}
+from pramble.values import Floats, Integers
 
 ROUNDS = 60
 MOST_SEARCHED = 400
@@ -33,15 +34,15 @@ NOT_SHARP = (
 )
 
 
-def solve(problem: Problem) -> Design:
+def solve_metric_information(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance, watch = distance_of(problem), problem.watch()
-    matrix, stopped = best_matrix(problem.prior, problem.alpha, distance, watch=watch)
-    mechanism = rounded(problem, matrix)
+    distance, budget = distance_of(problem), problem.budget()
+    matrix, stopped = best_metric_matrix(problem.prior, problem.alpha, distance, budget=budget)
+    mechanism = rounded_metric_design(problem, matrix)
     value = mutual_information(problem.prior, mechanism)
     bound = max(information_ceiling(problem.prior, problem.alpha, distance), value)
-    closed = watch.closed(value, bound)
-    return answer(
+    closed = budget.closed(value, bound)
+    return diagnosed_answer(
         problem,
         mechanism,
         value=value,
@@ -62,24 +63,24 @@ def distance_of(problem: Problem) -> Distance:
     return problem.distance
 
 
-def best_matrix(
-    prior: Floats, alpha: float, distance: Distance, *, watch: Watch
+def best_metric_matrix(
+    prior: Floats, alpha: float, distance: Distance, *, budget: SearchBudget
 ) -> tuple[Floats, str]:
     """Return the best matrix known: a closed form, or what a search finds."""
     if distance.is_path:
         return geometric_matrix(alpha * distance.lengths), "tolerance"
     margins = independent_margins(prior, distance)
     if not margins:
-        return best_mixture(prior, alpha, distance, watch=watch)
+        return best_ray_mixture(prior, alpha, distance, budget=budget)
     pairs = zip(margins, distance.parts, strict=True)
-    found = [best_matrix(p, alpha, part, watch=watch) for p, part in pairs]
+    found = [best_metric_matrix(p, alpha, part, budget=budget) for p, part in pairs]
     product = found[0][0]
     for matrix, _ in found[1:]:
         product = np.asarray(np.kron(product, matrix), dtype=np.float64)
     return product, next((why for _, why in found if why != "tolerance"), "tolerance")
 
 
-def rounded(problem: Problem, matrix: Floats) -> Mechanism:
+def rounded_metric_design(problem: Problem, matrix: Floats) -> Mechanism:
     """Return the exact mechanism; on a path each output is the category where it has its peak."""
     distance = distance_of(problem)
     same = isinstance(problem.outputs, str) and problem.outputs == "same"
@@ -93,14 +94,12 @@ def rounded(problem: Problem, matrix: Floats) -> Mechanism:
     return name_outputs(problem, matrix)
 
 
-def best_mixture(
-    prior: Floats, alpha: float, distance: Distance, *, watch: Watch
+def best_ray_mixture(
+    prior: Floats, alpha: float, distance: Distance, *, budget: SearchBudget
 ) -> tuple[Floats, str]:
-    """Return the most informative mixture of the columns found, and why the search ended.
-
-    An optimum of the linear programme has at most S columns. Columns that its prices make worth
-    having are looked for from those in use, uphill.
-    """
+    """Return the most informative mixture of the columns found, and why the search ended."""
+    # An optimum of the linear programme has at most S columns. Columns that its prices make worth
+    # having are looked for from those in use, uphill.
     size = distance.size
     if alpha * distance.diameter > FARTHEST:
         distance = distance.at_most(FARTHEST / alpha)
@@ -110,9 +109,9 @@ def best_mixture(
     programme.add(rays / scale[:, None], column_gain(prior, rays) / scale)
     stopped, best = "search", (np.eye(1, len(rays))[0], rays, scale)
     for _ in range(ROUNDS):
-        solved = programme.solve(watch.left())
+        solved = programme.solve(budget)
         if solved is None:
-            stopped = "time limit"
+            stopped = budget.reason
             break
         theta, prices = solved
         best = theta, rays, scale
@@ -129,6 +128,7 @@ def best_mixture(
         for _ in range(3):
             found.append(pushed(found[-1], distance, alpha, slopes))
         fresh = distinct_rays(np.vstack(found))
+        budget.spend(10 * sum(one.size for one in found) * size)
         means = fresh.mean(axis=1)
         gains = column_gain(prior, fresh) / means
         worth = gains - fresh / means[:, None] @ prices
@@ -141,3 +141,71 @@ def best_mixture(
     kept = theta > 1e-12 * theta.max()
     matrix = (rays[kept] * (theta[kept] / scale[kept])[:, None]).T
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True)), stopped
+
+
+Slopes = Callable[[Floats], Floats]
+"""The gradient of a gain at some rays, one row for each."""
+
+
+def scaled_rays(logs: Floats) -> Floats:
+    return np.asarray(np.exp(logs - logs.min(axis=1, keepdims=True)))
+
+
+def path_rays(steps: Floats) -> Floats:
+    r"""Return all :math:`2^{S-1}` extreme rays of a path with steps :math:`\alpha l_i`.
+
+    >>> path_rays(np.log([2.0])).round(9)
+    array([[2., 1.],
+           [1., 2.]])
+    """
+    numbers = np.arange(1 << len(steps))
+    return turned_rays(np.where((numbers[:, None] >> np.arange(len(steps))) & 1, 1, -1), steps)
+
+
+def turned_rays(signs: Integers, steps: Floats) -> Floats:
+    """Return the rays of a path that go up (+1) or down (−1) at every step."""
+    logs = np.cumsum(signs * steps, axis=1)
+    return scaled_rays(np.column_stack([np.zeros(len(signs)), logs]))
+
+
+def peaks(distance: Distance, alpha: float) -> Floats:
+    r"""Return the rays :math:`e^{-\alpha d(x,z)}` with a peak at each z, and those upside down."""
+    spread = alpha * distance.matrix
+    return distinct_rays(scaled_rays(np.vstack([-spread, spread])))
+
+
+def pushed(rays: Floats, distance: Distance, alpha: float, slopes: Slopes) -> Floats:
+    r"""Return rays moved uphill, each entry in turn to an end of its range.
+
+    Given the others, entry x may lie between :math:`\max_y v_y e^{-\alpha d}` and
+    :math:`\min_y v_y e^{\alpha d}`. A convex gain is largest at an end; the slope says which.
+    """
+    spread, logs = alpha * distance.matrix, np.log(rays)
+    uphill = slopes(rays) > 0
+    for x in range(distance.size):
+        others = np.delete(logs, x, axis=1)
+        apart = np.delete(spread[x], x)
+        logs[:, x] = np.where(
+            uphill[:, x], (others + apart).min(axis=1), (others - apart).max(axis=1)
+        )
+    return scaled_rays(logs)
+
+
+def with_complements(rays: Floats, distance: Distance, alpha: float) -> Floats:
+    r"""Return rays and for each v the column :math:`c - v`, with the least c that keeps distance.
+
+    A ray and its complement mix to a constant, so every ray can have a part in some mixture.
+    """
+    first, second = distance.pairs.T
+    grow = np.exp(alpha * distance.lengths)
+    both = ((first, second), (second, first))
+    least = [((grow * rays[:, y] - rays[:, x]) / (grow - 1)).max(axis=1) for x, y in both]
+    rest = np.maximum(*least)[:, None] - rays
+    kept = rest.min(axis=1) > 0
+    return np.vstack([rays, rest[kept] / rest[kept].min(axis=1, keepdims=True)])
+
+
+def distinct_rays(rays: Floats) -> Floats:
+    """Return rays without repetition, up to rounding."""
+    _, first = np.unique(np.round(np.log(rays), 10), axis=0, return_index=True)
+    return np.asarray(rays[np.sort(first)])

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.information.distributions import Table
-from pramble.solvers.record.candidates import Blocks, best_cardinality, subsets
-from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, generated
-from pramble.solvers.record.packing import Packing
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.record.branches import Blocks, best_cardinality, multiplicative_shares, subsets
+from pramble.solvers.record.orbits import MOST_CHARACTERS, Characters, Packing, generated
 from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.record.shares import multiplied
-from pramble.solvers.watch import Watch
 from pramble.values import Floats
 
 MOST_BLOCK, MOST_CARRYING = 130, 130
@@ -28,7 +26,7 @@ STEPS, GAP = 300, 1e-3
 LEAST_START = 1e-5
 
 
-def told_by(size: int, alpha: float) -> float:
+def component_information(size: int, alpha: float) -> float:
     """Return the information per component of the best symmetric mechanism on so many cells."""
     a, k = math.exp(alpha), best_cardinality(size, alpha)
     f = k / size
@@ -59,10 +57,10 @@ class Components:
     def told(self, block: Table) -> Floats:
         """Return what a symmetric mechanism on a block tells of each component."""
         size = self.problem.counts(block)
-        return np.where(self.shown(block), told_by(size, self.problem.alpha), 0.0)
+        return np.where(self.shown(block), component_information(size, self.problem.alpha), 0.0)
 
 
-def chosen_blocks(problem: RecordProblem, watch: Watch) -> list[Table]:
+def chosen_blocks(problem: RecordProblem, budget: SearchBudget) -> list[Table]:
     """Return the blocks worth showing at a uniform prior, those with larger shares first."""
     components, blocks = Components(problem), possible_blocks(problem)
     informations = np.array([components.told(block) for block in blocks])
@@ -71,7 +69,9 @@ def chosen_blocks(problem: RecordProblem, watch: Watch) -> list[Table]:
         x = shares @ informations
         return np.asarray(informations @ (components.weights / np.maximum(x, 1e-150) ** 2))
 
-    shares = multiplied(gains, len(blocks), steps=STEPS, gap=GAP, watch=watch)
+    shares = multiplicative_shares(
+        gains, len(blocks), budget, operations=informations.size, steps=STEPS, gap=GAP
+    )
     order = np.argsort(-shares, kind="stable")
     return [blocks[i] for i in order.tolist() if shares[i] > 1e-4 / len(blocks)]
 
@@ -91,14 +91,10 @@ def possible_blocks(problem: RecordProblem) -> list[Table]:
     return list(found)
 
 
-def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, float]]:
-    """Return branches of turned sets, with shares, that are best at a uniform prior.
-
-    There are none if there are too many characters.
-
-    Where cells are impossible, a set is turned on all of them and carried by columns with enough
-    possible ones.
-    """
+def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[Blocks, float]]:
+    """Return branches of turned sets, with shares, that are best at a uniform prior."""
+    # There are none if there are too many characters. Where cells are impossible, a set is turned
+    # on all of them and carried by columns with enough possible ones.
     number = sum(
         math.prod(problem.sizes[name] - 1 for name in part) for part in Components(problem).parts
     )
@@ -106,20 +102,20 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
         return []
     every = possible_blocks(problem)
     if len(every) > MOST_SEARCHED:
-        every = list(dict.fromkeys([*problem.tables, *chosen_blocks(problem, watch)]))
+        every = list(dict.fromkeys([*problem.tables, *chosen_blocks(problem, budget)]))
         every = every[: max(MOST_SEARCHED, len(problem.tables))]
     characters = Characters(problem.sizes, problem.tables, problem.alpha)
     counts = {columns: problem.counts(columns) for columns in every}
     small = [one for one in every if characters.cells(one) <= MOST_BLOCK]
     fixed = [
-        characters.flat(one, told_by(counts[one], problem.alpha), counts[one])
+        characters.flat(one, component_information(counts[one], problem.alpha), counts[one])
         for one in problem.tables
         if one not in small or counts[one] < characters.cells(one)
     ]
     if not small:
         return []
     orbits, shares = generated(
-        characters, small, fixed, watch.inner(watch.tolerance, seconds=watch.left() / 2)
+        characters, small, fixed, budget.part(budget.tolerance, effort=budget.left() / 2)
     )
     room = {
         columns: count for columns in subsets_near(problem)
@@ -128,7 +124,7 @@ def packed_branches(problem: RecordProblem, watch: Watch) -> list[tuple[Blocks, 
     packing = Packing(characters, {**room, **{one.columns: one.outputs for one in fixed}})
     order = np.argsort(-shares, kind="stable").tolist()
     kept = [i for i in order if packing.put(orbits[i])]
-    found = packing.polish(watch, shares[kept] + LEAST_START)
+    found = packing.polish(budget, shares[kept] + LEAST_START)
     return list(packing.branches(problem, found))
 
 

@@ -19,20 +19,24 @@ from pramble.information.fisher import inner
 from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.product import Product
 from pramble.privacy.certificate import distance_of_cells
-from pramble.solvers.design import design
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
-from pramble.solvers.metric.pair_bound import pair_bound
-from pramble.solvers.metric.tree_bound import information_ceiling
+from pramble.solvers.metric.bounds import information_ceiling, pair_bound
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.record import dense, many
-from pramble.solvers.record.candidates import Blocks, without_unused, workload_of
-from pramble.solvers.record.problem import Block, RecordProblem
-from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.search import Best, answer, until
-from pramble.solvers.watch import Watch
+from pramble.solvers.record.branches import (
+    CLOSE,
+    LEAST_EFFORT,
+    Blocks,
+    design_of_blocks,
+    without_unused,
+    workload_of,
+)
+from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
+from pramble.solvers.record.search import Best, answer
+from pramble.solvers.record.valuation import valuation_of
 from pramble.values import Floats
 
 MOST_JOINT = 64
@@ -43,61 +47,57 @@ MOST_BOUND = 400
 
 WORTH, MANY = 0.99, 3
 ALONE = 0.25
-"""The part of the time in which the matrices of single columns are found."""
+"""The part of the effort that goes into the matrices of single columns."""
 
 SEARCHING = 0.8
-"""The part of the time after which branches are mixed."""
+"""The part of the effort after which branches are mixed."""
 
-CLOSE = 1e-3
 SEARCHED = (
     "The bound holds for every mechanism under this distance, and is not sharp; matrices of "
     f"several columns were looked for on at most {MOST_JOINT} cells."
 )
 
 
-def plan_by_distance(problem: RecordProblem, watch: Watch) -> RecordDesign:
+def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the best plan found under distances."""
-    seconds = ALONE * watch.left() / len(problem.columns)
+    each = ALONE * budget.left() / len(problem.columns)
     blocks: dict[Table, Mechanism] = {
-        (name,): block_matrix(problem, (name,), seconds=seconds) for name in problem.columns
+        (name,): block_matrix(problem, (name,), budget, effort=each) for name in problem.columns
     }
     if problem.objective == "information":
-        return most_told(problem, blocks, watch)
-    ground: Any = many.Tables(problem)
-    if problem.size <= dense.MOST_CELLS:
-        ground = dense.Cells(problem)
-    watch.clock.tell("single columns", ALONE)
+        return most_informative_blocks(problem, blocks, budget)
+    ground = valuation_of(problem, budget)
+    budget.clock.tell("single columns", ALONE)
     if problem.whole or len(problem.columns) < MANY:
-        options = [ground.option(all_merged(problem, ground, blocks, watch))]
+        options = [ground.option(all_merged(problem, ground, blocks, budget))]
     else:
-        options = list(table_options(problem, ground, blocks, until(watch, SEARCHING)))
+        options = list(table_options(problem, ground, blocks, budget.until(SEARCHING)))
     start = np.full(len(options), 1 / len(options))
-    best = ground.best_mixture(options, watch, start=start)
+    best = ground.best_mixture(options, budget, start=start)
     best = min(best, alone(ground, options[0]), key=lambda one: sum(one[2].values()))
     return answer(problem, ground, best, bound=variance_floor(problem), notes=(SEARCHED,))
 
 
 def alone(ground: Any, option: Any) -> Best:
-    """Return a plan of one branch with its costs."""
     return [option], np.ones(1), ground.costs([option], np.ones(1))
 
 
 def all_merged(
-    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], watch: Watch
+    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], budget: SearchBudget
 ) -> Blocks:
     """Return one branch of all columns, in blocks that were merged as long as that helped."""
     noise, cost = noise_of(problem, blocks), cost_of(ground, blocks)
-    while watch.left() > 0:
-        merged = best_merger(problem, ground, blocks, noise, watch)
+    while not budget.is_over():
+        merged = best_merger(problem, ground, blocks, noise, budget)
         if cost_of(ground, merged) > WORTH * cost:
             break
         blocks, cost = merged, cost_of(ground, merged)
-        watch.clock.tell("blocks", ALONE, value=cost)
+        budget.clock.tell("blocks", ALONE, value=cost)
     return blocks
 
 
 def table_options(
-    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], watch: Watch
+    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], budget: SearchBudget
 ) -> Iterator[Any]:
     """Yield a branch of all single columns, and one for the columns of each wanted table."""
     yield ground.option(blocks)
@@ -105,10 +105,10 @@ def table_options(
         if len(table) == len(problem.columns):
             continue
         yield ground.option({(name,): blocks[name,] for name in table})
-        if len(table) > 1 and problem.counts(table) <= MOST_JOINT and watch.left() > 0:
-            seconds = watch.left() / (left + 1)
-            yield ground.option({table: block_matrix(problem, table, seconds=seconds)})
-        watch.clock.tell("tables", 1 - left / len(problem.tables))
+        if len(table) > 1 and problem.counts(table) <= MOST_JOINT and not budget.is_over():
+            each = budget.left() / (left + 1)
+            yield ground.option({table: block_matrix(problem, table, budget, effort=each)})
+        budget.clock.tell("tables", 1 - left / len(problem.tables))
 
 
 def cost_of(ground: Any, blocks: Blocks) -> float:
@@ -130,7 +130,7 @@ def best_merger(
     ground: Any,
     blocks: dict[Table, Mechanism],
     noise: Mapping[str, float],
-    watch: Watch,
+    budget: SearchBudget,
 ) -> dict[Table, Mechanism]:
     """Return the blocks with two of them merged that cost least; themselves if none may be."""
     best, least = blocks, math.inf
@@ -140,11 +140,11 @@ def best_merger(
         if problem.counts((*one, *other)) <= MOST_JOINT and wanted_together(problem, one, other)
     ]
     for left, (one, other) in zip(range(len(pairs), 0, -1), pairs, strict=True):
-        if watch.left() <= 0:
+        if budget.is_over():
             break
         columns = tuple(name for name in problem.columns if name in (*one, *other))
-        seconds = watch.left() / (left + 1)
-        joint = block_matrix(problem, columns, noise=noise, seconds=seconds)
+        each = budget.left() / (left + 1)
+        joint = block_matrix(problem, columns, budget, effort=each, noise=noise)
         trial = {block: own for block, own in blocks.items() if block not in (one, other)}
         trial[columns] = joint
         cost = cost_of(ground, trial)
@@ -161,34 +161,31 @@ def wanted_together(problem: RecordProblem, one: Table, other: Table) -> bool:
 def block_matrix(
     problem: RecordProblem,
     columns: Table,
+    budget: SearchBudget,
     *,
-    seconds: float,
+    effort: float,
     noise: Mapping[str, float] | None = None,
 ) -> Mechanism:
-    """Return the best matrix found for the cells of some columns."""
     block, objective = problem.block(columns), objective_of(problem)
     workload = None
     if objective == "estimation":
         workload = shared_workload(problem, block, noise or {})
-    found = design(
+    found = design_within(
+        budget.part(CLOSE, effort=max(effort, LEAST_EFFORT), quiet=True),
         inner(block.law),
         problem.alpha,
-        family="general",
         objective=objective,
         categories=block.labels,
         distance=distance_of(problem, block),
         workload=workload,
-        tolerance=CLOSE,
-        time_limit=None if math.isinf(seconds) else max(seconds, 0.05),
     )
     return without_unused(found.mechanism)
 
 
 def shared_workload(problem: RecordProblem, block: Block, noise: Mapping[str, float]) -> Floats:
-    """Return what the wanted tables ask of a block: its cells or sums of them, a row for each.
-
-    The variance of a margin counts as many times in a table of other columns as these multiply it.
-    """
+    """Return what the wanted tables ask of a block: its cells or sums of them, a row for each."""
+    # The variance of a margin counts as many times in a table of other columns as these multiply
+    # it.
     rows = []
     for table in problem.tables:
         part = tuple(name for name in block.columns if name in table)
@@ -199,12 +196,10 @@ def shared_workload(problem: RecordProblem, block: Block, noise: Mapping[str, fl
 
 
 def objective_of(problem: RecordProblem) -> ObjectiveName:
-    """Return the objective of the matrix of a block."""
     return "information" if problem.objective == "information" else "estimation"
 
 
 def distance_of(problem: RecordProblem, block: Block) -> Distance:
-    """Return the distance between the possible cells of a block."""
     assert problem.distance is not None, "asked of problems with one"
     columns = [problem.labels[name] for name in block.columns]
     return distance_of_cells(
@@ -212,28 +207,25 @@ def distance_of(problem: RecordProblem, block: Block) -> Distance:
     )
 
 
-def most_told(problem: RecordProblem, blocks: dict[Table, Mechanism], watch: Watch) -> RecordDesign:
-    """Return the plan that tells most: one matrix where the cells are few, else single columns.
-
-    The information of independent columns is the sum over them, and no mechanism tells more.
-    """
+def most_informative_blocks(
+    problem: RecordProblem, blocks: dict[Table, Mechanism], budget: SearchBudget
+) -> RecordDesign:
+    """Return the plan that tells most: one matrix where the cells are few, else single columns."""
+    # The information of independent columns is the sum over them, and no mechanism tells more.
     small = problem.counts(problem.columns) <= MOST_BOUND
     if not small:
         told_of = [mutual_information(problem.block(c).law, m) for c, m in blocks.items()]
         value = max(told_of)
-        return told(
-            problem, blocks, value=value, bound=max(ceiling(problem), value), notes=(LEAST,)
-        )
+        return design_of_blocks(problem, blocks, value, ceiling(problem), (LEAST,))
     whole = problem.block(problem.columns)
-    joint = block_matrix(problem, problem.columns, seconds=0.8 * watch.left())
+    joint = block_matrix(problem, problem.columns, budget, effort=0.8 * budget.left())
     found = [{problem.columns: joint}]
     if whole.size == problem.size:
         found.append(blocks)
     values = [mutual_information(whole.law, side_by_side(one)) for one in found]
     best = int(np.argmax(values))
-    bound = max(information_ceiling(inner(whole.law), problem.alpha, distance_of(problem, whole)),
-                values[best])  # fmt: skip
-    return told(problem, found[best], value=values[best], bound=bound)
+    bound = information_ceiling(inner(whole.law), problem.alpha, distance_of(problem, whole))
+    return design_of_blocks(problem, found[best], values[best], bound)
 
 
 LEAST = (
@@ -243,7 +235,6 @@ LEAST = (
 
 
 def side_by_side(blocks: Blocks) -> Mechanism:
-    """Return one mechanism on the record, of blocks in the order of the columns."""
     factors = tuple(blocks.values())
     return factors[0] if len(factors) == 1 else Product(factors)
 
@@ -268,22 +259,3 @@ def variance_floor(problem: RecordProblem) -> float:
     law = inner(block.law)
     bound = pair_bound(law, problem.alpha, distance_of(problem, block), Variance(law, workload))
     return max(bound, sampled)
-
-
-def told(
-    problem: RecordProblem,
-    blocks: Blocks,
-    *,
-    value: float,
-    bound: float,
-    notes: tuple[str, ...] = (),
-) -> RecordDesign:
-    """Return the design that tells most, after a check of what it promises."""
-    plan = Plan({c if len(c) > 1 else c[0]: mechanism for c, mechanism in blocks.items()})
-    found = RecordDesign(
-        plan, problem.alpha, problem.objective, value, bound, {}, notes,
-        information=value,
-        distance=problem.distance,
-    )  # fmt: skip
-    assert found.certificate.satisfies(problem.alpha), "every block keeps its distance"
-    return found

@@ -1,6 +1,7 @@
 """The verb: the best plan for a record."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pramble.data.labels import Labels
@@ -9,29 +10,28 @@ from pramble.information.distributions import as_distribution, as_tables
 from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.central.one_file import best_file
 from pramble.solvers.central.promise import Promise, as_promise
-from pramble.solvers.design import positive, representable
-from pramble.solvers.problem import ObjectiveName
+from pramble.solvers.problem import ObjectiveName, representable
+from pramble.solvers.record.branches import most_informative
 from pramble.solvers.record.by_distance import plan_by_distance
-from pramble.solvers.record.informative import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
+    RecordDesign,
     RecordProblem,
     as_columns,
     refuse_impossible,
     refuse_wide_tables,
 )
-from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.search import best_plan
-from pramble.solvers.record.whole import whole_plan
-from pramble.solvers.watch import Watch
+from pramble.solvers.record.search import best_plan, one_branch_plan
 from pramble.values import Watcher
 
-PLAIN_SECONDS, SECONDS_BY_DISTANCE, MOST_SECONDS = (8.0, 0.05), (15.0, 4.0), 60.0
-"""How long a plan is searched for, and how much longer for each wanted table; at most so long."""
+PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (5.0, 0.05), (15.0, 4.0), 60.0
+"""The effort of a search, and how much more for each wanted table; at most so much."""
 
 CLOSE = 1e-3
+CUT_SHORT = "The time limit cut the search short: more time, or an effort, may find a better plan."
 
 
 def design_record(
@@ -43,13 +43,12 @@ def design_record(
     tables: Any = 2,
     objective: ObjectiveName = "estimation",
     whole: bool = False,
-    given: Mapping[str, Any] | None = None,
-    information_at_least: float | None = None,
     distance: Mapping[str, Any] | None = None,
     central: tuple[float, float] | None = None,
     rows: int | None = None,
     rows_per_person: int = 1,
     besides: float = 0.0,
+    effort: float | None = None,
     time_limit: float | None = None,
     progress: Watcher | None = None,
 ) -> RecordDesign:
@@ -79,13 +78,6 @@ def design_record(
         The variance of the wanted tables, or the information about the whole record.
     whole : bool
         Every record keeps all its columns: one branch.
-    given : mapping from name to labels, or to a number of categories, optional
-        Columns that are released as they are, beside the record. With the objective "information"
-        the value is then the information about the record in their presence, I(X; Z | W), and the
-        prior runs over the columns and then these.
-    information_at_least : float, optional
-        Share of the most information about the record that the plan for the tables must tell,
-        between 0 and 1. The values of all floors lie on a convex curve, never above its chords.
     distance : mapping from name to "path", matrix or Distance, optional
         Promise α per unit of distance instead, summed over the columns; any two categories of a
         column that is left out are one unit apart. Along a step of the sum one column changes, so
@@ -100,9 +92,12 @@ def design_record(
         With ``central``: the most rows of one person.
     besides : float
         With ``central``: what is spent on a row besides, as on a private prior.
+    effort : float, optional
+        How much work to search at most, in units of about a second of one processor: 5 unless given
+        (20 under a distance), with more than a few tables up to 60. Small records take less. Work
+        is counted, so that the same effort gives the same plan everywhere.
     time_limit : float, optional
-        How many seconds of work to search at most: 8 unless given (20 under a distance), with more
-        than a few tables up to 60. Small records take less, a busy machine takes longer.
+        Seconds after which the search is cut short; a note then says so.
     progress : callable, optional
         Is called with a :class:`~pramble.Progress` now and then.
 
@@ -129,8 +124,7 @@ def design_record(
     """
     promise = asked_promise(alpha, central, rows, people=rows_per_person, besides=besides)
     labels = as_columns(columns)
-    beside = as_given(given, labels, objective)
-    sizes = {name: len(own.values) for name, own in {**labels, **beside}.items()}
+    sizes = {name: len(own.values) for name, own in labels.items()}
     law = as_distribution(prior, sizes)
     cells = as_possible(possible, {name: own.values for name, own in labels.items()})
     refuse_impossible(law, cells)
@@ -144,26 +138,27 @@ def design_record(
         tables=as_tables(tables, tuple(labels)),
         objective=objective,
         whole=bool(whole),
-        given=tuple(beside),
-        information_at_least=as_floor(information_at_least, objective, whole=whole),
         distance=as_distances(distance, labels),
     )
-    refuse_beside_distance(problem, promise)
-    if time_limit is None:
-        base, each = PLAIN_SECONDS if problem.distance is None else SECONDS_BY_DISTANCE
-        time_limit = min(base + each * len(problem.tables), MOST_SECONDS)
-    watch = Watch(CLOSE, positive("time_limit", time_limit), progress)
+    if problem.distance is not None and promise is not None:
+        raise InvalidInput("central has no meaning under a distance; leave one of them out.")
+    if effort is None and time_limit is None:
+        base, each = PLAIN_EFFORT if problem.distance is None else EFFORT_BY_DISTANCE
+        effort = min(base + each * len(problem.tables), MOST_EFFORT)
+    budget = SearchBudget(CLOSE, effort, time_limit=time_limit, progress=progress)
     with one_thread():
         if problem.distance is not None:
-            found = plan_by_distance(problem, watch)
+            found = plan_by_distance(problem, budget)
         elif promise is not None:
-            found = best_file(problem, promise, watch)
+            found = best_file(problem, promise, budget)
         elif objective == "information":
-            found = most_informative(problem, watch)
+            found = most_informative(problem, budget)
         else:
             refuse_wide_tables(problem)
-            found = (whole_plan if problem.whole else best_plan)(problem, watch)
-    watch.clock.tell("done", 1.0, value=found.value, bound=found.bound)
+            found = (one_branch_plan if problem.whole else best_plan)(problem, budget)
+    budget.clock.tell("done", 1.0, value=found.value, bound=found.bound)
+    if budget.seconds_left() <= 0:
+        return replace(found, notes=(*found.notes, CUT_SHORT))
     return found
 
 
@@ -193,43 +188,3 @@ def as_distances(
         else as_distance(given[name], own).named(own)
         for name, own in labels.items()
     }
-
-
-def refuse_beside_distance(problem: RecordProblem, promise: Promise | None) -> None:
-    """Refuse what has no meaning together with a distance."""
-    if problem.distance is None:
-        return
-    others = {
-        "central": promise is not None,
-        "given": bool(problem.given),
-        "information_at_least": problem.information_at_least is not None,
-    }
-    for name in (name for name, asked in others.items() if asked):
-        raise InvalidInput(f"{name} has no meaning under a distance; leave one of them out.")
-
-
-def as_given(
-    given: Mapping[str, Any] | None, labels: Mapping[str, Labels], objective: str
-) -> dict[str, Labels]:
-    """Return the labels of the columns that are released as they are."""
-    if not given:
-        return {}
-    if objective != "information":
-        raise InvalidInput('given= takes objective="information"; tables need no other columns.')
-    twice = next((name for name in given if name in labels), None)
-    if twice is not None:
-        raise InvalidInput(f"Column {twice!r} is randomised; it cannot be given as well.")
-    return as_columns(given)
-
-
-def as_floor(share: float | None, objective: str, *, whole: bool) -> float | None:
-    """Return the floor under the information; refuse one that cannot be meant."""
-    if share is None:
-        return None
-    if objective != "estimation" or whole:
-        raise InvalidInput(
-            'information_at_least takes objective="estimation" and plans of several branches.'
-        )
-    if not 0 <= share <= 1:
-        raise InvalidInput(f"information_at_least lies between 0 and 1; found {share!r}.")
-    return float(share)

@@ -15,18 +15,29 @@ that are mixed with shares θ hence cost
 
 which is convex in θ. New sets are found by annealing: of each T the one that lowers the cost most
 when it gets a small share.
+
+Orbits packed into branches that analysts can tell apart.
+
+An analyst knows a branch by the columns that are not blank, so there is one matrix for each set C
+of columns that is shown, with as many outputs as C has possible cells. The turns of a set on
+:math:`T \subseteq C` take as many outputs as there are different ones; what is left of C carries
+others. The columns of C outside T are not looked at by them.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramble.information.distributions import Table
-from pramble.solvers.record.shares import multiplied
-from pramble.solvers.watch import Watch
+from pramble.information.fisher import inner
+from pramble.mechanisms.base import Mechanism
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.outputs import best_places
+from pramble.solvers.record.branches import LEAST, multiplicative_shares, without_unused
+from pramble.solvers.record.problem import RecordProblem
 from pramble.values import Floats, Integers, value
 
 LEAST_STEP = 0.1
@@ -43,23 +54,12 @@ MOST_CHARACTERS = 20_000
 
 @value(eq=False)
 class Orbit:
-    """The turns of one set of cells of some columns.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    inside : boolean array over their cells, an axis for each
-        The set; None stands for a matrix that tells all characters alike.
-    information : array
-        What it tells of each character.
-    outputs : int
-        The number of different turns.
-    """
+    """The turns of one set of cells of some columns."""
 
     columns: Table
-    inside: NDArray[np.bool_] | None
-    information: Floats
-    outputs: int
+    inside: NDArray[np.bool_] | None  # by cells; None where all characters are told alike
+    information: Floats  # of each character
+    outputs: int  # how many turns are different
 
 
 class Characters:
@@ -101,7 +101,6 @@ class Characters:
         return self.known[columns]
 
     def orbit(self, columns: Table, inside: NDArray[np.bool_]) -> Orbit:
-        """Return the orbit of a set."""
         which, real, imaginary = self.within(columns)
         members, size = inside.sum(), inside.size
         flat = inside.ravel().astype(np.float64)
@@ -123,13 +122,13 @@ class Characters:
         columns: Table,
         others: Floats,
         share: float,
+        budget: SearchBudget,
         *,
         rng: np.random.Generator,
         start: NDArray[np.bool_] | None = None,
         heat: float = HEAT,
         moves: int = MOVES,
     ) -> Orbit:
-        """Return the orbit on some columns that does most beside the others with a share."""
         from pramble.solvers.record.kernel import anneal_set
 
         which, real, imaginary = self.within(columns)
@@ -138,6 +137,7 @@ class Characters:
         if inside.all() or not inside.any():
             inside = np.arange(size) == 0
         picks = rng.integers(0, size, (moves, 2))
+        budget.spend(moves * (5.0 * len(which) + 40) + 10 * real.size)
         picks[rng.random(moves) < ALONE, 1] = -1
         anneal_set(
             inside, real, imaginary, self.weights[which], np.ascontiguousarray(others[which]),
@@ -151,7 +151,7 @@ class Characters:
         return float((self.weights / np.maximum(whole, 1e-300)).sum())
 
     def best_shares(
-        self, orbits: Sequence[Orbit], watch: Watch, *, start: Floats | None = None
+        self, orbits: Sequence[Orbit], budget: SearchBudget, *, start: Floats | None = None
     ) -> Floats:
         informations = np.array([one.information for one in orbits])
 
@@ -159,11 +159,14 @@ class Characters:
             whole = np.maximum(shares @ informations, 1e-150)
             return np.asarray(informations @ (self.weights / whole**2))
 
-        return multiplied(gains, len(orbits), steps=STEPS, gap=GAP, start=start, watch=watch)
+        return multiplicative_shares(
+            gains, len(orbits), budget, operations=informations.size,
+            steps=STEPS, gap=GAP, start=start,
+        )  # fmt: skip
 
 
 def generated(
-    characters: Characters, sets: Sequence[Table], fixed: Sequence[Orbit], watch: Watch
+    characters: Characters, sets: Sequence[Table], fixed: Sequence[Orbit], budget: SearchBudget
 ) -> tuple[list[Orbit], Floats]:
     """Return orbits on some sets of columns, and their best shares, by column generation."""
     rng = np.random.default_rng(len(characters.weights))
@@ -172,17 +175,115 @@ def generated(
     shares, least = np.zeros(0), math.inf
     for _ in range(ROUNDS):
         for columns in sets:
-            pool.append(characters.better(columns, (1 - step) * whole, step, rng=rng))
-            if len(pool) > len(sets) + len(fixed) and watch.left() < 0:
+            pool.append(characters.better(columns, (1 - step) * whole, step, budget, rng=rng))
+            if len(pool) > len(sets) + len(fixed) and budget.is_over():
                 break
         fresh = len(pool) - len(shares)
         start = np.append(shares, np.full(fresh, max(FRESH, not len(shares)) / fresh))
-        shares = characters.best_shares(pool, watch, start=start)
+        shares = characters.best_shares(pool, budget, start=start)
         kept = [i for i in range(len(pool)) if shares[i] > WORTHLESS or i < len(fixed)]
         pool, shares = [pool[i] for i in kept], shares[kept] / shares[kept].sum()
         whole = shares @ np.array([one.information for one in pool])
         value = characters.cost(pool, shares)
-        if value > (1 - ENOUGH) * least or watch.left() < 0:
+        if value > (1 - ENOUGH) * least or budget.is_over():
             break
         least, step = value, max(2 / len(pool), LEAST_STEP)
     return pool, shares
+
+
+POLISHES, POLISH_MOVES, POLISH_HEAT, POLISH_ENOUGH = 6, 6000, 1e-3, 5e-4
+LEAST_POLISHED = 1e-5
+
+
+class Packing:
+    """Orbits, each in the set of columns that shows it."""
+
+    def __init__(self, characters: Characters, room: Mapping[Table, int]) -> None:
+        self.characters, self.room = characters, dict(room)
+        place = {name: i for i, name in enumerate(characters.sizes)}
+        self.bits = {columns: sum(1 << place[name] for name in columns) for columns in room}
+        self.place = place
+        self.orbits: list[Orbit] = []
+        self.shown: list[Table] = []
+
+    def put(self, orbit: Orbit) -> bool:
+        """Put an orbit where it fits best; False if there is no room for it."""
+        own = sum(1 << self.place[name] for name in orbit.columns)
+        best, least = None, math.inf
+        for columns, room in self.room.items():
+            if orbit.outputs <= room and own & ~self.bits[columns] == 0:
+                left = -1 if columns == orbit.columns else room - orbit.outputs
+                if left < least:
+                    best, least = columns, left
+        if best is None:
+            return False
+        self.room[best] -= orbit.outputs
+        self.orbits.append(orbit)
+        self.shown.append(best)
+        return True
+
+    def polish(self, budget: SearchBudget, start: Floats) -> Floats:
+        """Anneal each set beside all others, and return the shares."""
+        rng = np.random.default_rng(len(self.orbits))
+        shares = self.characters.best_shares(self.orbits, budget, start=start)
+        least = self.characters.cost(self.orbits, shares)
+        for _ in range(POLISHES):
+            informations = np.array([one.information for one in self.orbits])
+            for i in np.flatnonzero(shares > LEAST_POLISHED).tolist():
+                if budget.is_over():
+                    break
+                one = self.orbits[i]
+                if one.inside is None:
+                    continue
+                rest = shares @ informations - shares[i] * one.information
+                new = self.characters.better(
+                    one.columns, np.maximum(rest, 0), float(shares[i]), budget, rng=rng,
+                    start=one.inside, heat=POLISH_HEAT, moves=POLISH_MOVES,
+                )  # fmt: skip
+                if new.outputs <= one.outputs:
+                    self.orbits[i], informations[i] = new, new.information
+            shares = self.characters.best_shares(self.orbits, budget, start=shares + LEAST_POLISHED)
+            value = self.characters.cost(self.orbits, shares)
+            if value > (1 - POLISH_ENOUGH) * least or budget.is_over():
+                break
+            least = value
+        return shares
+
+    def branches(
+        self, problem: RecordProblem, shares: Floats
+    ) -> Iterator[tuple[dict[Table, Mechanism], float]]:
+        """Yield a branch for each set of columns that is shown, and its share."""
+        for columns in dict.fromkeys(self.shown):
+            own = [i for i, one in enumerate(self.shown) if one == columns and shares[i] > 1e-6]
+            total = float(shares[own].sum())
+            orbits = [self.orbits[i] for i in own]
+            if total > LEAST and all(one.inside is not None for one in orbits):
+                matrix = mechanism_of(problem, columns, orbits, shares[own], alpha=problem.alpha)
+                yield {columns: matrix}, total
+
+
+def mechanism_of(
+    problem: RecordProblem, columns: Table, orbits: Sequence[Orbit], shares: Floats, *, alpha: float
+) -> Mechanism:
+    block = problem.block(columns)
+    matrix = np.zeros((block.size, block.size))
+    at = 0
+    for orbit, share in zip(orbits, shares / shares.sum(), strict=True):
+        assert orbit.inside is not None
+        turns = turns_of(orbit)
+        places = [columns.index(name) for name in orbit.columns]
+        cells = np.ravel_multi_index(tuple(block.cells[:, places].T), orbit.inside.shape)
+        likely = 1 + np.expm1(alpha) * turns[cells]
+        matrix[:, at : at + orbit.outputs] = share * likely / likely.sum(axis=1, keepdims=True)
+        at += orbit.outputs
+    placed = np.empty_like(matrix)
+    placed[:, best_places(inner(block.law), matrix)] = matrix
+    return without_unused(Mechanism.from_matrix(placed, block.labels, block.labels, alpha=alpha))
+
+
+def turns_of(orbit: Orbit) -> Floats:
+    """Return the different turns of a set, a column each, by the cells of its columns."""
+    inside = np.asarray(orbit.inside)
+    axes = tuple(range(inside.ndim))
+    turned = [np.roll(inside, turn, axis=axes).ravel() for turn in np.ndindex(*inside.shape)]
+    return np.asarray(np.unique(np.array(turned), axis=0).T, dtype=np.float64)

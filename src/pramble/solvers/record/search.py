@@ -1,40 +1,66 @@
-"""The search for branches: closed forms, turned sets, then matrices for the law itself."""
+r"""The search for branches: closed forms, turned sets, then matrices for the law itself.
+
+Plans that keep all columns of every record: one branch, its columns put into blocks.
+
+Blocks are randomised side by side, so their αs add up. At a uniform prior symmetric mechanisms with
+information :math:`x_B` per component on block B tell
+:math:`x_A = \prod_{B \cap A \ne \emptyset} x_B` of component A (the information of a product is the
+product), and :math:`\sum_A w_A m_A/x_A` chooses by greedy merging, from single columns on, which
+columns go together, and how α is shared. Every choice on the way is then valued at the real law.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from pramble.information.distributions import Table
+from pramble.information.measures import mutual_information
+from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
-from pramble.solvers.record import dense, many
-from pramble.solvers.record.anova import packed_branches
-from pramble.solvers.record.bounds import dense_bound, many_bound, quick_bound
-from pramble.solvers.record.candidates import (
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.record.anova import (
+    LEAST_START,
+    MOST_BLOCK,
+    Components,
+    component_information,
+    packed_branches,
+)
+from pramble.solvers.record.branches import (
+    CLOSE,
     MOST_CARRIED,
     MOST_DESIGNED,
     Blocks,
+    best_matrix,
     carried,
     carriers,
     closed_forms,
-    designed,
+    designed_matrix,
+    exact_shares,
+    parts_of,
+    subsets,
 )
-from pramble.solvers.record.floor import information_of, lifted, telling_branch
-from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.record.result import RecordDesign
-from pramble.solvers.record.shares import LEAST, exact_shares
-from pramble.solvers.watch import Watch
+from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
+from pramble.solvers.record.orbits import (
+    MOST_CHARACTERS,
+    Characters,
+    Packing,
+    generated,
+    mechanism_of,
+)
+from pramble.solvers.record.problem import RecordDesign, RecordProblem
+from pramble.solvers.record.valuation import MOST_HELD, is_small, valuation_of
 from pramble.values import Floats
 
 TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
-TELLING = 0.45
-"""Shares of the time after which the parts of the search end."""
+"""Shares of the effort after which the parts of the search end."""
 
-MOST_SECONDS, SECONDS, SECONDS_PER_CELL = 3.0, 0.15, 0.02
+MOST_EFFORT, EFFORT, EFFORT_PER_CELL = 3.0, 0.15, 0.02
 MOST_JOINT = 10**6
 WORTH, FAILURES, NEAR = 1.005, 2, 1.01
 
@@ -43,54 +69,45 @@ SMALL = 0.2
 """What new branches weigh together at first, beside those whose shares are known."""
 
 
-def best_plan(problem: RecordProblem, watch: Watch) -> RecordDesign:
-    """Return the best mixture of branches that was found in time."""
-    few = problem.size <= dense.MOST_CELLS
-    ground: Any = dense.Cells(problem) if few else many.Tables(problem)
-    watch.clock.tell("randomised response", 0.0)
+def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
+    """Return the best mixture of branches that was found."""
+    ground = valuation_of(problem, budget)
+    budget.clock.tell("randomised response", 0.0)
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
-    watch.clock.tell("turned sets", 0.05)
-    packed = packed_branches(problem, until(watch, TURNING))
-    telling = None
-    if problem.information_at_least is not None:
-        telling = ground.option(telling_branch(problem, until(watch, TELLING)))
-        options.append(telling)
+    budget.clock.tell("turned sets", 0.05)
+    packed = packed_branches(problem, budget.until(TURNING))
     start = [SMALL / len(options)] * len(options)
-    part = until(watch, VALUING)
+    part = budget.until(VALUING)
     for blocks, share in sorted(packed, key=lambda one: -one[1]):
-        if part.left() < 0:
+        if part.is_over():
             break
         options.append(ground.option(blocks))
         start.append(share)
-    watch.clock.tell("shares", TURNING)
-    free = [i for i, one in enumerate(options) if can_stand_beside(one, telling)]
-    options, start = [options[i] for i in free], [start[i] for i in free]
-    best = ground.best_mixture(options, until(watch, MIXING), start=np.array(start))
-    watch.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
-    if telling is None and (not few or sum(best[2].values()) > NEAR * quick_bound(problem)):
-        best = improved(problem, ground, best, watch)
-    watch.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
-    bound, notes = bound_of(problem, watch, few=few)
-    if telling is not None:
-        kept, shares = lifted(problem, best[0], best[1], telling)
-        best = kept, shares, best[2]
+    budget.clock.tell("shares", TURNING)
+    best = ground.best_mixture(options, budget.until(MIXING), start=np.array(start))
+    budget.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
+    if not is_small(problem) or sum(best[2].values()) > NEAR * quick_bound(problem):
+        best = improved(problem, ground, best, budget)
+    budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
+    bound, notes = bound_of(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
-def can_stand_beside(option: Any, telling: Any) -> bool:
-    """Whether a branch can be told from the one that tells most of the record, or is that one."""
-    return telling is None or option is telling or option.columns != telling.columns
+def information_of(problem: RecordProblem, blocks: Blocks) -> float:
+    """Return the nats about the record that a branch tells, of several blocks those of the best."""
+    return max(
+        mutual_information(problem.block(columns).law, mechanism)
+        for columns, mechanism in blocks.items()
+    )
 
 
-def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> Best:
-    """Return a mixture with matrices for the law itself, as long as they help.
-
-    A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The search
-    ends after a few that do not.
-    """
+def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudget) -> Best:
+    """Return a mixture with matrices for the law itself, as long as they help."""
+    # A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The
+    # search ends after a few that do not.
     more: list[Any] = []
     failures = 0
-    for blocks in designed_branches(problem, until(watch, DESIGNING), best[2]):
+    for blocks in designed_branches(problem, budget.until(DESIGNING), best[2]):
         option = ground.option(blocks)
         if option is None:
             continue
@@ -104,21 +121,15 @@ def improved(problem: RecordProblem, ground: Any, best: Best, watch: Watch) -> B
     if not more:
         return best
     start = np.append(best[1], np.full(len(more), SMALL / len(more)))
-    again: Best = ground.best_mixture([*best[0], *more], until(watch, MIXING_AGAIN), start=start)
+    again: Best = ground.best_mixture([*best[0], *more], budget.until(MIXING_AGAIN), start=start)
     return min(best, again, key=lambda one: sum(one[2].values()))
 
 
-def until(watch: Watch, share: float) -> Watch:
-    """Return the watch of a part that ends when so much of the time is over."""
-    seconds = share * watch.time_limit - watch.seconds()
-    return watch.inner(watch.tolerance, seconds=seconds, quiet=True)
-
-
-def bound_of(problem: RecordProblem, watch: Watch, *, few: bool) -> tuple[float, tuple[str, ...]]:
+def bound_of(problem: RecordProblem, budget: SearchBudget) -> tuple[float, tuple[str, ...]]:
     """Return a bound on the value of every mechanism on the record, and what it is."""
-    if few:
-        return dense_bound(problem, watch), ()
-    bound, note = many_bound(problem, watch)
+    if is_small(problem):
+        return dense_bound(problem, budget), ()
+    bound, note = many_bound(problem, budget)
     return bound, (note,)
 
 
@@ -127,7 +138,7 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     single = [(name,) for name in problem.columns]
     for columns in dict.fromkeys([*problem.tables, problem.columns, *single]):
         size = problem.counts(columns)
-        if size > many.MOST_HELD and not joint_could_help(problem, columns):
+        if size > MOST_HELD and not joint_could_help(problem, columns):
             continue
         block = problem.block(columns)
         if block.size == np.prod([problem.sizes[name] for name in columns]):
@@ -146,25 +157,23 @@ def joint_could_help(problem: RecordProblem, columns: Table) -> bool:
 
 
 def designed_branches(
-    problem: RecordProblem, watch: Watch, costs: Mapping[Table, float]
+    problem: RecordProblem, budget: SearchBudget, costs: Mapping[Table, float]
 ) -> Iterator[Blocks]:
-    """Yield branches with matrices for the law itself, for the costliest tables first.
-
-    The best matrix for a table may have more outputs than the table has cells. More columns of the
-    record then carry them: their own values are not looked at.
-    """
+    """Yield branches with matrices for the law itself, for the costliest tables first."""
+    # The best matrix for a table may have more outputs than the table has cells. More columns of
+    # the record then carry them: their own values are not looked at.
     tasks = list(design_tasks(problem, costs))
     for left, (table, carrier) in zip(range(len(tasks), 0, -1), tasks, strict=True):
         own = problem.block(table)
-        most = min(MOST_SECONDS, SECONDS + SECONDS_PER_CELL * own.size)
-        seconds = min(most, 2 * watch.left() / left)
+        most = min(MOST_EFFORT, EFFORT + EFFORT_PER_CELL * own.size)
+        part = budget.part(CLOSE, effort=min(most, 2 * budget.left() / left), quiet=True)
         if carrier is None:
-            found = designed(problem, own, seconds=seconds)
+            found = designed_matrix(problem, own, part)
             if found is not None:
                 yield {table: found}
         else:
             block = problem.block(carrier)
-            found = designed(problem, own, seconds=seconds, outputs=block.size)
+            found = designed_matrix(problem, own, part, outputs=block.size)
             if found is not None:
                 yield carried(block, table, found)
 
@@ -188,16 +197,11 @@ def design_tasks(
 
 
 def answer(
-    problem: RecordProblem,
-    ground: Any,
-    best: Best,
-    *,
-    bound: float,
-    notes: tuple[str, ...] = (),
+    problem: RecordProblem, ground: Any, best: Best, *, bound: float, notes: tuple[str, ...] = ()
 ) -> RecordDesign:
     """Return the design with exact shares, its value, and a check of what it promises."""
     options, shares, _ = best
-    exact = exact_shares(shares, least=LEAST if problem.information_at_least is None else 0.0)
+    exact = exact_shares(shares)
     used = [i for i, share in enumerate(exact) if share]
     kept = [options[i] for i in used]
     plan = Plan(branches=[Branch(exact[i], options[i].blocks) for i in used])
@@ -212,3 +216,169 @@ def answer(
     )  # fmt: skip
     assert found.certificate.satisfies(problem.alpha), "every block was rounded to its part of α"
     return found
+
+
+MOST_PARTITIONED, MOST_MERGED = 5, 10**6
+TRANSFERS, LEAST_PART = (0.5, 0.25, 0.1, 0.03), 1e-3
+SEARCHING, HALVINGS, ALONE, HOPELESS, MOST_TRIED = 0.8, 4, 6, 1e12, 6
+
+Split = list[tuple[Table, float]]
+"""Blocks and their parts of α."""
+
+
+def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
+    ground = valuation_of(problem, budget)
+    splits = candidate_splits(problem)
+    components = Components(problem)
+    ranked = sorted(splits, key=lambda one: splitting_cost(components, one))
+    known = [one for one in ranked if len(one) in (1, len(problem.columns))]
+    ranked = [*known, *(one for one in ranked if one not in known)][: MOST_TRIED + len(known)]
+    part, one = budget.until(SEARCHING), np.ones(1)
+    best: Any = None
+    for left, split in zip(range(len(ranked), 0, -1), ranked, strict=True):
+        if best is not None and part.is_over():
+            break
+        own = part.part(CLOSE, effort=part.left() / left, quiet=True)
+        for blocks in branches_for(problem, split, own):
+            option = ground.option(blocks)
+            if option is None:
+                continue
+            costs = ground.costs([option], one)
+            if best is None or sum(costs.values()) < sum(best[2].values()):
+                best = ([option], one, costs)
+        budget.clock.tell("blocks", SEARCHING * (1 - left / len(ranked)))
+    bound, notes = bound_of(problem, budget)
+    return answer(problem, ground, best, bound=bound, notes=notes)
+
+
+def candidate_splits(problem: RecordProblem) -> list[Split]:
+    """Return ways to put all columns into blocks: all if they are few, else by merging."""
+    components = Components(problem)
+    if len(problem.columns) <= MOST_PARTITIONED:
+        ways = [list(way) for way in partitions(problem.columns)]
+        return [shared_alpha(components, way) for way in ways] + [equal(problem, w) for w in ways]
+    found = []
+    blocks: list[Table] = [(name,) for name in problem.columns]
+    while True:
+        found += [shared_alpha(components, blocks), equal(problem, blocks)]
+        pairs = [
+            pair for pair in combinations(range(len(blocks)), 2)
+            if problem.size_of((*blocks[pair[0]], *blocks[pair[1]])) <= MOST_MERGED
+        ]  # fmt: skip
+        if not pairs:
+            return found
+        ways = [merged_pair(problem, blocks, pair) for pair in pairs]
+        blocks = min(ways, key=lambda way: splitting_cost(components, equal(problem, way)))
+
+
+def merged_pair(
+    problem: RecordProblem, blocks: Sequence[Table], pair: tuple[int, int]
+) -> list[Table]:
+    both = {*blocks[pair[0]], *blocks[pair[1]]}
+    rest = [block for i, block in enumerate(blocks) if i not in pair]
+    return [*rest, tuple(name for name in problem.columns if name in both)]
+
+
+def equal(problem: RecordProblem, blocks: Sequence[Table]) -> Split:
+    return [(block, problem.alpha / len(blocks)) for block in blocks]
+
+
+def shared_alpha(components: Components, blocks: Sequence[Table]) -> Split:
+    """Return blocks with the parts of α that cost least at a uniform prior."""
+    alpha, count = components.problem.alpha, len(blocks)
+    parts = np.full(count, alpha / count)
+    least = splitting_cost(components, list(zip(blocks, parts.tolist(), strict=True)))
+    for step in TRANSFERS if count > 1 else ():
+        for giver, taker in ((i, j) for i in range(count) for j in range(count) if i != j):
+            tried = parts.copy()
+            tried[giver] -= step * parts[giver]
+            tried[taker] += step * parts[giver]
+            cost = splitting_cost(components, list(zip(blocks, tried.tolist(), strict=True)))
+            if tried[giver] > LEAST_PART * alpha and cost < least:
+                parts, least = tried, cost
+    return list(zip(blocks, parts.tolist(), strict=True))
+
+
+def splitting_cost(components: Components, split: Split) -> float:
+    """Return what the wanted tables cost at a uniform prior."""
+    told = np.ones(len(components.weights))
+    for block, alpha in split:
+        bits = sum(1 << components.place[name] for name in block)
+        x = component_information(components.problem.counts(block), alpha)
+        told = np.where(components.bits & bits, told * x, told)
+    return float((components.weights / np.maximum(told, 1e-150)).sum())
+
+
+def branches_for(problem: RecordProblem, split: Split, budget: SearchBudget) -> Iterator[Blocks]:
+    """Yield branches for a choice of blocks: randomised response, and the best matrices found."""
+    parts = [Fraction(alpha) for _, alpha in split]
+    scale = min(Fraction(1), Fraction(problem.alpha) / sum(parts))
+    exact = [float_below(part * scale) for part in parts]
+    blocks = [block for block, _ in split]
+    yield {
+        block: randomized_response(problem.block(block).labels, alpha)
+        for block, alpha in zip(blocks, exact, strict=True)
+    }
+    each = budget.left() / len(blocks)
+    yield {
+        block: block_matrix(problem, block, alpha, budget.part(CLOSE, effort=each, quiet=True))
+        for block, alpha in zip(blocks, exact, strict=True)
+    }
+
+
+def block_matrix(
+    problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
+) -> Mechanism:
+    half = budget.left() / 2
+    part = budget.part(CLOSE, effort=half, quiet=True)
+    more = list(orbit_matrices(problem, columns, alpha, part))
+    part = budget.part(CLOSE, effort=half, quiet=True)
+    return best_matrix(problem, columns, alpha, part, more=more)
+
+
+def orbit_matrices(
+    problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
+) -> Iterator[Mechanism]:
+    """Yield mixtures of turned sets in one matrix on a block, where it has no impossible cells."""
+    # The fewer outputs each set may take, the more of them find room.
+    size = problem.counts(columns)
+    if size > MOST_BLOCK or size != problem.size_of(columns):
+        return
+    sizes = {name: problem.sizes[name] for name in columns}
+    characters = Characters(sizes, parts_of(columns, problem.tables), alpha)
+    if len(characters.weights) > MOST_CHARACTERS:
+        return
+    orbits, shares = generated(characters, list(subsets(columns, len(columns))), [], budget)
+    rng, one = np.random.default_rng(size), np.ones(1)
+    nothing = np.zeros(len(characters.weights))
+    alone = [characters.better(columns, nothing, 1.0, budget, rng=rng) for _ in range(ALONE)]
+    first = min(alone, key=lambda orbit: characters.cost([orbit], one))
+    best, least = ([first], one), characters.cost([first], one)
+    for halvings in range(HALVINGS):
+        packing = Packing(characters, {columns: size})
+        order = np.argsort(-shares, kind="stable").tolist()
+        small = [i for i in order if orbits[i].outputs <= size / 2**halvings]
+        kept = [i for i in small if packing.put(orbits[i])]
+        if kept:
+            found = packing.polish(budget, shares[kept] + LEAST_START)
+            cost = characters.cost(packing.orbits, found)
+            if cost < least:
+                best, least = (packing.orbits, found), cost
+    if least < HOPELESS:
+        yield mechanism_of(problem, columns, best[0], best[1], alpha=alpha)
+
+
+def partitions(columns: Sequence[str]) -> Iterator[list[Table]]:
+    """Yield every way to put columns into blocks.
+
+    >>> list(partitions("ab"))
+    [[('a', 'b')], [('a',), ('b',)]]
+    """
+    if not columns:
+        yield []
+        return
+    first, rest = columns[0], columns[1:]
+    for found in partitions(rest):
+        for i, block in enumerate(found):
+            yield [*found[:i], (first, *block), *found[i + 1 :]]
+        yield [(first,), *found]

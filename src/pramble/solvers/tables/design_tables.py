@@ -1,29 +1,46 @@
-"""The verb: the least noise with which tables can be published under a central promise."""
+r"""The verb: the least noise with which tables can be published under a central promise.
+
+The precisions for which the noisiest table has the least noise, and a bound that proves it.
+
+For any weights :math:`\omega` of the tables that sum to one, the least weighted mean of their
+variances is at most the least largest one, so that
+
+.. math:: \max_{\lambda, \omega \in \Delta}
+          \Big(\sum_A \sqrt{(C^\top\omega)_A (G^\top\lambda)_A}\Big)^2 / \mu^2
+
+is a bound, with :math:`C_{TA}` the variance that one unit of noise in the part A gives a cell of
+the table T. It is concave in both mixtures together.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.information.distributions import Table
 from pramble.limits import LARGEST_TOTAL
-from pramble.mechanisms.table_plan import TablePlan
+from pramble.mechanisms.table_plan import TablePlan, subsets
 from pramble.one_thread import one_thread
-from pramble.privacy.gaussian import largest_mu_squared
-from pramble.privacy.guarantee import float_below
-from pramble.privacy.shuffled.central import whole
-from pramble.privacy.table_privacy import presence, shift_of
-from pramble.solvers.tables.least_largest import least_largest
-from pramble.solvers.tables.least_noise import least_noise
-from pramble.solvers.tables.problem import Objective, TableProblem, as_table_problem
+from pramble.privacy.central import positive_count
+from pramble.privacy.guarantee import largest_mu_squared
+from pramble.solvers.tables.choice import plan_with_choice, problem_of
+from pramble.solvers.tables.least_noise import (
+    BARRIERS,
+    NEARLY,
+    NEWTON_STEPS,
+    ROUNDS,
+    SAFE,
+    LeastNoise,
+    Objective,
+    PatternPool,
+    TableProblem,
+    as_table_problem,
+    least_noise,
+)
+from pramble.solvers.tables.precisions import settled
 from pramble.solvers.tables.result import TableDesign
 from pramble.values import Clock, Floats, Watcher
-
-DIGITS = 24
-"""Binary digits of a precision: rounding costs less than one part in ten million of the noise."""
 
 
 def design_tables(
@@ -56,7 +73,9 @@ def design_tables(
         :math:`P(E) \le e^\varepsilon P'(E) + \delta`.
     tables : int or list of tuples of columns
         The tables that analysts will want: all of so many columns, or these. Every table within a
-        wanted one comes with it.
+        wanted one comes with it. "auto": all pairs, and the triples that the pairs do not imply
+        already, as far as their noise is worth it; :func:`measure` chooses them from the file, and
+        the guarantee covers the choice (:mod:`pramble.mechanisms.table_choice`).
     rows_per_person : int
         The most rows of one person that are counted. With one, the number of records is public;
         with more it is measured like the tables.
@@ -84,20 +103,53 @@ def design_tables(
     (True, True)
     """
     budget = largest_mu_squared(number(epsilon, "epsilon"), number(delta, "delta"))
-    k = whole(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
-    problem = as_table_problem(columns, tables=tables, importance=importance, objective=objective)
+    k = positive_count(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
+    chosen = is_choice(tables, importance, objective)
+    stated = min(2, len(columns)) if chosen else tables
+    problem = as_table_problem(columns, tables=stated, importance=importance, objective=objective)
+    if chosen and len(problem.labels) > 2:
+        plan = plan_with_choice(problem.labels, budget, delta=float(delta), rows_per_person=k)
+        return valued(plan, float(epsilon))
     clock = Clock(progress)
-    with one_thread():
-        if objective == "largest":
-            found = least_largest(problem, clock, has_total=k > 1)
-        else:
-            costs = np.append(problem.costs, problem.cost_of_total) if k > 1 else problem.costs
-            found = least_noise(problem.parts, costs, clock, has_total=k > 1)
+    found = least(problem, objective, clock, has_total=k > 1)
     precision = settled(problem, found.precision, budget / (k * k), has_total=k > 1)
     plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k)
     value, bound = value_of(problem, plan, objective), found.bound * k * k / float(budget)
     clock.tell("done", 1.0)
     return TableDesign(plan, float(epsilon), float(delta), objective, value, min(bound, value))
+
+
+def least(problem: TableProblem, objective: str, clock: Clock, *, has_total: bool) -> LeastNoise:
+    """Return the best precisions at μ² = 1, and the bound that proves them."""
+    with one_thread():
+        if objective == "largest":
+            return least_largest(problem, clock, has_total=has_total)
+        costs = np.append(problem.costs, problem.cost_of_total) if has_total else problem.costs
+        return least_noise(problem.parts, costs, clock, has_total=has_total)
+
+
+def valued(plan: TablePlan, epsilon: float) -> TableDesign:
+    """Return the design of a plan whose tables are, or were, chosen from a file.
+
+    The bound is for the same tables without the price of the choice.
+    """
+    assert plan.choice is not None, "asked for where tables are chosen"
+    problem, k = problem_of(plan.labels, plan.chosen), plan.rows_per_person
+    found = least(problem, "variance", Clock(None), has_total=k > 1)
+    value = value_of(problem, plan, "variance")
+    bound = found.bound * k * k / plan.choice.mu_squared
+    return TableDesign(plan, epsilon, plan.delta, "variance", value, min(bound, value))
+
+
+def is_choice(tables: Any, importance: Any, objective: str) -> bool:
+    """Whether tables are chosen from the file; refuse what does not go with that."""
+    found = isinstance(tables, str) and tables == "auto"
+    if found and (importance is not None or objective != "variance"):
+        raise InvalidInput(
+            'tables="auto" goes with objective="variance" and no importance. List the tables that '
+            "matter to state either."
+        )
+    return found
 
 
 def number(given: Any, name: str) -> float:
@@ -120,48 +172,68 @@ def value_of(problem: TableProblem, plan: TablePlan, objective: str) -> float:
     return sum(w * size * own for w, size, own in zip(weights, sizes, cells, strict=True))
 
 
-def rounded_down(precision: float) -> float:
-    """Return a precision with few digits, not above this one: the same on every machine.
-
-    The last digits of the answer to a convex programme differ between processors; noise follows
-    from the plan, and would differ with them.
-
-    >>> rounded_down(0.1) <= 0.1, 0.1 - rounded_down(0.1) < 1e-8
-    (True, True)
-    """
-    digits, exponent = math.frexp(precision)
-    return math.ldexp(math.floor(digits * 2**DIGITS), exponent - DIGITS)
-
-
-def settled(
-    problem: TableProblem, precision: Floats, limit: Fraction, *, has_total: bool
-) -> dict[Table, float]:
-    """Return the precision of every part, with a largest shift that is proven to be within a limit.
-
-    What one record in the place of none leaves of it goes to the total.
-    """
-    by_part = {
-        part: own
-        for members, own in zip(problem.parts.members, precision.tolist(), strict=False)
-        for part in members
-    }
-    ordered = {part: by_part[part] for part in sorted(by_part, key=part_order(problem))}
-    shift = shift_of(problem.sizes, ordered).bound
-    scale = float_below(limit / shift)
-    for _ in range(100):
-        found = {part: rounded_down(own * scale) for part, own in ordered.items()}
-        shift = shift_of(problem.sizes, found).bound
-        if shift <= limit:
+def least_largest(problem: TableProblem, clock: Clock, *, has_total: bool = False) -> LeastNoise:
+    pool = PatternPool(problem.parts, has_total=has_total)
+    costs = costs_of_cells(problem, has_total=has_total)
+    shares, bound = np.full(len(costs), 1 / len(costs)), 0.0
+    for _ in range(ROUNDS):
+        pool.mixture, shares = best_mixtures(pool.gains, costs, pool.mixture, shares)
+        weighted, asked = pool.gains.T @ pool.mixture, costs.T @ shares
+        together = float(np.sqrt(asked * weighted).sum())
+        bound = max(bound, together**2 * SAFE)
+        u = np.sqrt(asked / weighted) / together
+        u = u / float((pool.gains @ u).max())
+        found = LeastNoise(u, float((costs @ (1 / u)).max()), bound)
+        largest = pool.grow(found)
+        clock.tell("designing tables", 1 / largest)
+        if largest == 1.0:
             break
-        scale *= float(limit / shift) * (1 - 2.0**-50)
-    else:
-        raise AssertionError("a scale that is lowered again and again keeps the promise")
-    if not has_total:
-        return found
-    return {(): float_below(shift - presence(problem.sizes, found)), **found}
+    return LeastNoise(found.precision, found.value, bound)
 
 
-def part_order(problem: TableProblem) -> Any:
-    """Return the key by which parts are sorted: small ones first, as columns stand."""
-    place = {name: i for i, name in enumerate(problem.labels)}
-    return lambda part: (len(part), [place[name] for name in part])
+def best_mixtures(
+    gains: Floats, costs: Floats, mixture: Floats, shares: Floats
+) -> tuple[Floats, Floats]:
+    r"""Return the mixtures of patterns and of tables with the best bound, by Newton's method.
+
+    Maximises :math:`2\sum_A \sqrt{(C^\top\omega)_A (G^\top\lambda)_A} - \sum_s \lambda_s` with a
+    barrier for both, where the :math:`\omega_T` sum to one.
+    """
+    costs = costs / float(np.sqrt((costs.T @ shares) * (gains.T @ mixture)).sum()) ** 2
+    ones = np.concatenate([np.zeros(len(mixture)), np.ones(len(shares))])
+    point = np.concatenate([mixture / mixture.sum(), shares / shares.sum()])
+    cut = len(mixture)
+    for barrier in BARRIERS:
+        tau = barrier * np.concatenate(
+            [np.full(cut, 1 / cut), np.full(len(shares), 1 / len(shares))]
+        )
+        for _ in range(NEWTON_STEPS):
+            b, a = gains.T @ point[:cut], costs.T @ point[cut:]
+            roots = np.concatenate([gains @ np.sqrt(a / b), costs @ np.sqrt(b / a)])
+            slope = roots + ones - 1 + tau / point
+            scaled = np.concatenate([gains / b, -costs / a])
+            bend = (scaled * (0.5 * np.sqrt(a * b))) @ scaled.T + np.diag(tau / point**2)
+            step, across = np.linalg.solve(bend, np.stack([slope, ones], axis=1)).T
+            step = step - across * (float(ones @ step) / float(ones @ across))
+            size = min(1.0, 0.9 / max(float((-step / point).max()), 1e-300))
+            point = point + size * step
+            if float(np.abs(step / point).max()) < NEARLY:
+                break
+    return point[:cut] / point[:cut].sum(), point[cut:] / point[cut:].sum()
+
+
+def costs_of_cells(problem: TableProblem, *, has_total: bool) -> Floats:
+    """Return the weighted variance of a cell of each table, for each unit of noise in each kind."""
+    # Tables with the same ones stand for each other.
+    sizes = {name: len(own) for name, own in problem.labels.items()}
+    kind = {part: i for i, members in enumerate(problem.parts.members) for part in members}
+    found = np.zeros((len(problem.tables), len(problem.parts.members) + int(has_total)))
+    for row, (table, weight) in enumerate(
+        zip(problem.tables, problem.weights.tolist(), strict=True)
+    ):
+        for part in subsets(table):
+            if part or has_total:
+                inside = math.prod(1 - 1 / sizes[name] for name in part)
+                beside = math.prod(sizes[name] for name in table if name not in part)
+                found[row, kind[part] if part else -1] += weight * inside / beside**2
+    return np.unique(found, axis=0)

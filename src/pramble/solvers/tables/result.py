@@ -11,7 +11,7 @@ from pramble.errors import InvalidInput
 from pramble.information.distributions import Table
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.certificate import certify
-from pramble.privacy.gaussian import epsilon_above
+from pramble.privacy.guarantee import epsilon_above
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import value

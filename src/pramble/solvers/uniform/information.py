@@ -1,9 +1,18 @@
-"""The paper's problem: the most informative matrix with uniform off-diagonal rows, proven."""
+r"""The paper's problem: the most informative matrix with uniform off-diagonal rows, proven.
+
+From exact keep probabilities to integer weights on the private side.
+
+Categories at one level share one off weight, so rounding is a choice of at most four integers. The
+two levels that many categories take are tried at the integers around their exact weight; a level
+that one category takes is then put as near to its exact weight as privacy against the others
+allows. Of the choices that satisfy α, compared in integers, the most informative is kept.
+"""
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +21,16 @@ from pramble.errors import PrivacyError
 from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_UNIFORM_ALPHA
 from pramble.mechanisms.base import TOTAL
-from pramble.mechanisms.ratios import exp_below
+from pramble.mechanisms.general import within
+from pramble.mechanisms.ratios import exp_below, ratio_at_extremes
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.problem import Problem
 from pramble.solvers.result import Design, Level
-from pramble.solvers.uniform.bound import SAFETY
-from pramble.solvers.uniform.invariant import solve_invariant
-from pramble.solvers.uniform.model import HIGH, LOW, TOP, Kind, kind_of
+from pramble.solvers.uniform.nodes import BOTTOM, HIGH, LOW, TOP, Kind, kind_of
 from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
-from pramble.solvers.uniform.rounding import round_assignment
-from pramble.solvers.uniform.search import Found, Search, roots
-from pramble.solvers.watch import Watch
+from pramble.solvers.uniform.search import SAFETY, Found, Search, roots
 from pramble.values import Floats
-
-KEYWORDS = frozenset({"invariant", "keep_at_least", "symmetric"})
 
 FINEST = 1e-9
 """The search does not go below this relative tolerance: float margins would drown it."""
@@ -39,13 +44,17 @@ CLOSE = 1e-9
 LIKELY = 3
 
 
-def solve(problem: Problem) -> Design:
+def solve_uniform_information(problem: Problem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        return with_cost(solve_invariant(problem), solve(replace(problem, invariant=False)))
-    watch = problem.watch()
+        from pramble.solvers.uniform.invariant import solve_invariant
+
+        return with_cost(
+            solve_invariant(problem), solve_uniform_information(replace(problem, invariant=False))
+        )
+    budget = problem.budget()
     search = Search(search_tolerance(problem))
-    stopped = run(search, problem, vertex_kinds(problem), watch)
+    stopped = run(search, problem, vertex_kinds(problem), budget)
     found, mechanism = best_rounded(search, problem)
     value = mutual_information(problem.prior, mechanism)
     ceiling = problem.ceiling * (1 + SAFETY)
@@ -60,7 +69,6 @@ def solve(problem: Problem) -> Design:
             "levels": levels_of(problem, found),
             "nodes": search.nodes,
             "unrounded": found.value,
-            "seconds": watch.clock.seconds(),
         },
     )
 
@@ -101,8 +109,8 @@ def working_exp(problem: Problem) -> Fraction:
     return exp_below(min(problem.alpha, LARGEST_UNIFORM_ALPHA))
 
 
-def run(search: Search, problem: Problem, kinds: list[Kind], watch: Watch) -> str:
-    """Search until the tolerance, the time limit or an interruption; say which."""
+def run(search: Search, problem: Problem, kinds: list[Kind], budget: SearchBudget) -> str:
+    """Search until the tolerance, the end of the budget or an interruption; say which."""
     try:
         nodes = list(roots(problem.prior, kinds))
         for node in nodes:
@@ -111,10 +119,11 @@ def run(search: Search, problem: Problem, kinds: list[Kind], watch: Watch) -> st
         for node in nodes:
             search.add(node, 0.0)
         while search.heap:
-            if watch.left() < 0:
-                return "time limit"
+            if budget.is_over():
+                return budget.reason
             search.step()
-            watch.tell("assigning keep probabilities", value=search.value, bound=search.bound)
+            budget.spend(1e6 + 1000 * problem.size)
+            budget.tell("assigning keep probabilities", value=search.value, bound=search.bound)
     except KeyboardInterrupt:
         if not search.found:
             raise
@@ -135,7 +144,6 @@ def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.i
 
 
 def with_cost(invariant: Design, free: Design) -> Design:
-    """Return the invariant design with what its invariance costs in information."""
     cost = max(free.bound - invariant.value, 0.0)
     note = (
         f"Invariance costs at most {cost:.6g} nats: {invariant.value:.6g} of the {free.bound:.6g} "
@@ -148,13 +156,11 @@ def with_cost(invariant: Design, free: Design) -> Design:
 
 
 def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
-    """Return the assignment that is best after rounding, and its mechanism.
-
-    Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
-    the one with the fewest levels is taken (categories that never occur may be at any level), and
-    among those the one that keeps most values: with two categories "all v_−α" carries as much as
-    "all v_α", but reads inverted.
-    """
+    """Return the assignment that is best after rounding, and its mechanism."""
+    # Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
+    # the one with the fewest levels is taken (categories that never occur may be at any level), and
+    # among those the one that keeps most values: with two categories "all v_−α" carries as much as
+    # "all v_α", but reads inverted.
     best: tuple[float, Found, UniformRows] | None = None
     for found in sorted(search.found.values(), key=lambda one: rank(one, search.value)):
         if best is not None and found.value <= best[0] * (1 + TIE):
@@ -242,3 +248,86 @@ def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
     names[Fraction(1, size)] = "1/S"
     ranks = dict(zip(reversed(corner), ("m₁", "m₂", "M₂", "M₁"), strict=True))
     return names.get(q, ranks[q])
+
+
+Weights = dict[int, int]
+"""Off weight by level."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Levels of a corner, how many categories take each, and what the weights must satisfy."""
+
+    corner: Corner
+    counts: tuple[int, int, int, int]
+    limit: Fraction
+    ceiling: int
+
+    @property
+    def size(self) -> int:
+        return sum(self.counts)
+
+    def exact(self, level: int) -> Fraction:
+        """Return the off weight before rounding."""
+        weight: Fraction = (1 - self.corner[level]) / (self.size - 1) * TOTAL
+        return weight
+
+    def around(self, level: int, reach: int) -> list[int]:
+        floor = math.floor(self.exact(level))
+        return [w for w in range(floor - reach, floor + reach + 2) if 0 <= w <= self.ceiling]
+
+    def choices(self, reach: int) -> Iterator[Weights]:
+        shared = [level for level in (HIGH, LOW) if self.counts[level]]
+        alone = [level for level in (TOP, BOTTOM) if self.counts[level]]
+        for weights in product(*(self.around(level, reach) for level in shared)):
+            starts: list[Weights] = [dict(zip(shared, weights, strict=True))]
+            for level in alone:
+                starts = [more for start in starts for more in self.extend(start, level)]
+            yield from filter(self.private, starts)
+
+    def extend(self, weights: Weights, level: int) -> Iterator[Weights]:
+        """Yield the weights with those that one more category may have, nearest to exact."""
+        exact = self.exact(level)
+        low, high = self.room(weights)
+        if low <= high:
+            for w in {min(max(w, low), high) for w in (math.floor(exact), math.ceil(exact))}:
+                yield {**weights, level: w}
+
+    def room(self, weights: Weights) -> tuple[int, int]:
+        """Return the least and the largest off weight that is private against these rows."""
+        n, a = self.size - 1, self.limit
+        if not weights:
+            return 0, self.ceiling
+        least, most = min(weights.values()), max(weights.values())
+        keep_most, keep_least = TOTAL - n * least, TOTAL - n * most
+        low = max((TOTAL - a * least) / n, keep_most / a, Fraction(0))
+        high = min((TOTAL - most / a) / n, a * keep_least)
+        if self.size > 2:
+            low, high = max(low, most / a), min(high, a * least)
+        return math.ceil(low), min(math.floor(high), self.ceiling)
+
+    def private(self, weights: Weights) -> bool:
+        """Whether the largest ratio is within the limit, in integers."""
+        rows = sorted(w for level, w in weights.items() for _ in range(min(self.counts[level], 2)))
+        off = dict(enumerate(rows))
+        keep = {i: TOTAL - (self.size - 1) * w for i, w in off.items()}
+        last = len(rows) - 1
+        ratio = ratio_at_extremes([0, 1], [last, last - 1], off=off, keep=keep, size=self.size)
+        return within(ratio, self.limit)
+
+
+def round_assignment(
+    corner: Corner, levels: NDArray[np.int64], *, alpha: float, keep_at_least: Fraction | None
+) -> Iterator[NDArray[np.int64]]:
+    """Yield vectors of off weights that satisfy α, close to the exact assignment."""
+    counts = np.bincount(levels, minlength=4).tolist()
+    n = len(levels) - 1
+    most = TOTAL if keep_at_least is None else math.floor((1 - keep_at_least) * TOTAL)
+    rounding = Rounding(corner, tuple(counts), exp_below(alpha), most // n)
+    for reach in (0, 1, 3):
+        choices = list(rounding.choices(reach))
+        if choices:
+            for weights in choices:
+                table = np.array([weights.get(level, 0) for level in range(4)], dtype=np.int64)
+                yield table[levels]
+            return

@@ -61,7 +61,6 @@ def nearest_kin(problem: Problem, reason: str) -> Design:
 
 
 def segment(problem: Problem) -> tuple[float, float]:
-    """Return the smallest and the largest private θ."""
     p, n = np.sort(problem.prior), problem.size - 1
     if problem.keep_at_least is not None or problem.symmetric:
         raise InvalidInput("invariant=True leaves one number to choose; ask for nothing beside it.")
@@ -94,6 +93,5 @@ def most(moved: float, kept: float, scale: float) -> float:
 
 
 def mechanism_at(problem: Problem, theta: float) -> UniformRows:
-    """Return the mechanism of one θ in exact weights."""
     q = np.clip(1 - theta / problem.prior, 0, 1)
     return keep_probabilities(q, problem.labels.values, alpha=problem.alpha)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pramble.solvers.general.columns.arcs import labelled_slots
+from pramble.solvers.general.arcs import labelled_slots
 
 
 def test_heavy_categories_are_named_by_a_slot_of_their_own_arc():

@@ -6,11 +6,11 @@ from scipy.optimize import linprog
 
 import pramble
 from pramble.paper import scenario
-from pramble.solvers.general.columns.generation import bound_of, generate
-from pramble.solvers.general.columns.mixtures import best_mixture, first_sets, relaxed
-from pramble.solvers.general.columns.pricing import count_bound, price
-from pramble.solvers.general.patterns import Gain, all_sets
-from pramble.solvers.watch import Watch
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.generation import bound_of, generate
+from pramble.solvers.general.information import best_mixture, first_sets, relaxed
+from pramble.solvers.general.pricing import count_bound, price
+from pramble.solvers.general.sets import Gain, all_sets
 
 SCENARIO_I = scenario("I")
 
@@ -51,7 +51,7 @@ def test_any_prices_prove_a_bound():
         truth = enumerated(prior, alpha)
         prices = truth * prior * rng.uniform(-0.5, 2, 8)
         gain = Gain(alpha)
-        most = price(prior, gain.a1 * prices, gain, slack=0.0).bound
+        most = price(prior, gain.a1 * prices, gain, slack=0.0, budget=SearchBudget(1e-9)).bound
         assert bound_of(prices, most, gain)[0] >= truth
 
 
@@ -61,9 +61,9 @@ def test_prices_that_are_all_too_high_prove_more_than_their_sum(alpha):
     for _ in range(10):
         prior = rng.dirichlet(np.ones(7))
         gain = Gain(alpha)
-        best = best_mixture(prior, alpha, Watch(1e-9))
+        best = best_mixture(prior, alpha, SearchBudget(1e-9))
         prices = best.prices + rng.uniform(0, 1) * best.value * prior
-        most = price(prior, gain.a1 * prices, gain, slack=0.0).bound
+        most = price(prior, gain.a1 * prices, gain, slack=0.0, budget=SearchBudget(1e-9)).bound
         bound = bound_of(prices, most, gain)[0]
         assert best.value * (1 - 1e-12) <= bound <= prices.sum()
 
@@ -93,7 +93,7 @@ def test_relaxations_bound_the_optimum():
     for alpha in (0.1, 1.0, 4.0):
         prior = rng.dirichlet(np.full(9, 0.5))
         truth = enumerated(prior, alpha)
-        assert relaxed(prior, alpha, Watch(1e-6)).bound >= truth * (1 - 1e-9)
+        assert relaxed(prior, alpha, SearchBudget(1e-6)).bound >= truth * (1 - 1e-9)
 
 
 def test_counting_members_bounds_every_set():
@@ -116,7 +116,7 @@ NEARLY_FLAT = 1 + 1e-3 * np.random.default_rng(1).standard_normal(30)
     [(DOMINATED, 2.0), (DOMINATED[:100], 1.0), (DOMINATED, 0.01), (NEARLY_FLAT, 1.0)],
 )
 def test_dominated_and_nearly_flat_priors_close_the_gap(prior, alpha):
-    best = best_mixture(prior / prior.sum(), alpha, Watch(1e-6, 60.0))
+    best = best_mixture(prior / prior.sum(), alpha, SearchBudget(1e-6, 60.0))
     assert best.stopped == "tolerance"
     assert best.value <= best.bound <= best.value * (1 + 1e-6)
 
@@ -124,13 +124,15 @@ def test_dominated_and_nearly_flat_priors_close_the_gap(prior, alpha):
 def test_merged_categories_still_prove_a_bound_for_all():
     prior = np.arange(1, 1001) ** -1.0
     prior /= prior.sum()
-    best = best_mixture(prior, 2.0, Watch(1e-4))
+    best = best_mixture(prior, 2.0, SearchBudget(1e-4))
     assert best.value <= best.bound <= best.value * (1 + 1e-4)
     assert best.sets.shape[1] == 1000
 
 
 def test_a_bad_start_is_mended_by_the_empty_set():
-    mixture = generate(SCENARIO_I, 1.0, start=first_sets(SCENARIO_I, 1.0)[:1], watch=Watch(1e-6))
+    mixture = generate(
+        SCENARIO_I, 1.0, start=first_sets(SCENARIO_I, 1.0)[:1], budget=SearchBudget(1e-6)
+    )
     assert mixture.value == pytest.approx(0.123271213, rel=1e-6)
 
 
@@ -139,7 +141,7 @@ def test_a_bad_start_is_mended_by_the_empty_set():
 def test_forty_categories_close_the_gap_under_the_universal_bound(alpha, power):
     prior = np.arange(1, 41) ** -power
     prior /= prior.sum()
-    best = best_mixture(prior, alpha, Watch(1e-6))
+    best = best_mixture(prior, alpha, SearchBudget(1e-6))
     assert best.value <= best.bound <= best.value * (1 + 1e-6)
     assert best.bound <= pramble.information_bound(alpha)
     assert best.theta.min() > 0

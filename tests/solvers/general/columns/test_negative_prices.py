@@ -10,9 +10,10 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import certify
+from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design
-from pramble.solvers.general.columns.pricing import price
-from pramble.solvers.general.patterns import Gain
+from pramble.solvers.general.pricing import price
+from pramble.solvers.general.sets import Gain
 
 
 @given(
@@ -28,7 +29,7 @@ def test_the_best_set_is_found_whatever_the_signs(masses, alpha, data):
     w = shares * gain(np.array(0.4)) * p
     sets = np.array(list(product((False, True), repeat=len(p))))
     truth = (gain(sets @ p) - sets @ w).max()
-    found = price(p, w, gain, slack=0.0)
+    found = price(p, w, gain, slack=0.0, budget=SearchBudget(1e-9))
     scale = gain.slope + np.abs(w).sum()
     assert truth <= found.bound <= truth + 1e-12 * scale
     assert abs(found.value - truth) <= 1e-13 * scale

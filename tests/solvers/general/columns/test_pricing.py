@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.information.measures import information_bound
-from pramble.solvers.general.columns.pricing import price
-from pramble.solvers.general.patterns import Gain
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.pricing import price
+from pramble.solvers.general.sets import Gain
 
 
 def every_value(p, w, gain):
@@ -41,7 +42,7 @@ def test_the_best_set_is_the_best_of_all_sets(problem):
     p, prices, gain = problem
     w = gain.a1 * prices
     truth = every_value(p, w, gain).max()
-    found = price(p, w, gain, slack=0.0)
+    found = price(p, w, gain, slack=0.0, budget=SearchBudget(1e-9))
     scale = gain.slope + np.abs(w).sum()
     assert found.value == pytest.approx(truth, abs=1e-13 * scale)
     assert truth <= found.bound <= truth + 1e-12 * scale
@@ -53,7 +54,7 @@ def test_the_best_set_is_the_best_of_all_sets(problem):
 def test_a_search_cut_short_still_proves_a_bound(problem, nodes):
     p, prices, gain = problem
     w = gain.a1 * prices
-    found = price(p, w, gain, slack=0.0, most_nodes=nodes)
+    found = price(p, w, gain, slack=0.0, budget=SearchBudget(1e-9), most_nodes=nodes)
     assert found.bound >= every_value(p, w, gain).max()
 
 
@@ -69,7 +70,7 @@ def test_equal_masses_do_not_blow_up_the_tree():
     p = np.full(100, 0.01)
     gain = Gain(0.5)
     prices = information_bound(0.5) * p * np.linspace(0.99, 1.01, 100)
-    assert price(p, gain.a1 * prices, gain, slack=0.0).nodes < 10_000
+    assert price(p, gain.a1 * prices, gain, slack=0.0, budget=SearchBudget(1e-9)).nodes < 10_000
 
 
 @given(pricing_problems(), st.sampled_from([1e-9, 1e-6, 1e-5]), st.integers(1, 40))
@@ -80,7 +81,7 @@ def test_nearly_equal_masses_still_prove_a_bound(problem, noise, nodes):
     p /= p.sum()
     w = gain.a1 * prices
     truth = every_value(p, w, gain).max()
-    found = price(p, w, gain, slack=0.0, most_nodes=nodes)
+    found = price(p, w, gain, slack=0.0, budget=SearchBudget(1e-9), most_nodes=nodes)
     assert found.value <= truth + 1e-13 * (gain.slope + np.abs(w).sum())
     assert found.bound >= truth
 

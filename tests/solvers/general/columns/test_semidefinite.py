@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pramble.solvers.general.columns.relaxation import relax
-from pramble.solvers.general.columns.semidefinite import closed_bound, proven_bound
-from pramble.solvers.watch import Watch
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.relaxation import relax
+from pramble.solvers.general.variance_bounds import closed_bound, proven_bound
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 4.0])
@@ -14,8 +14,8 @@ def test_it_holds_and_is_near(alpha, seed):
     rng = np.random.default_rng(seed)
     prior = rng.dirichlet(np.ones(9))
     for workload in (None, rng.normal(size=(3, 9))):
-        best = relax(prior, alpha, workload, watch=Watch(1e-6))
-        bound = proven_bound(prior, alpha, workload, watch=Watch(1e-6))
+        best = relax(prior, alpha, workload, budget=SearchBudget(1e-6))
+        bound = proven_bound(prior, alpha, workload, budget=SearchBudget(1e-6))
         assert closed_bound(prior, alpha, workload) <= bound * (1 + 1e-6)
         assert bound <= best.variance * (1 + 1e-9)
         if workload is None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pramble.solvers.general.square.block_designs import block_designs
+from pramble.solvers.general.sets import block_designs
 
 
 @pytest.mark.parametrize("size", range(5, 66))

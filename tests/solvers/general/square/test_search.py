@@ -5,8 +5,9 @@ import pytest
 
 import pramble
 from pramble.paper import scenario
-from pramble.solvers.general.circulants import circulant
-from pramble.solvers.general.square.search import SquareSearch
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.sets import circulant
+from pramble.solvers.general.squares import SquareSearch
 
 SCENARIO_I = scenario("I")
 
@@ -16,7 +17,7 @@ def test_the_local_search_updates_what_it_would_compute_anew():
     search = SquareSearch(SCENARIO_I, 1.0)
     block = np.zeros(10, dtype=bool)
     block[[0, 1, 3]] = True
-    found = search.improve(circulant(block), rng=rng, steps=4000)
+    found = search.improve(circulant(block), rng=rng, steps=4000, budget=SearchBudget(1e-6))
     again = search.evaluate(found.sets)
     assert found.variance == pytest.approx(again.variance, rel=1e-9)
     mechanism = pramble.Mechanism.from_matrix(found.matrix(1.0), alpha=1.0)

@@ -1,0 +1,209 @@
+"""Files of other programs: Stata, SPSS and SAS through pyreadstat, Excel through openpyxl."""
+
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, sound_file
+from pramble.data.labels import object_key
+from pramble.errors import InvalidData
+
+
+@contextmanager
+def read_statistics(path: Path, wanted: Wanted, *, name: str, function: str) -> Iterator[Opened]:
+    """Open a file by the pyreadstat function of that name."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise InvalidData(
+            f"{path.name} is read through pyreadstat: pip install pramble[statfiles]."
+        ) from None
+    run = getattr(pyreadstat, function)
+
+    def chunks(columns: list[str]) -> Iterator[Any]:
+        options = {"chunksize": BATCH_ROWS, "usecols": columns}
+        for frame, _ in pyreadstat.read_file_in_chunks(run, str(path), **options):
+            if len(frame):
+                yield frame
+
+    with sound_file(path, name, errors=(pyreadstat.ReadstatError, pyreadstat.PyreadstatError)):
+        _, about = run(str(path), metadataonly=True)
+        columns = wanted.among(about.column_names)
+        kinds = {name: about.readstat_variable_types[name] for name in columns}
+        schema = schema_of(kinds, next(chunks(columns), None), chunks)
+    tally = Tally(about.number_rows)
+    found = tally(chunk_batches(chunks(columns), schema))
+    yield Opened(schema, found, tally.share, tally.total)
+
+
+def schema_of(kinds: Mapping[str, str], first: Any, chunks: Callable[[list[str]], Any]) -> Any:
+    """Return the Arrow schema: integers, doubles and texts as the file says, and dates.
+
+    Dates are doubles in the file; the first one that is not missing tells which kind they are.
+    """
+
+    def type_of(name: str) -> Any:
+        if kinds[name] == "string":
+            return pa.string()
+        if kinds[name].startswith("int"):
+            return pa.int64()
+        found = None if first is None else first[name]
+        if found is not None and found.dtype == object and found.isna().all():
+            filled = (chunk[name] for chunk in chunks([name]) if chunk[name].notna().any())
+            found = next(filled, None)
+        if found is None or found.dtype.kind == "f":
+            return pa.float64()
+        return pa.Array.from_pandas(found).type
+
+    return pa.schema([pa.field(name, type_of(name)) for name in kinds])
+
+
+def chunk_batches(frames: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """Yield chunks as batches of one schema; a blank text is how these formats write missing."""
+
+    def kept(column: Any) -> Any:
+        texts = pa.types.is_string(column.type)
+        none = pa.scalar(None, column.type)
+        return pc.if_else(pc.equal(column, ""), none, column) if texts else column
+
+    for frame in frames:
+        batch = pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
+        yield pa.RecordBatch.from_arrays(list(map(kept, batch.columns)), schema=schema)
+
+
+def labelled_values(path: Path, *, function: str) -> dict[str, dict[Any, str]]:
+    """Return the values that a file labels, with their labels, in order.
+
+    Values that it declares as missing are left out. Labels of a few special values are no list of
+    all where others occur: that is for the caller to see.
+    """
+    import pyreadstat
+
+    _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
+    missing = getattr(about, "missing_ranges", None) or {}
+    return {
+        name: {
+            plain: str(label)
+            for plain, label in sorted_labels(labels)
+            if not any(lies_in(plain, part) for part in missing.get(name, ()))
+        }
+        for name, labels in about.variable_value_labels.items()
+    }
+
+
+def sorted_labels(labels: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Return values and their labels in order; whole numbers as integers, others left out."""
+    plain = [(object_key(one)[-1], label) for one, label in labels.items()]
+    kinds = {type(one) for one, _ in plain}
+    return sorted(plain, key=lambda pair: pair[0]) if kinds in ({int}, {str}) else []
+
+
+def lies_in(label: Any, part: Mapping[str, Any]) -> bool:
+    """Whether a value lies in a range of values that are declared as missing."""
+    try:
+        return bool(part["lo"] <= label <= part["hi"])
+    except TypeError:
+        return False
+
+
+def statistics(name: str, endings: tuple[str, ...], function: str) -> Format:
+    """Return the format that a pyreadstat function reads."""
+    reader = partial(read_statistics, name=name, function=function)
+    return Format(name, endings, reader, listed=partial(labelled_values, function=function))
+
+
+MIDNIGHT = time()
+
+
+@contextmanager
+def read_sheet(path: Path, wanted: Wanted) -> Iterator[Opened]:
+    """Open one sheet of a workbook. A column that holds several kinds of values is text."""
+    try:
+        import openpyxl
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise InvalidData(
+            f"{path.name} is read through openpyxl: pip install pramble[excel]."
+        ) from None
+    with sound_file(path, "excel", errors=(zipfile.BadZipFile, InvalidFileException, KeyError)):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        rows = sheet_of(book, wanted.reading.sheet, path).iter_rows(values_only=True)
+        table = table_of(rows, path.name)
+    finally:
+        book.close()
+    columns = wanted.among(table)
+    arrays = [column_of(table[name]) for name in columns]
+    found = pa.table(arrays, names=columns) if columns else pa.table({})
+    tally = Tally(found.num_rows)
+    yield Opened(found.schema, tally(found.to_batches(BATCH_ROWS)), tally.share, found.num_rows)
+
+
+def table_of(rows: Iterable[tuple[Any, ...]], file: str) -> dict[str, list[Any]]:
+    """Return the columns under the names of the first row; empty rows are none."""
+    cells = [row for row in rows if any(cell is not None for cell in row)]
+    names = cells[0] if cells else ()
+    width = max(map(len, cells), default=0)
+    columns = list(zip(*(row + (None,) * (width - len(row)) for row in cells[1:]), strict=True))
+    table: dict[str, list[Any]] = {}
+    for place in range(width):
+        name = names[place] if place < len(names) else None
+        values = list(columns[place]) if columns else []
+        if name is None and all(cell is None for cell in values):
+            continue
+        if name is None or str(name) in table:
+            what = "has none" if name is None else "has that of another"
+            raise InvalidData(
+                f"Every column of a sheet of {file} needs its own name; column {place + 1} {what}. "
+                "Name each in the first row, one cell each."
+            )
+        table[str(name)] = values
+    return table
+
+
+def sheet_of(book: Any, sheet: str | int | None, path: Path) -> Any:
+    names = book.sheetnames
+    if isinstance(sheet, str) and sheet in names:
+        return book[sheet]
+    place = 0 if sheet is None else sheet
+    if isinstance(place, int) and 0 <= place < len(names):
+        return book[names[place]]
+    raise InvalidData(f"{path.name} has no sheet {sheet!r}; it has {', '.join(map(repr, names))}.")
+
+
+def column_of(values: list[Any]) -> Any:
+    """Return the cells of a column as an Arrow array: of one type, or as texts."""
+    kinds = {type(cell) for cell in values if cell is not None}
+    if kinds and kinds <= {int, float}:
+        whole = all(cell is None or is_whole(cell) for cell in values)
+        return pa.array(values, pa.int64() if whole else pa.float64())
+    if kinds and kinds <= {date, datetime}:
+        if all(cell is None or type(cell) is date or cell.time() == MIDNIGHT for cell in values):
+            return pa.array(values, pa.date32())
+        return pa.array(values, pa.timestamp("us"))
+    if len(kinds) == 1 and kinds <= {bool, time, timedelta}:
+        return pa.array(values)
+    return pa.array([text_of(cell) for cell in values], pa.string())
+
+
+def is_whole(number: float) -> bool:
+    """Whether a cell holds a number that is an integer."""
+    return float(number).is_integer() and abs(number) < 2**63
+
+
+def text_of(cell: Any) -> str | None:
+    """Return the text of a cell in a column of several kinds; a whole number has no point."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and is_whole(cell):
+        return str(int(cell))
+    if isinstance(cell, datetime) and cell.time() == MIDNIGHT:
+        return str(cell.date())
+    return None if cell is None else str(cell)

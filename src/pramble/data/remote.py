@@ -1,0 +1,98 @@
+"""Rows that stay on other machines: what is asked of their records, and what serves them.
+
+Nothing that lies below `pramble.spark` imports it. What it does for them is listed here, and loaded
+when a session or a frame of Spark is met.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pramble.data.places import Place
+from pramble.data.records import Records
+from pramble.errors import InvalidInput
+
+PartTask = Callable[[Iterator[Any], int], Iterator[Any]]
+"""What is done to the recoded batches of a part of the rows, which has a number."""
+
+ON_SPARK = {
+    "SparkRecords": "pramble.spark.records",
+    "SparkFileRecords": "pramble.spark.files",
+    "read_frame": "pramble.spark.files",
+    "map_items": "pramble.spark.workers",
+    "perturb_spark": "pramble.spark.frames",
+    "perturb_spark_path": "pramble.spark.paths",
+    "spec_on_spark": "pramble.spark.write",
+    "write_on_spark": "pramble.spark.write",
+}
+"""What works on Spark, by its name, and the module that has it."""
+
+
+def on_spark(name: str) -> Any:
+    return getattr(import_module(ON_SPARK[name]), name)
+
+
+def is_spark(implementation: Any) -> bool:
+    """Whether a lazy frame is Spark's, classic or through Connect."""
+    return bool(implementation.is_pyspark() or implementation.is_pyspark_connect())
+
+
+class SparkPath(NamedTuple):
+    """Files whose rows tasks on Spark are to read."""
+
+    path: Any
+    session: Any
+
+
+def spark_source(source: Any, session: Any) -> Any:
+    if session is None:
+        return source
+    if not isinstance(source, str | Path | Place):
+        raise InvalidInput(
+            "With spark= the source is a path of Parquet files; a Spark frame has its session "
+            f"already. Found {type(source).__name__}."
+        )
+    return SparkPath(source, session)
+
+
+class RemoteRecords(Records):
+    """Records whose rows stay where they are: tasks go to them."""
+
+    @property
+    def rows_stay(self) -> bool:
+        return True
+
+    @property
+    @abstractmethod
+    def session(self) -> Any:
+        """The session of the engine that holds the rows."""
+
+    @property
+    @abstractmethod
+    def spans(self) -> Mapping[int, range]:
+        """The numbers of the rows of each part."""
+
+    @abstractmethod
+    def sent(
+        self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
+    ) -> Any:
+        """Return the frame of what a task makes of each part of the rows."""
+
+    @abstractmethod
+    def runs(
+        self,
+        task: PartTask,
+        columns: Sequence[str],
+        schema: Any,
+        *,
+        size: int,
+        rows: int,
+        coded: Collection[str] = (),
+    ) -> Any:
+        """Return the frame of what a task makes of each run of so many consecutive rows."""
+
+    @abstractmethod
+    def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "RemoteRecords":
+        """Return some columns with all rows of one key in one part; their order is another."""

@@ -1,0 +1,305 @@
+r"""The central guarantee of a file whose rows stand in random order."""
+
+import math
+from typing import Any, overload
+
+from pramble.errors import InvalidInput
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.one_thread import one_thread
+from pramble.privacy.evidence import (
+    BesidesEvidence,
+    PlanEvidence,
+    ShuffleEvidence,
+    evidence_of,
+    sampled_evidence,
+)
+from pramble.privacy.hockey_stick import UNIT
+from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
+from pramble.shown import Display, Facts
+from pramble.values import value
+
+LARGEST_ROWS = 10**12
+
+
+@value(eq=False, repr=False)
+class CentralGuarantee(Display):
+    r"""Central (ε, δ) of a shuffled file: what is proven, and what no proof can go below.
+
+    Attributes
+    ----------
+    epsilon : float
+        Proven, rounded up.
+    delta : float
+    lower : float
+        No smaller ε holds at this δ: an explicit attack shows it.
+    method : str
+        Which bound was the best: ``"blanket"`` (of this very matrix), ``"corners"`` (its ratios and
+        the blanket's weights), ``"closed form"`` (α alone) or ``"local"`` (α itself).
+    alpha : float
+        The local α of a record, which holds besides.
+    rows, rows_per_person : int
+    population : int or None
+        The number of records of which the file is a secret random sample, if it is one: ε, δ and
+        what is below them are then of a member of the population.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(10, 4.0)
+    >>> g = pramble.central_guarantee(m, rows=10**6, delta=1e-6)
+    >>> g.lower < g.epsilon < 1.02 * g.lower, g.method
+    (True, 'blanket')
+    >>> g.attack(0.01) < g.curve(0.01) < 1e-3
+    True
+    """
+
+    epsilon: float
+    delta: float
+    lower: float
+    method: str
+    alpha: float
+    rows: int
+    rows_per_person: int
+    evidence: ShuffleEvidence
+    population: int | None = None
+
+    def curve(self, epsilon: float) -> float:
+        """Return the proven δ at another ε, rounded up."""
+        return person_delta(self.evidence, epsilon, people=self.rows_per_person)[0]
+
+    def attack(self, epsilon: float) -> float:
+        """Return a δ that no proof at this ε can go below, rounded down."""
+        return self.evidence.attack(checked_epsilon(epsilon))
+
+    def shown(self) -> Facts:
+        """Return what is proven, and what no proof can go below."""
+        people = f", up to {self.rows_per_person} of a person" if self.rows_per_person > 1 else ""
+        return Facts(
+            f"Central guarantee of {self.rows:,} rows in random order{self.drawn()}{people}",
+            [
+                ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g} ({self.method})"),
+                ("attack", f"no ε below {self.lower:.6g} holds"),
+                ("local α", f"{self.alpha:.6g}"),
+            ],
+        )
+
+    def sentence(self) -> str:
+        """Return the promise in plain words."""
+        person = (
+            "a person's record than with any other in its place"
+            if self.rows_per_person == 1
+            else f"any {self.rows_per_person} records of a person than with others in their place"
+        )
+        if math.isinf(self.epsilon):
+            return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
+        return (
+            f"Whoever reads the whole file of {self.rows:,} rows in random order{self.drawn()}, "
+            f"and knows all other records{self.but_who()}, sees nothing more than "
+            f"{math.exp(self.epsilon):.6g} times likelier with {person} (ε = {self.epsilon:.4g}), "
+            f"but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
+            f"{self.lower:.4g}."
+        )
+
+    def drawn(self) -> str:
+        """Return of how many records the file is a sample, in words."""
+        if self.population is None:
+            return ""
+        return f", a secret random sample of {self.population:,}"
+
+    def but_who(self) -> str:
+        """Return what a reader of a sample does not know, in words."""
+        return "" if self.population is None else " of the population but not which were drawn"
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+
+@overload
+def central_guarantee(
+    plan_or_mechanism: Any, *, delta: float | None = None, epsilon: float | None = None
+) -> TableGuarantee: ...
+
+
+@overload
+def central_guarantee(
+    plan_or_mechanism: Any,
+    *,
+    rows: int,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    rows_per_person: int = 1,
+    besides: float = 0.0,
+    population: int | None = None,
+) -> CentralGuarantee: ...
+
+
+def central_guarantee(
+    plan_or_mechanism: Any,
+    *,
+    rows: int | None = None,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    rows_per_person: int = 1,
+    besides: float = 0.0,
+    population: int | None = None,
+) -> CentralGuarantee | TableGuarantee:
+    r"""Return the central (ε, δ) of a shuffled file of randomised records, or of noisy tables.
+
+    For any two files of n rows that differ in one record, and every event E,
+
+    .. math:: P(E) \le e^\varepsilon P'(E) + \delta .
+
+    It holds if every released column is randomised or blank, the rows stand in secure random order,
+    and the number of rows is public. The smallest of all proven bounds is returned: the privacy
+    blanket of this very matrix over all pairs of records (Balle, Bell, Gascón and Nissim 2019), the
+    same for the worst matrix with these ratios and this blanket, the closed form of Feldman,
+    McMillan and Talwar (2021), and the local α. Every float is on the safe side.
+
+    Parameters
+    ----------
+    plan_or_mechanism : Mechanism, Plan, TableDesign, or mapping from column to Mechanism
+        What is done to a record. Of a design of tables (:func:`~pramble.design_tables`), or its
+        plan, ``delta`` or ``epsilon`` is all that is needed: their guarantee does not depend on the
+        number of rows.
+    rows : int
+        The number n of rows that are shuffled together.
+    delta, epsilon : float
+        One of the two; the other is found.
+    rows_per_person : int, optional
+        The most rows of one person. If one row has :math:`(\varepsilon_1, \delta_1)`, k rows have
+        :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
+    besides : float, optional
+        What was spent on a row besides, without a δ, as on a private prior.
+    population : int, optional
+        The number N of records of which the n rows are a *secret simple random sample* without
+        replacement. The promise is then to each of the N, for populations that differ in one record
+        (:mod:`pramble.privacy.evidence`):
+        :math:`(\log(1 + q(e^\varepsilon - 1)), q\delta)` with :math:`q = n/N`. It holds only if n
+        and N are fixed beforehand, records were drawn one by one (not people with all their rows),
+        nobody learns who was drawn, and all that is ever released of this sample is given here
+        together (``besides`` included, if that was spent on the sample alone): two such promises
+        on one sample do not add up.
+
+    Returns
+    -------
+    CentralGuarantee, or TableGuarantee of tables
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(["a", "b", "c"], 2.0)
+    >>> g = pramble.central_guarantee(m, rows=100_000, delta=1e-6)
+    >>> round(g.epsilon, 3), round(g.lower, 3), round(g.alpha, 3)
+    (0.031, 0.031, 2.0)
+    >>> round(pramble.central_guarantee(m, rows=100_000, delta=1e-6, population=10**6).epsilon, 4)
+    0.0025
+    >>> pramble.central_guarantee({"sex": m, "age": None}, rows=1000, delta=1e-6)
+    Traceback (most recent call last):
+    ...
+    pramble.errors.PrivacyError: Column 'age' is released as it is, ...
+    >>> d = pramble.design_tables({"sex": 2, "age": 5}, 1.0, 1e-6)
+    >>> round(pramble.central_guarantee(d, delta=1e-9).epsilon, 3)
+    1.318
+    """
+    plan = getattr(plan_or_mechanism, "plan", plan_or_mechanism)
+    if isinstance(plan, TablePlan):
+        if rows_per_person != 1 or besides or population is not None:
+            raise InvalidInput(
+                "The guarantee of tables follows from their plan and delta or epsilon alone: leave "
+                "out rows_per_person, besides and population."
+            )
+        return table_guarantee(plan, delta=delta, epsilon=epsilon)
+    n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
+    if (delta is None) == (epsilon is None):
+        raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
+    local = evidence_of(plan_or_mechanism, rows=n, besides=checked_epsilon(besides))
+    known = known_of(local, population)
+    with one_thread():
+        if delta is not None:
+            target = checked_delta(delta)
+            proven, method = person_epsilon(known, target, people=people)
+        else:
+            proven = checked_epsilon(epsilon)
+            target, method = person_delta(known, proven, people=people)
+        lower = known.lower(target, proven=proven)
+    return CentralGuarantee(
+        proven, target, lower, method, local.alpha, n, people, known, population=population
+    )
+
+
+def known_of(file: PlanEvidence | BesidesEvidence, population: int | None) -> ShuffleEvidence:
+    if population is None:
+        return file
+    return sampled_evidence(file, population=positive_count(population, "population"))
+
+
+def proven_epsilon(
+    plan_or_mechanism: Any, *, rows: int, delta: float, besides: float, rows_per_person: int
+) -> float:
+    """Return the ε of a central guarantee alone, without the attack beside it."""
+    known = evidence_of(plan_or_mechanism, rows=rows, besides=besides)
+    return person_epsilon(known, delta, people=rows_per_person)[0]
+
+
+def is_proven(
+    plan_or_mechanism: Any,
+    *,
+    epsilon: float,
+    rows: int,
+    delta: float,
+    besides: float,
+    rows_per_person: int,
+) -> bool:
+    """Whether a stated (ε, δ) is proven: by the least ε at δ, or by the δ at this very ε."""
+    known = evidence_of(plan_or_mechanism, rows=rows, besides=besides)
+    return (
+        person_epsilon(known, delta, people=rows_per_person)[0] <= epsilon
+        or person_delta(known, epsilon, people=rows_per_person)[0] <= delta
+    )
+
+
+def group_factor(epsilon: float, people: int) -> float:
+    r"""Return :math:`\sum_{i<k} e^{i\varepsilon}`, rounded up."""
+    if people == 1:
+        return 1.0
+    exponents = (math.exp(min(i * epsilon, 700.0)) for i in range(people))
+    return sum(exponents) * (1 + 8 * people * UNIT)
+
+
+def person_epsilon(known: ShuffleEvidence, delta: float, *, people: int) -> tuple[float, str]:
+    """Return the smallest proven ε of a person at δ, and which bound it is."""
+    found, method = known.epsilon(lambda epsilon: delta / group_factor(epsilon, people))
+    return (found if people == 1 else math.nextafter(found * people, math.inf)), method
+
+
+def person_delta(known: ShuffleEvidence, epsilon: float, *, people: int) -> tuple[float, str]:
+    """Return the smallest proven δ of a person at ε, and which bound it is."""
+    total = checked_epsilon(epsilon)
+    one = total if people == 1 else math.nextafter(total / people, 0.0)
+    found, method = known.delta(one)
+    return min(found * group_factor(one, people) * (1 + UNIT), 1.0), method
+
+
+def positive_count(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
+    try:
+        if not isinstance(number, bool) and int(number) == number and 1 <= number <= most:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidInput(
+        f"{name} must be a whole number from 1 to 10**{len(str(most)) - 1}; found {number!r}."
+    )
+
+
+def checked_delta(delta: float) -> float:
+    """Return δ as a float in [0, 1)."""
+    if not 0 <= float(delta) < 1:
+        raise InvalidInput(f"delta must lie in [0, 1); found {delta!r}.")
+    return float(delta)
+
+
+def checked_epsilon(epsilon: float | None) -> float:
+    """Return ε as a float that is not negative."""
+    if epsilon is None or not 0 <= float(epsilon) < math.inf:
+        raise InvalidInput(f"epsilon must not be negative, and finite; found {epsilon!r}.")
+    return float(epsilon)

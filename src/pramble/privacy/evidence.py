@@ -1,0 +1,453 @@
+r"""What is known of a shuffled plan: every bound from above, and attacks from below.
+
+It may be of one file, of a file with what was spent in addition, as on a private prior, or of a
+population of which the file is a secret random sample:
+
+*Statement.* Let n of N records be drawn without replacement, every set of n alike, and let what is
+done to the sample have :math:`\delta(\varepsilon)` for samples that differ in one record. For
+populations that differ in one record
+
+.. math:: \varepsilon' = \log(1 + q(e^\varepsilon - 1)), \qquad
+          \delta' = q\,\delta(\varepsilon), \qquad q = n/N
+
+(Balle, Barthe and Gaboardi 2018, Theorem 11).
+
+*Proof.* Let A be the law of what is released if the record that differs is not drawn, B and B' if
+it is. With :math:`\beta = e^{\varepsilon' - \varepsilon}` the choice of :math:`\varepsilon'` makes
+:math:`(1-q)(e^{\varepsilon'} - 1) = q e^{\varepsilon}(1 - \beta)`, so for every event E
+
+.. math:: (1-q)A + qB - e^{\varepsilon'}\left((1-q)A + qB'\right)
+          = q\left(B - e^\varepsilon\left((1-\beta)A + \beta B'\right)\right) .
+
+B and B' come from samples that differ in that record. So do B and A: draw the other n − 1 first,
+then the record itself, or one of those that are left. Both differences are at most
+:math:`\delta(\varepsilon)`, and so is their average. ∎
+
+*Several rows of a person* are several records, drawn one by one: k of them have
+:math:`(k\varepsilon', \delta' \sum_{i<k} e^{i\varepsilon'})`. People drawn with all their rows are
+another matter: the number of rows would tell of the sample.
+
+*What was spent besides* on a sample is added to its file first: who was drawn is the same in both.
+
+*From below.* If all others are w, the sample is n − 1 records w and one with the law
+:math:`(1-q)M_w + qM_x`, and an attack on those rows is an attack on the population. With less q it
+tells less (joint convexity), so q is rounded down there, and up above.
+
+**The record of a plan.** The coin that picks a branch is public, so the output of a record is
+(branch, values), its matrix :math:`[w_1 M_1, w_2 M_2, …]`, and the blanket's weight
+:math:`\sum_b w_b \gamma_b`. A reader of the file tells branches by their columns: two branches of
+the same columns look alike to him, which the bounds from above may ignore and an attack may not.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product as cartesian
+from typing import Any
+
+import numpy as np
+
+from pramble.data.labels import label_key
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.mechanisms.base import TOTAL, Mechanism
+from pramble.mechanisms.plan import Branch, Plan, as_plan
+from pramble.mechanisms.uniform import UniformRows
+from pramble.privacy.attacks import (
+    Attack,
+    attack_delta,
+    attacks_on,
+    attacks_together,
+)
+from pramble.privacy.blanket import (
+    ALIKE,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    Corners,
+    Crowd,
+    blanket_delta,
+    blanket_epsilon,
+    closed_delta,
+    corner_delta,
+    corners_of,
+    crowd_of,
+    kronecker,
+    merge_proportional,
+    single,
+)
+from pramble.privacy.certificate import certify
+from pramble.privacy.guarantee import float_above
+from pramble.privacy.hockey_stick import UNIT, Curve, smallest_epsilon
+from pramble.values import Floats, value
+
+MORE_ROWS = 6
+
+
+def plan_corners(plan: Plan) -> tuple[Corners, ...] | None:
+    """Return the corners of every branch; None if a ratio is infinite."""
+    found = [corners_of(list(b.blocks.values()), b.share) for b in plan.branches]
+    known = tuple(corners for corners in found if corners is not None)
+    return known if len(known) == len(found) else None
+
+
+def plan_crowd(plan: Plan) -> Crowd | None:
+    """Return the crowd of a record; None where it is too large."""
+    if len(plan.branches) == 1:
+        return crowd_of(list(plan.branches[0].blocks.values()))
+    sizes = [len(column.labels) for column in plan.column_labels().values()]
+    outputs = sum(math.prod(m.shape[1] for m in branch.blocks.values()) for branch in plan.branches)
+    if math.prod(sizes) > MOST_ROWS or outputs > MOST_COLUMNS:
+        return None
+    masses = np.array(list(record_rows(plan)))
+    return Crowd(masses, masses.min(axis=0))
+
+
+def record_rows(plan: Plan) -> Iterator[Floats]:
+    """Yield the row of every record that all blocks know, the branches side by side."""
+    columns = plan.column_labels()
+    places = [
+        {block: cell_places(mechanism, len(block)) for block, mechanism in branch.blocks.items()}
+        for branch in plan.branches
+    ]
+    for labels in cartesian(*(column.labels.values for column in columns.values())):
+        keys = dict(zip(columns, map(label_key, labels), strict=True))
+        parts = [branch_row(b, p, keys) for b, p in zip(plan.branches, places, strict=True)]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            yield np.concatenate(known)
+
+
+def cell_places(mechanism: Mechanism, columns: int) -> dict[tuple[Any, ...], int]:
+    """Return the row of every cell, by the keys of its labels."""
+    return {
+        tuple(map(label_key, (label,) if columns == 1 else label)): place
+        for place, label in enumerate(mechanism.labels.values)
+    }
+
+
+def branch_row(
+    branch: Branch, places: dict[Any, dict[tuple[Any, ...], int]], keys: dict[str, Any]
+) -> Floats | None:
+    """Return a record's row in one branch, times its share; None if a block lacks its cell."""
+    rows = []
+    for block, mechanism in branch.blocks.items():
+        place = places[block].get(tuple(keys[name] for name in block))
+        if place is None:
+            return None
+        rows.append(np.asarray(mechanism.row(place) / 2**mechanism.bits, dtype=np.float64))
+    return np.asarray(float(branch.share) * kronecker(rows)[0])
+
+
+def visible_rows(plan: Plan, crowd: Crowd | None) -> list[Floats]:
+    """Return rows of probabilities of what a reader may look at: all, or one branch at a time."""
+    sets = Counter(frozenset(branch.columns) for branch in plan.branches)
+    if crowd is not None and len(sets) == len(plan.branches):
+        return [crowd.masses]
+    found = []
+    for branch in plan.branches:
+        if sets[frozenset(branch.columns)] == 1 and branch.blocks:
+            parts = [few_rows(factor) for factor in single(list(branch.blocks.values()))]
+            one = attacks_together(parts)[0]
+            rows = np.stack([one.x, one.other, one.crowd])
+            found += [with_other_branches(rows, branch.share)]
+    return found
+
+
+def with_other_branches(masses: Floats, share: Fraction) -> Floats:
+    """Return rows of a branch with one more output: another branch."""
+    rest = np.full((len(masses), 1), float(1 - share))
+    return np.concatenate([float(share) * masses, rest], axis=1) if share < 1 else masses
+
+
+def few_rows(mechanism: Mechanism) -> Floats:
+    """Return some rows of a mechanism that are far apart, columns merged that tell the same."""
+    crowd = crowd_of([mechanism])
+    if crowd is not None:
+        return crowd.masses
+    if isinstance(mechanism, UniformRows):
+        chosen = np.argsort(mechanism.off, kind="stable")[:ALIKE]
+        off = mechanism.off[chosen]
+        masses = np.repeat(off[:, None], len(chosen) + 1, axis=1)
+        np.fill_diagonal(masses, mechanism.keep[chosen])
+        masses[:, -1] = off * (len(mechanism.off) - len(chosen))
+        return np.asarray(masses / TOTAL)
+    ratio, S = mechanism.largest_ratio(), mechanism.shape[0]
+    more = np.linspace(0, S - 1, MORE_ROWS).astype(int).tolist()
+    rows = np.stack([mechanism.row(x) for x in dict.fromkeys([ratio.x, ratio.x_prime, *more])])
+    return np.asarray(merge_proportional(rows) / TOTAL)
+
+
+LARGEST_EPSILON = 40.0
+
+
+class ShuffleEvidence(ABC):
+    """What is known of a release of so many rows: bounds from above, and attacks from below.
+
+    - ``alpha``: The local α, rounded up; it is an ε by itself, with δ = 0.
+    """
+
+    alpha: float
+    rows: int
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        """Return the smallest proven δ at ε, and which bound it is."""
+
+    @abstractmethod
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+        """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
+
+    @abstractmethod
+    def attack(self, epsilon: float) -> float:
+        """Return a δ that no proof at ε can go below."""
+
+    def lower(self, delta: float, *, proven: float) -> float:
+        """Return an ε below which an attack does better than δ."""
+        high = min(proven, self.alpha, LARGEST_EPSILON)
+        if high <= 0:
+            return 0.0
+        # Which attack is best is decided once: any attack gives a valid bound, at every ε.
+        strike = self.best_attack(0.9 * high)
+        if strike(high) > delta:
+            return high
+        above = smallest_epsilon(lambda epsilon: strike(epsilon) <= delta, low=0.0, high=high)
+        below = above * (1 - 2e-4)
+        return below if below > 0 and strike(below) > delta else 0.0
+
+    def best_attack(self, epsilon: float) -> Curve:
+        """Return the attack that is best near an ε, as a function of ε."""
+        del epsilon
+        return self.attack
+
+
+@value(eq=False, repr=False)
+class PlanEvidence(ShuffleEvidence):
+    """The bounds that are known of one file in random order.
+
+    - ``crowd``: The matrix of a record, if it is small enough.
+    - ``corners``: Largest ratios and the blanket's weights, branch by branch.
+    """
+
+    alpha: float
+    rows: int
+    crowd: Crowd | None
+    corners: tuple[Corners, ...] | None
+    attacks: list[Attack]
+
+    @property
+    def most(self) -> float:
+        """The largest ε that is searched."""
+        return min(self.alpha, LARGEST_EPSILON)
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        if epsilon >= self.alpha:
+            return 0.0, "local"
+        found = [(1.0, "none"), (closed_delta(self.alpha, self.rows, epsilon), "closed form")]
+        if self.crowd is not None:
+            found.append((blanket_delta(self.crowd, epsilon, rows=self.rows), "blanket"))
+        elif self.corners is not None:
+            found.append((corner_delta(self.corners, epsilon, rows=self.rows), "corners"))
+        return min(found)
+
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+        found = [(self.alpha, "local")]
+        if allowed(self.most) <= 0:
+            return found[0]
+        curves = {"closed form": lambda epsilon: closed_delta(self.alpha, self.rows, epsilon)}
+        corners = self.corners
+        if corners is not None and self.crowd is None:
+            curves["corners"] = lambda epsilon: corner_delta(corners, epsilon, rows=self.rows)
+        for name, curve in curves.items():
+            least = smallest_epsilon(
+                lambda epsilon, curve=curve: curve(epsilon) <= allowed(epsilon),  # type: ignore[misc]
+                low=0.0,
+                high=self.most,
+            )
+            found.append((least, name))
+        if self.crowd is not None:
+            least = blanket_epsilon(self.crowd, allowed, rows=self.rows, most=self.most)
+            found.append((least, "blanket"))
+        return min(found)
+
+    def best_attack(self, epsilon: float) -> Curve:
+        if not self.attacks:
+            return lambda _: 0.0
+        powers = [attack.delta(epsilon, rows=self.rows) for attack in self.attacks]
+        best = self.attacks[max(range(len(powers)), key=powers.__getitem__)]
+        return lambda epsilon: best.delta(epsilon, rows=self.rows)
+
+    def attack(self, epsilon: float) -> float:
+        return attack_delta(self.attacks, epsilon, rows=self.rows)
+
+    def sampled(self, share: float) -> "PlanEvidence":
+        """Return the same with attacks on a record that is in the file with this chance."""
+        return replace(self, attacks=[attack.sampled(share) for attack in self.attacks])
+
+
+def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
+    """Return what is known of one file in random order."""
+    crowd = plan_crowd(plan)
+    if crowd is not None and len(crowd.masses) < 2:
+        crowd = None
+    attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
+    attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
+    return PlanEvidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
+
+
+@value(eq=False, repr=False)
+class BesidesEvidence(ShuffleEvidence):
+    r"""The bounds that are known of a file together with what was spent besides, without a δ.
+
+    The loss of what has no δ is at worst that of randomised response, +c with the chance
+    :math:`p = e^c/(1 + e^c)` and −c otherwise. Both together have :math:`\delta(\varepsilon) =
+    p\,\delta_1(\varepsilon - c) + (1 - p)\,\delta_1(\varepsilon + c) \le
+    \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
+
+    - ``alpha``: The local α of both.
+    - ``besides``: What was spent besides, c.
+    """
+
+    alpha: float
+    rows: int
+    file: PlanEvidence
+    besides: float
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        if epsilon >= self.alpha:
+            return 0.0, "local"
+        low = math.nextafter(epsilon - self.besides, -math.inf)
+        high = math.nextafter(epsilon + self.besides, 0.0)
+        if low <= 0:
+            return 1.0, "none"
+        more, method = self.file.delta(low)
+        less, _ = self.file.delta(high)
+        chance = 1 / (1 + math.exp(-self.besides)) * (1 + 8 * UNIT)
+        return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
+
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+        own, method = self.file.epsilon(lambda one: allowed(one + self.besides))
+        added = math.nextafter(own + self.besides, math.inf), method
+        return min((self.alpha, "local"), added)
+
+    def attack(self, epsilon: float) -> float:
+        return self.file.attack(epsilon)
+
+    def best_attack(self, epsilon: float) -> Curve:
+        return self.file.best_attack(epsilon)
+
+    def sampled(self, share: float) -> "BesidesEvidence":
+        """Return the same with attacks on a record that is in the file with this chance."""
+        return replace(self, file=self.file.sampled(share))
+
+
+def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
+    """Return what is known of a mechanism or a plan that leaves no column untouched."""
+    plan = fully_randomised_plan(given)
+    file = plan_evidence(plan, rows=rows)
+    if not besides:
+        return file
+    alpha = math.nextafter(file.alpha + besides, math.inf)
+    return BesidesEvidence(alpha, rows, file, besides)
+
+
+def fully_randomised_plan(given: Any) -> Plan:
+    """Return a plan from one, from a mapping or from a mechanism; refuse untouched columns."""
+    if isinstance(given, Mechanism):
+        return Plan({"record": given})
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"A central guarantee is of a mechanism or a plan; found {type(given).__name__}."
+        )
+    untouched = [] if isinstance(given, Plan) else [k for k, m in given.items() if m is None]
+    if untouched:
+        raise PrivacyError(
+            f"Column {untouched[0]!r} is released as it is, so the file has no central guarantee: "
+            "every released column must be randomised or blank."
+        )
+    return as_plan(given)
+
+
+STEEP = 600.0
+"""Above this ε sampling is not counted: its exponential may be no float."""
+
+
+@value(eq=False, repr=False)
+class SampledEvidence(ShuffleEvidence):
+    """The bounds that are known of a population, from those of a sample.
+
+    - ``alpha``: The ε with δ = 0 that the local α of a record leaves.
+    - ``rows``: The size n of the sample.
+    - ``sample``: What is known of the sample.
+    - ``seen``: The same, with attacks by a reader who does not know who is in it.
+    - ``share``: q, rounded up.
+    """
+
+    alpha: float
+    rows: int
+    sample: ShuffleEvidence
+    seen: ShuffleEvidence
+    share: float
+
+    def delta(self, epsilon: float) -> tuple[float, str]:
+        found, method = self.sample.delta(of_sample(epsilon, self.share))
+        return min(found * self.share * (1 + UNIT), 1.0), method
+
+    def epsilon(self, allowed: Curve) -> tuple[float, str]:
+
+        def allowed_in_sample(epsilon: float) -> float:
+            return allowed(of_population(epsilon, self.share)) / self.share * (1 - UNIT)
+
+        found, method = self.sample.epsilon(allowed_in_sample)
+        return of_population(found, self.share), method
+
+    def attack(self, epsilon: float) -> float:
+        return self.seen.attack(epsilon)
+
+    def best_attack(self, epsilon: float) -> Curve:
+        return self.seen.best_attack(epsilon)
+
+
+def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> ShuffleEvidence:
+    """Return what is known of so many records of which the file is a secret random sample."""
+    if population < known.rows:
+        raise InvalidInput(
+            f"A sample is no larger than its population; found {known.rows:,} rows of "
+            f"{population:,}. population counts records, the sampled ones among them."
+        )
+    if population == known.rows:
+        return known
+    exact = Fraction(known.rows, population)
+    above = float_above(exact)
+    below = above if Fraction(above) == exact else math.nextafter(above, 0.0)
+    alpha = of_population(known.alpha, above)
+    return SampledEvidence(alpha, known.rows, known, known.sampled(below), above)
+
+
+def of_population(epsilon: float, share: float) -> float:
+    r"""Return :math:`\log(1 + q(e^\varepsilon - 1))`, rounded up.
+
+    Examples
+    --------
+    >>> round(of_population(1.0, 0.1), 4), of_population(math.inf, 0.1)
+    (0.1586, inf)
+    """
+    if epsilon > STEEP or not epsilon:
+        return epsilon
+    grown = share * math.expm1(epsilon) * (1 + 8 * UNIT)
+    return min(math.nextafter(math.log1p(grown) * (1 + 8 * UNIT), math.inf), epsilon)
+
+
+def of_sample(epsilon: float, share: float) -> float:
+    r"""Return an ε of the sample, rounded down, that leaves at most this of the population.
+
+    Examples
+    --------
+    >>> round(of_sample(0.1586, 0.1), 3)
+    1.0
+    """
+    if epsilon > STEEP:
+        return epsilon
+    found = max(math.log1p(math.expm1(epsilon) / share) * (1 - 32 * UNIT), 0.0)
+    return max(found, epsilon)

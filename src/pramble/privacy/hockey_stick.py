@@ -1,0 +1,448 @@
+r"""The expected excess of a sum of independent values, bounded from both sides.
+
+Let :math:`U` take the value :math:`u_j` with probability :math:`p_j` and 0 otherwise, and let
+:math:`S` be the sum of :math:`n` independent copies. Wanted is :math:`E[S]_+ / n`.
+
+**One integral.** With :math:`K(z) = E e^{zU}`, any :math:`\theta > 0`, :math:`c` and an independent
+normal :math:`\xi` of variance :math:`s^2`,
+
+.. math:: E[S + c + \xi]_+ = \frac1{2\pi} \int_{-\infty}^{\infty}
+          \frac{K(z)^n e^{s^2 z^2/2 + c z}}{z^2}\, dt, \qquad z = \theta + i t,
+
+since :math:`\int_0^\infty y\, e^{-zy}\, dy = z^{-2}`. No lattice is needed.
+
+**Smoothing is safe.** :math:`E[S + c + \xi]_+ \ge E[S]_+` for :math:`c \ge 0` (Jensen), and
+:math:`(S - c + \xi)_+ \le S_+ + (\xi - c)_+` gives
+:math:`E[S]_+ \ge E[S - c + \xi]_+ - s e^{-c^2/2s^2}`.
+
+**The trapezoidal rule is safe.** With step :math:`\tau` over *all* :math:`t = m\tau` it gives
+(Poisson) :math:`\sum_j e^{-\theta j P} E[Y + jP]_+` with :math:`P = 2\pi/\tau` and :math:`Y` the
+smoothed sum: terms that are positive, of which :math:`j = 0` is wanted. From below, the others are
+taken away: :math:`\sum_{j \ge 1} e^{-\theta jP}(E|Y| + jP)`, and for :math:`j \le -1`, by
+:math:`y_+ \le e^{\eta y}/(e\eta)` with :math:`\eta = 2\theta`, a geometric series.
+
+**Truncation.** :math:`|K(z)| \le K(\theta)`, so frequencies above :math:`T` sum to at most
+:math:`K(\theta)^n e^{s^2\theta^2/2 + c\theta} e^{-s^2T^2/2}/(\pi T)`.
+
+**Floats.** :math:`K(z)` is a sum of J terms whose absolute values sum to at most
+:math:`K(\theta) + 1`; with elementary functions within 4 units in the last place its computed value
+is off by at most :math:`e = 2^{-52}(J + 48 + 8|z| \max|u|)(K(\theta) + 1)`, hence
+:math:`K^n` by at most :math:`n e (|\hat K| + e)^{n-1}`. These errors are summed beside the terms,
+and the values' own rounding is a shift of the whole sum.
+
+**Several releases.** The loss :math:`L = \log P/P'` of a release with (ε, δ) is dominated by that
+of randomised response: ±ε with the chances :math:`e^{\pm\varepsilon/2}` in proportion, and infinite
+with the chance δ (Kairouz, Oh and Viswanath 2015). A larger ε dominates too, so ε is rounded up to
+a grid. All releases together are dominated by independent draws, whose losses add up (Zhu, Dong and
+Wang 2022), and
+
+.. math:: \delta(\varepsilon) = E\left[1 - e^{\varepsilon - L}\right]_+ .
+
+The sum's distribution is found by one Fourier transform of those *tilted* by
+:math:`e^{\theta L}`, so that errors are small beside :math:`\delta` itself, however small. All
+masses are rounded up: a larger measure dominates.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pramble.values import Floats, value
+
+UNIT = 2.0**-52
+LARGEST_EXPONENT = 300.0
+NEGLIGIBLE = 36.0
+CHUNK = 2**19
+FINE = 0.02
+MOST_POINTS = 2**14
+HOPELESS = 500.0
+HALVINGS = 26
+"""They find the saddle to a part in a million of 18 decades."""
+
+
+Curve = Callable[[float], float]
+"""δ as a function of ε."""
+TOLERANCE = 1e-4
+"""Relative: how near to the least ε a search comes."""
+
+
+class Transform(Protocol):
+    """The transform E exp(zU) of one law or of several, at complex points."""
+
+    @property
+    def terms(self) -> int:
+        """How many terms are added up."""
+
+    @property
+    def largest(self) -> float:
+        """A bound of the absolute values that are multiplied by a point."""
+
+    def __call__(self, z: NDArray[np.complex128], /) -> NDArray[np.complex128]:
+        """Return an array of shape (points, laws)."""
+
+
+@value(eq=False)
+class Summand:
+    """One law: values with probabilities, zero otherwise.
+
+    - ``values``, ``probabilities``: Probabilities are right to 24 units in the last place.
+    - ``slack``: How far each value may be off, either way.
+    """
+
+    values: Floats
+    probabilities: Floats
+    slack: float = 0.0
+
+    @property
+    def terms(self) -> int:
+        """How many values it has."""
+        return len(self.values)
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value."""
+        return float(np.abs(self.values).max(initial=0.0))
+
+    def __call__(self, z: NDArray[np.complex128], /) -> NDArray[np.complex128]:
+        """Return E exp(zU) at each point, as a column."""
+        rest = max(1.0 - float(self.probabilities.sum()), 0.0)
+        found = rest + np.exp(np.multiply.outer(z, self.values)) @ self.probabilities
+        return np.asarray(found, dtype=np.complex128)[:, None]
+
+    def moments(self, theta: float) -> tuple[float, float, float]:
+        """Return log K(θ), and mean and variance of the tilted law."""
+        weights = self.probabilities * np.exp(theta * self.values)
+        total = max(1.0 - float(self.probabilities.sum()), 0.0) + float(weights.sum())
+        mean = float(weights @ self.values) / total
+        return math.log(total), mean, float(weights @ self.values**2) / total - mean**2
+
+
+@value
+class Contour:
+    """Where the integral is taken: tilt θ, spread s of the smoothing, step and number of points."""
+
+    theta: float
+    spread: float
+    step: float
+    points: int
+
+
+def contour(
+    law: Summand,
+    trials: int,
+    *,
+    smoothing: float,
+    depth: float = 0.0,
+    most: int = MOST_POINTS,
+    steepest: float = math.inf,
+) -> Contour:
+    """Return the line through the saddle point, and how finely it is cut.
+
+    Any choice is valid; this one makes the bounds sharp. ``smoothing`` is the spread of the added
+    noise in standard deviations of the sum; ``depth`` makes other periods smaller by so many
+    exponents; where more than ``most`` points were needed the smoothing is coarser; θ is at most
+    ``steepest``.
+    """
+    theta = min(saddle(law, trials), steepest)
+    deviation = math.sqrt(trials * max(law.moments(theta)[2], 1e-12 * law.largest**2))
+    period = max(14 * deviation, (NEGLIGIBLE + 8 + depth) / theta)
+    step = 2 * math.pi / period
+    end = min(math.sqrt(2 * NEGLIGIBLE + 8) / (smoothing * deviation), most * step)
+    spread = math.sqrt(2 * NEGLIGIBLE + 8) / end
+    return Contour(theta, spread, step, math.ceil(end / step))
+
+
+def saddle(law: Summand, trials: int) -> float:
+    """Return θ that nearly minimises K(θ)^n / θ², by bisection of the logarithm's derivative."""
+    high = LARGEST_EXPONENT / law.largest
+    low = high * 1e-18
+    for _ in range(HALVINGS):
+        theta = math.sqrt(low * high)
+        if trials * law.moments(theta)[1] * theta < 2:
+            low = theta
+        else:
+            high = theta
+    return low
+
+
+def excess_above(law: Summand, trials: int, *, smoothing: float = FINE) -> float:
+    r"""Return an upper bound of :math:`E[S]_+/n`.
+
+    Examples
+    --------
+    >>> fair = Summand(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
+    >>> excess_above(fair, 4) >= 6 / 4 / 8  # (4 · 1 + 2 · 4) / 16 / 4
+    True
+    >>> excess_above(fair, 4, smoothing=0.001) < 6 / 4 / 8 * 1.001
+    True
+    """
+    if not law.terms or law.values.max() + law.slack <= 0:
+        return 0.0
+    line = contour(law, trials, smoothing=smoothing)
+    height = law.moments(line.theta)[0] + law.slack * line.theta
+    if trials * height < -HOPELESS:
+        return math.exp(-HOPELESS / 2) * (1 + 1 / (line.theta * trials))
+    sums = integrate(law, trials, line, shift=trials * law.slack)
+    return float(sums.above[0])
+
+
+def excess_below(law: Summand, trials: int, *, smoothing: float = FINE / 8) -> float:
+    r"""Return a lower bound of :math:`E[S]_+/n`, at least 0.
+
+    Examples
+    --------
+    >>> fair = Summand(np.array([1.0, -1.0]), np.array([0.5, 0.5]))
+    >>> 0.95 < excess_below(fair, 4) / (6 / 4 / 8) <= 1
+    True
+    """
+    if not law.terms or law.values.max() - law.slack <= 0:
+        return 0.0
+    depth = -min(trials * law.moments(saddle(law, trials))[0], 0.0)
+    if depth > HOPELESS:
+        return 0.0
+    line = contour(law, trials, smoothing=smoothing, depth=depth)
+    spread, depth = line.spread, NEGLIGIBLE + depth
+    shift = -spread * math.sqrt(2 * depth) - trials * law.slack
+    sums = integrate(law, trials, line, shift=shift)
+    lost = spread * math.exp(-depth * (1 - 1e-9)) + periods(law, trials, line, shift=shift)
+    return max(0.0, (float(sums.below[0]) - lost * (1 + 1e-9) / trials) * (1 - 1e-12))
+
+
+def periods(law: Summand, trials: int, line: Contour, *, shift: float) -> float:
+    """Return a bound of the periods j ≠ 0 of the trapezoidal rule."""
+    theta, period = line.theta, 2 * math.pi / line.step
+    _, mean, variance = law.moments(0.0)
+    typical = math.hypot(trials * mean + shift, math.sqrt(trials * max(variance, 0.0)), line.spread)
+    ratio = math.exp(-theta * period)
+    after = ratio * (1.001 * typical + period) / (1 - ratio) ** 2
+    steeper = 2 * theta
+    exponent = trials * law.moments(steeper)[0] + (line.spread * steeper) ** 2 / 2 + shift * steeper
+    exponent += 64 * UNIT * (trials + abs(exponent)) - theta * period
+    before = math.exp(min(exponent, 700.0)) / (math.e * steeper) / (1 - ratio)
+    return after + (before if exponent < 700 else math.inf)
+
+
+@value(eq=False)
+class Sums:
+    """Bounds of the trapezoidal sum over all frequencies, divided by n, for each law."""
+
+    above: Floats
+    below: Floats
+
+
+def integrate(transform: Transform, trials: int, line: Contour, *, shift: float) -> Sums:
+    r"""Return bounds of the trapezoidal sum over all frequencies, divided by n, for each law.
+
+    Terms are in units of :math:`B^n e^{s^2\theta^2/2 + c\theta}` with :math:`B \ge K(\theta)`.
+    """
+    theta, s = line.theta, line.spread
+    base = transform(np.array([complex(theta)]))[0].real
+    peak = base + UNIT * (transform.terms + 48 + 8 * theta * transform.largest) * (base + 1)
+    total, wrong = np.zeros_like(base), np.zeros_like(base)
+    size = max(1, CHUNK // max(transform.terms, len(base)))
+    for start in range(0, line.points + 1, size):
+        t = line.step * np.arange(start, min(start + size, line.points + 1), dtype=np.float64)
+        terms, errors = at_frequencies(transform, trials, line, shift=shift, t=t, peak=peak)
+        twice = np.where(t > 0, 2.0, 1.0) * (line.step / (2 * math.pi))
+        total += twice @ terms
+        wrong += twice @ errors
+    end = line.step * line.points
+    wrong = wrong * (1 + 1e-9) + math.exp(-((s * end) ** 2) / 2) * (1 + 1e-9) / (math.pi * end)
+    exponent = trials * np.log(peak) + (s * theta) ** 2 / 2 + shift * theta
+    slack = 32 * UNIT * (trials + np.abs(exponent))
+    with np.errstate(over="ignore", invalid="ignore"):
+        above = np.maximum(total + wrong, 0) * np.exp(exponent + slack) * (1 + 1e-12) / trials
+    below = np.maximum(total - wrong, 0) * np.exp(np.minimum(exponent - slack, 700.0)) / trials
+    return Sums(np.where(np.isnan(above), np.inf, above), below)
+
+
+def at_frequencies(
+    transform: Transform,
+    trials: int,
+    line: Contour,
+    *,
+    shift: float,
+    t: Floats,
+    peak: Floats,
+) -> tuple[Floats, Floats]:
+    """Return the real parts of the terms and bounds of their errors, in units of the peak."""
+    z = np.asarray(line.theta + 1j * t, dtype=np.complex128)
+    found = transform(z)
+    found[found == 0] = 1e-300  # its logarithm is needed; the error bound covers the rest
+    unit = UNIT * (transform.terms + 48 + 8 * np.abs(z) * transform.largest)
+    off = unit[:, None] * (peak + 1)
+    damp = (-((line.spread * t) ** 2) / 2)[:, None]
+    turn = 1j * t * (shift + line.spread**2 * line.theta)
+    exponent = trials * (np.log(found) - np.log(peak)) + damp + turn[:, None]
+    terms = (np.exp(exponent) / (z**2)[:, None]).real
+    grown = (trials - 1) * np.log((np.abs(found) + off) / peak) + damp + 32 * UNIT * trials
+    powers = trials * off / peak * np.exp(grown)
+    powers += 32 * UNIT * np.exp(exponent.real) * (trials + np.abs(exponent) + line.points)
+    return terms, powers / (np.abs(z) ** 2)[:, None]
+
+
+def smallest_epsilon(enough: Callable[[float], bool], *, low: float, high: float) -> float:
+    """Return an ε between low and high that is enough, near the least; infinite if high is not.
+
+    Examples
+    --------
+    >>> 0.5 <= smallest_epsilon(lambda epsilon: epsilon >= 0.5, low=0.0, high=8.0) < 0.5001
+    True
+    """
+    if enough(low):
+        return low
+    if not enough(high):
+        return math.inf
+    while high - low > TOLERANCE * high and high > TOLERANCE**3:
+        middle = math.sqrt(low * high) if low > high / 1e3 else high / 30
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def factor_below(epsilon: float) -> float:
+    r"""Return a float at most :math:`e^\varepsilon`."""
+    return math.exp(epsilon) * (1 - 4 * UNIT)
+
+
+def rounding(largest: float, factor: float) -> float:
+    """Return how far a difference of two ratios, computed in floats, may be off."""
+    return 64 * UNIT * largest * (1 + factor)
+
+
+SAFE = 1e-12
+STEEPEST = 200.0
+
+
+@value(eq=False)
+class Losses:
+    """The loss of a dominating pair on the grid of multiples of a step.
+
+    - ``masses``: Probabilities of −m…m steps, rounded up.
+    - ``never``: Probability of an infinite loss, rounded up.
+    """
+
+    step: float
+    masses: Floats
+    never: float
+
+    @property
+    def reach(self) -> int:
+        """The largest loss in steps."""
+        return len(self.masses) // 2
+
+    @cached_property
+    def values(self) -> Floats:
+        return np.asarray(self.step * np.arange(-self.reach, self.reach + 1), dtype=np.float64)
+
+    def tilted(self, theta: float) -> tuple[Floats, float]:
+        """Return the masses times e^{θL}, of sum one, and the logarithm of what they summed to."""
+        exponent = theta * self.values
+        most = float(exponent.max())
+        raised = self.masses * np.exp(exponent - most)
+        total = float(raised.sum())
+        return raised / total, math.log(total) + most
+
+
+def approximate(epsilon: float, delta: float, *, step: float) -> Losses:
+    """Return losses that dominate any mechanism that is (ε, δ)-differentially private.
+
+    >>> coin = approximate(1.0, 0.0, step=0.25)
+    >>> coin.masses[[0, -1]].round(4).tolist(), coin.never
+    ([0.2689, 0.7311], 0.0)
+    """
+    # Exactly: a quotient of floats may be rounded down to a step below ε.
+    reach = max(math.ceil(Fraction(epsilon) / Fraction(step)), 1)
+    masses = np.zeros(2 * reach + 1)
+    masses[0], masses[-1] = math.exp(-reach * step), 1.0
+    masses *= max(1 - delta, 0.0) / masses.sum() * (1 + SAFE)
+    return Losses(step, masses, delta)
+
+
+@value(eq=False)
+class LossSum:
+    """The sum of independent losses on one grid."""
+
+    parts: tuple[Losses, ...]
+
+    @property
+    def step(self) -> float:
+        """The grid's step."""
+        return self.parts[0].step
+
+    @property
+    def never(self) -> float:
+        """Probability of an infinite loss, rounded up."""
+        return min(sum(part.never for part in self.parts) * (1 + SAFE), 1.0)
+
+    @property
+    def reach(self) -> int:
+        """The largest loss in steps."""
+        return sum(part.reach for part in self.parts)
+
+    def steepness(self, epsilon: float) -> float:
+        r"""Return θ that nearly minimises :math:`\log E e^{\theta L} - \theta\varepsilon`."""
+        low, high = 0.0, STEEPEST / max(self.step * max(p.reach for p in self.parts), 1e-300)
+        for _ in range(40):
+            theta = (low + high) / 2
+            mean = 0.0
+            for part in self.distinct:
+                masses, _ = part[0].tilted(theta)
+                mean += part[1] * float(masses @ part[0].values)
+            low, high = (theta, high) if mean < epsilon else (low, theta)
+        return low
+
+    @cached_property
+    def distinct(self) -> list[tuple[Losses, int]]:
+        """Each part once, with how often it stands."""
+        times: dict[int, int] = {}
+        for part in self.parts:
+            times[id(part)] = times.get(id(part), 0) + 1
+        known = {id(part): part for part in self.parts}
+        return [(known[key], number) for key, number in times.items()]
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ at ε, rounded up."""
+        if epsilon >= self.reach * self.step * (1 + SAFE):
+            return self.never
+        theta = self.steepness(epsilon)
+        law, height, wrong = self.tilted_sum(theta)
+        losses = self.step * np.arange(-self.reach, self.reach + 1)
+        slack = SAFE * (1 + abs(epsilon)) + 8 * UNIT * self.reach * self.step
+        above = losses > epsilon - slack
+        excess = -np.expm1(epsilon - slack - losses[above])
+        weights = np.exp(-theta * (losses[above] - epsilon)) * excess
+        found = float(np.maximum(law[above], 0.0) @ weights) + wrong
+        scale = math.exp(min(height - theta * epsilon, 700.0)) * (1 + 1e-9)
+        return min(found * scale + self.never, 1.0)
+
+    def tilted_sum(self, theta: float) -> tuple[Floats, float, float]:
+        r"""Return the tilted law of the sum, the logarithm of its total, and how far it may be off.
+
+        A transform of N points is off by at most :math:`16 \cdot 2^{-52} \log_2 N` of its norm.
+        """
+        size = 1 << (2 * self.reach).bit_length()
+        whole = np.ones(size // 2 + 1, dtype=np.complex128)
+        height = wrong = 0.0
+        off = 16 * UNIT * math.log2(size) * math.sqrt(size)
+        for part, times in self.distinct:
+            masses, own = part.tilted(theta)
+            whole *= np.fft.rfft(masses, size) ** times
+            height += times * own
+            wrong += times * (off * float(np.linalg.norm(masses)) + 8 * UNIT)
+        law = np.fft.irfft(whole, size)[: 2 * self.reach + 1]
+        wrong = (wrong + off * float(np.linalg.norm(law)) / math.sqrt(size)) * math.sqrt(size)
+        return np.asarray(law), height, wrong
+
+    def epsilon(self, allowed: Curve, *, most: float) -> float:
+        """Return the smallest ε whose δ is allowed, infinite if there is none up to ``most``."""
+        return smallest_epsilon(
+            lambda epsilon: self.delta(epsilon) <= allowed(epsilon), low=0.0, high=most
+        )

@@ -1,1 +1,0 @@
-"""What a file promises whose rows stand in random order: central (ε, δ)."""

@@ -1,0 +1,441 @@
+r"""Risk that remains after randomisation, exactly under the Poisson model; and plans side by side.
+
+An intruder who knows the plan reads each released record as original keys
+(:mod:`pramble.risk.readings`), takes those whose reading nobody else in the release has, and links
+each to the population members whose true keys are the ones read. M is the plan's matrix over the
+cells, followed by the reading: the product over the columns.
+
+Given the counts f of the classes, the expected number of records of class j that stay on j while no
+other record lands there is
+
+.. math:: f_j M_{jj} (1-M_{jj})^{f_j-1} \prod_{k \ne j} (1-M_{kj})^{f_k}.
+
+M is a Kronecker product over the keys, the identity on those that are not randomised, so only
+classes that agree on the latter, a block, can reach each other.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pramble.data.frames import Tidy
+from pramble.data.table import Crosstab, group
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.limits import MOST_PAIRS
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.operators.base import Operator, apply_axes
+from pramble.mechanisms.operators.uniform import UniformAlgebra
+from pramble.mechanisms.plan import Plan, as_plan
+from pramble.privacy.certificate import certify
+from pramble.risk.cells import by_record, record_array, rows_each
+from pramble.risk.models import CellMeans, Operators
+from pramble.risk.readings import LABELS, information_of_keys, key_readings, keys_by_branch
+from pramble.shown import Display, Facts, Grid, number
+from pramble.values import Floats, Integers, value
+
+if TYPE_CHECKING:
+    from pramble.risk.assess import Assessment
+
+LARGEST_GRID = 30_000_000
+"""Cells of a grid that is filled at once: 240 MB of floats."""
+PRECISION = 1e-10
+"""What the rest of the series may add to the logarithm of a chance."""
+
+
+@value(eq=False, repr=False)
+class RiskAfter(Display):
+    r"""The risk left once a plan has been applied.
+
+    The intruder knows the plan, the keys of everyone, and how frequent values are. Each output is
+    read as one value; by its label where the mechanism keeps its labels, else by the best of three
+    readings (:mod:`pramble.risk.readings`). With :math:`M_{kj}` the chance that keys k are
+    read as keys j, for a record whose keys are cell j, were it to be alone on the reading j,
+
+    .. math::
+        \tilde r_{1j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} e^{-v_j}, \qquad
+        \tilde r_{2j} = \frac{\lambda_j M_{jj}}{\tilde\lambda_j} \frac{1-e^{-v_j}}{v_j}, \qquad
+        v_j = \lambda_j(1-\pi M_{jj}), \quad \tilde\lambda_j = \sum_k \lambda_k M_{kj}.
+
+    In a plan of several branches what is released of a record is its branch and the outputs there:
+    the keys of a block are one key, blank keys tell nothing, and only records of the same branch
+    can be taken for it. With the share w of a branch, :math:`wM` stands for M in what follows and
+    in v, over the cells of the keys that are shown, and risks are summed over the branches; those
+    of a record are weighted by w.
+
+    τ̃1 and τ̃2 are, given the file, the expected numbers of records alone on a reading that is right
+    and unique in the population, and of right matches:
+
+    .. math:: \tilde\tau_2 = \sum_j f_j M_{jj}(1-M_{jj})^{f_j-1}
+        \prod_{k\ne j}(1-M_{kj})^{f_k}\; E(1/F_j \mid f_j),
+
+    and likewise τ̃1 with :math:`P(F_j = 1 \mid f_j)`. With no randomisation they are τ1 and τ2.
+
+    - ``tau1``, ``tau2``: Expected over the randomisation.
+    - ``records``: ``r1``, ``r2`` and ``posterior``, the intruder's chance that a reading j is
+      right, for each row of the file; of a Spark frame for each class, with its number of
+      ``rows``.
+    - ``reading``: ``"labels"``, or the reading that leaves the largest τ̃2 where labels are not
+      kept.
+    """
+
+    tau1: float
+    tau2: float
+    records: Any
+    reading: str = LABELS
+
+    def shown(self) -> Facts:
+        """Return the figures of the whole file."""
+        return Facts(
+            "Disclosure risk after randomisation",
+            [
+                ("τ1", f"{number(self.tau1)} expected alone on a right reading, and unique"),
+                ("τ2", f"{number(self.tau2)} expected right matches"),
+                ("worst record", f"r2 = {number(self.worst, 3)}"),
+                ("read by", self.reading),
+            ],
+        )
+
+    @property
+    def worst(self) -> float:
+        """The largest r̃2 of any record."""
+        return float(self.records["r2"].max())
+
+    def share_above(self, level: float) -> float:
+        """Return the share of records whose r̃2 is above a level."""
+        return float(np.average(self.records["r2"] > level, weights=rows_each(self.records)))
+
+
+def risk_after(
+    table: Crosstab, fit: CellMeans, *, fraction: Floats, plan: Plan | Mapping[Any, Mechanism]
+) -> RiskAfter:
+    """Return the risk left by the readings that serve an intruder best, branch by branch."""
+    figures = {name: np.zeros(len(table.counts)) for name in ("r1", "r2", "posterior")}
+    tau1 = tau2 = 0.0
+    readings: dict[str, None] = {}
+    for shown in keys_by_branch(as_plan(plan), table):
+        own, fractions = shown.fit(fit), shown.fractions(table, fraction)
+        left = max(
+            (
+                risk_of_reading(
+                    shown.table,
+                    own,
+                    fraction=fractions,
+                    operators=operators,
+                    share=shown.share,
+                    reading=name,
+                )
+                for name, operators in key_readings(shown.mechanisms, shown.table).items()
+            ),
+            key=lambda risk: round(risk.tau2, 9),  # ties by rounding go to the first reading
+        )
+        tau1, tau2 = tau1 + left.tau1, tau2 + left.tau2
+        readings[left.reading] = None
+        for name, values in left.classes.items():
+            figures[name] += shown.share * values[shown.class_of]
+    records = record_array(by_record(table, figures))
+    return RiskAfter(tau1, tau2, records, ", ".join(readings) or LABELS)
+
+
+@value(eq=False)
+class ReadingRisk:
+    """The risk that one reading leaves in one branch: sums, and figures of its classes."""
+
+    tau1: float
+    tau2: float
+    classes: Mapping[str, Floats]
+    reading: str = LABELS
+
+
+def risk_of_reading(
+    table: Crosstab,
+    fit: CellMeans,
+    *,
+    fraction: Floats,
+    operators: Operators,
+    share: float = 1.0,
+    reading: str = LABELS,
+) -> ReadingRisk:
+    """Return the risk left when the keys of a share of the records move by the given operators.
+
+    ``fraction`` is the sampling fraction of each class.
+    """
+    stay = np.ones(len(table.cells))
+    for axis, operator in operators.items():
+        stay *= operator.diagonal[table.cells[:, axis]]
+    means = fit.means(table.cells)
+    released = fit.released_means(table.cells, operators)
+    posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
+    unchanged = share * stay
+    alone = expected_alone(table, with_share(operators, share), stay=unchanged)
+    one = np.ones(len(stay))
+    r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=unchanged)
+    before1, before2 = fit.risks(table.cells, table.counts, fraction=fraction, stay=one)
+    per_class = {"r1": posterior * r1, "r2": posterior * r2, "posterior": posterior}
+    return ReadingRisk(float(alone @ before1), float(alone @ before2), per_class, reading)
+
+
+def with_share(operators: Operators, share: float) -> Operators:
+    """Return the operators of records of which only a share is in the branch."""
+    if share == 1 or not operators:
+        return operators
+    first, *others = operators
+    scaled = operators[first].entrywise(lambda m: np.asarray(share * m))
+    return {first: scaled, **{axis: operators[axis] for axis in others}}
+
+
+def expected_alone(table: Crosstab, operators: Operators, *, stay: Floats) -> Floats:
+    """Return, per class, the expected number of its records left alone on it."""
+    counts = table.counts
+    own = counts * stay * np.where(counts == 1, 1.0, (1 - stay) ** np.maximum(counts - 1, 1))
+    return np.asarray(own * chance_of_no_other(table, operators), dtype=np.float64)
+
+
+def chance_of_no_other(table: Crosstab, operators: Operators) -> Floats:
+    """Return, per class, the chance that no record of another class lands on it."""
+    if not operators:
+        return np.ones(len(table.counts))
+    still = [axis for axis in range(len(table.columns)) if axis not in operators]
+    sizes = [table.shape[axis] for axis in still]
+    block, _ = group(list(table.cells[:, still].T), sizes, rows=len(table.cells))
+    if len(operators) == 1:
+        return by_column(table, operators, block)
+    pairs = float((np.bincount(block).astype(np.float64) ** 2).sum()) * len(operators)
+    grid = (int(block.max()) + 1) * math.prod(table.shape[axis] for axis in operators)
+    if grid <= LARGEST_GRID and 10 * grid * series_length(table.n, operators) < pairs:
+        return by_series(table, operators, block)
+    if pairs > MOST_PAIRS:
+        raise InvalidInput(
+            f"The risk left needs {pairs:,.0f} comparisons of classes, more than {MOST_PAIRS:,}; "
+            "randomise fewer keys at a time, or assess a sample of the file."
+        )
+    return by_pairs(table, operators, block)
+
+
+def by_column(table: Crosstab, operators: Operators, block: Integers) -> Floats:
+    """One randomised key: one application over the blocks, some of them at a time."""
+    ((axis, operator),) = operators.items()
+    codes, width = table.cells[:, axis], table.shape[axis]
+    chance = np.empty(len(codes))
+    step = max(1, 2**24 // width)
+    order = np.argsort(block, kind="stable")
+    bounds = np.searchsorted(block[order], np.arange(0, block.max() + 1 + step, step))
+    for first, last in pairwise(bounds):
+        rows = order[first:last]
+        if rows.size:
+            counts = np.zeros((int(block[rows[-1]] - block[rows[0]]) + 1, width))
+            place = (block[rows] - block[rows[0]], codes[rows])
+            counts[place] = table.counts[rows]
+            chance[rows] = np.exp(log_misses(operator, counts)[place])
+    return chance
+
+
+def log_misses(operator: Operator, counts: Floats) -> Floats:
+    r"""Return :math:`\sum_{k\ne j} f_k \log(1-M_{kj})` along the last axis."""
+    # Where a move is certain the logarithm is infinite; those entries are counted by themselves.
+    logs = operator.entrywise(lambda m: np.log1p(-np.where(m >= 1, 0.0, m)), diagonal=0.0)
+    missed = logs.apply(counts)
+    if operator.largest_moves().max() < 1:
+        return missed
+    sure = operator.entrywise(lambda m: (m >= 1).astype(np.float64), diagonal=0.0)
+    return np.where(sure.apply(counts) > 0, -np.inf, missed)
+
+
+def by_pairs(table: Crosstab, operators: Operators, block: Integers) -> Floats:
+    """Compare the classes of each block two by two, with no grid."""
+    from pramble.risk.kernels import chance_missed
+
+    uniform = sorted(a for a, one in operators.items() if isinstance(one, UniformAlgebra))
+    others = sorted(operators.keys() - set(uniform))
+    order = np.argsort(block, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(block))])
+    codes = np.ascontiguousarray(table.cells[order][:, [*uniform, *others]])
+    stays = pad([operators[axis].diagonal for axis in uniform])
+    moves = pad([operators[axis].largest_moves() for axis in uniform])
+    matrices = pad([operators[axis].dense() for axis in others], dimension=2)
+    chance = np.empty(len(order))
+    found = np.empty(len(order))
+    chance_missed(codes, table.counts[order], bounds, (stays, moves, matrices), found)
+    chance[order] = found
+    return chance
+
+
+def pad(arrays: list[Floats], *, dimension: int = 1) -> Floats:
+    """Return arrays of one dimension as one, with zeros beyond the smaller ones."""
+    width = max((len(array) for array in arrays), default=0)
+    stack = np.zeros((len(arrays), *[width] * dimension))
+    for place, array in enumerate(arrays):
+        stack[place][tuple(slice(size) for size in array.shape)] = array
+    return stack
+
+
+def by_series(table: Crosstab, operators: Operators, block: Integers) -> Floats:
+    r"""Sum a series of products over the grid of each block.
+
+    .. math:: \sum_{k\ne j} f_k \log(1-M_{kj}) = -\sum_{r \ge 1} \frac1r
+        \Bigl( \sum_k f_k M_{kj}^r - f_j M_{jj}^r \Bigr),
+
+    and the entrywise powers of a Kronecker product are Kronecker products.
+    """
+    moving = sorted(operators)
+    place = (block, *table.cells[:, moving].T)
+    grid = np.zeros((int(block.max()) + 1, *(table.shape[axis] for axis in moving)))
+    grid[place] = table.counts
+    total = np.zeros(len(block))
+    for r in range(1, series_length(table.n, operators) + 1):
+        powers = [operators[axis].entrywise(partial(to_power, r)) for axis in moving]
+        own = table.counts.astype(np.float64)
+        for axis, power in zip(moving, powers, strict=True):
+            own *= power.diagonal[table.cells[:, axis]]
+        total -= (apply_axes(powers, grid)[place] - own) / r
+    return np.exp(np.minimum(total, 0.0))
+
+
+def to_power(r: int, entries: Floats) -> Floats:
+    return np.asarray(entries**r, dtype=np.float64)
+
+
+def series_length(n: int, operators: Operators) -> int:
+    """Return how many terms bring the rest of the series below the precision."""
+    move = {axis: float(one.largest_moves().max()) for axis, one in operators.items()}
+    largest = {axis: max(move[axis], float(operators[axis].diagonal.max())) for axis in operators}
+    q = max(
+        move[axis] * math.prod(most for other, most in largest.items() if other != axis)
+        for axis in operators
+    )
+    if q == 0:
+        return 1
+    if q >= 1:
+        return 10**9
+    return max(1, math.ceil(math.log(PRECISION * (1 - q) / n) / math.log(q)))
+
+
+@value
+class PlanFigures:
+    """What one plan leaves and keeps.
+
+    - ``alpha``: Over all of the plan's columns; infinite for a plan that is no protection by
+      itself.
+    - ``tau1``, ``tau2``, ``worst``, ``share``: Risk left: τ̃1, τ̃2, the largest r̃2, and the
+      share of records with r̃2 above the level.
+    - ``information``, ``kept``: Mutual information over the keys that the plan randomises, in
+      nats, and as a share of the sum of their entropies in the file. What a block tells of its
+      keys together counts once.
+    """
+
+    name: str
+    alpha: float
+    tau1: float
+    tau2: float
+    worst: float
+    share: float
+    information: float
+    kept: float
+
+
+@value(repr=False)
+class PlanComparison(Display, Tidy):
+    """Plans side by side, beside the file as it is.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> people = {"age": [20, 20, 40, 60], "sex": ["f", "f", "m", "f"]}
+    >>> a = pramble.assess(people, ["age", "sex"], population_size=12, model="independence")
+    >>> plans = {name: {"age": pramble.randomized_response([20, 40, 60], alpha)}
+    ...          for name, alpha in [("mild", 3.0), ("strong", 1.0)]}
+    >>> mild, strong = a.compare(plans)
+    >>> mild.tau2 > strong.tau2, mild.kept > strong.kept
+    (True, True)
+    >>> print(a.compare(plans).verdict)
+    strong leaves the least risk (τ2 0.726 of 1.3); mild keeps the most information (66 %).
+    """
+
+    before_tau1: float
+    before_tau2: float
+    level: float
+    plans: tuple[PlanFigures, ...]
+
+    def __iter__(self) -> Iterator[PlanFigures]:
+        return iter(self.plans)
+
+    def __getitem__(self, name: str) -> PlanFigures:
+        return next(plan for plan in self.plans if plan.name == name)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the tidy table as plain lists."""
+        names = [field.name for field in fields(PlanFigures)]
+        return {name: [getattr(plan, name) for plan in self.plans] for name in names}
+
+    def shown(self) -> Grid:
+        """Return a line for each plan, after the file as it is."""
+        rows = [
+            [
+                "as it is",
+                "∞",
+                number(self.before_tau1, 4),
+                number(self.before_tau2, 4),
+                "",
+                "",
+                "100%",
+            ]
+        ]
+        for plan in self.plans:
+            figures = [number(own, 4) for own in (plan.alpha, plan.tau1, plan.tau2, plan.worst)]
+            rows.append([plan.name, *figures, f"{plan.share:.2%}", f"{plan.kept:.0%}"])
+        above = f"r2 above {self.level:g}"
+        head = ["plan", "α", "τ1", "τ2", "worst r2", above, "information kept"]
+        return Grid("Risk left and information kept", head, rows, below=self.verdict)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on which plan is better by τ2 left and information kept."""
+        safest = min(self.plans, key=lambda plan: (plan.tau2, -plan.kept))
+        richest = max(self.plans, key=lambda plan: (plan.kept, -plan.tau2))
+        link = " and" if safest is richest else f"; {richest.name}"
+        return (
+            f"{safest.name} leaves the least risk (τ2 {safest.tau2:.3g} of {self.before_tau2:.3g})"
+            f"{link} keeps the most information ({100 * richest.kept:.0f} %)."
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain data for JSON."""
+        return {
+            "before": {"tau1": self.before_tau1, "tau2": self.before_tau2},
+            "level": self.level,
+            "plans": [asdict(plan) for plan in self.plans],
+            "verdict": self.verdict,
+        }
+
+
+def compare_plans(
+    assessment: "Assessment",
+    plans: Mapping[str, Plan | Mapping[Any, Mechanism]],
+    *,
+    level: float = 0.1,
+) -> PlanComparison:
+    """Return what each plan leaves of the risk and keeps of the information."""
+    if not plans:
+        raise InvalidPlan("A comparison needs at least one plan; found none.")
+    figures = []
+    for name, given in plans.items():
+        plan = as_plan(given)
+        left = assessment.after(plan)
+        information, whole = information_of_keys(plan, assessment.table)
+        figures.append(
+            PlanFigures(
+                name,
+                certify(plan).alpha if plan else float("inf"),
+                left.tau1,
+                left.tau2,
+                left.worst,
+                left.share_above(level),
+                information,
+                information / whole if whole else 1.0,
+            )
+        )
+    return PlanComparison(assessment.tau1, assessment.tau2, level, tuple(figures))

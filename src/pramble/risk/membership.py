@@ -1,0 +1,544 @@
+"""The grade of membership model: a Bayesian mixed-membership model, sampled by Gibbs steps."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from pramble.errors import InvalidInput, NotConverged
+from pramble.information.structural_zeros import StructuralZero
+from pramble.risk.loglinear import single_axes
+from pramble.risk.models import (
+    CellMeans,
+    Codes,
+    FittedModel,
+    Intervals,
+    JointKey,
+    Margin,
+    Operators,
+    RiskModel,
+    Sample,
+)
+from pramble.values import Clock, Floats, value
+
+MOST_EXACT = 8
+"""Columns up to which the probabilities of cells are exact."""
+REPEATS = 8
+"""Particles that begin in each profile, to estimate a cell's probability."""
+MOVES = 12
+STEPS = (0.1, 0.3, 1.0, 3.0)
+"""Sizes of Metropolis steps on logarithms."""
+LARGEST_BATCH = 50_000
+
+
+@value(eq=False)
+class MixtureMeans(CellMeans):
+    r"""Cell probabilities :math:`\sum_m w_m \prod_j T_{j, x_j, m}`, times the sample size n.
+
+    - ``n``: Records of the sample.
+    - ``tables``: The probability of each level of each key, in each component; 0 beyond the
+      key's levels.
+    - ``weights``: Weights of the components; structural zeros make them sum to more than 1.
+    """
+
+    n: int
+    tables: Floats
+    weights: Floats
+
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        return single_axes(len(self.tables))
+
+    def means(self, cells: Codes) -> Floats:
+        return self.n * cell_probabilities(cells, self.tables, self.weights)
+
+    def released_means(self, cells: Codes, operators: Operators) -> Floats:
+        tables = self.tables.copy()
+        for axis, operator in operators.items():
+            size = operator.shape[0]
+            tables[axis, :size] = operator.apply(tables[axis, :size].T).T
+        return MixtureMeans(self.n, tables, self.weights).means(cells)
+
+    def over(self, keys: Sequence[JointKey]) -> "MixtureMeans":
+        tables = np.zeros((len(keys), max(key.count for key in keys), len(self.weights)))
+        for place, key in enumerate(keys):
+            table = np.ones((1, len(self.weights)))
+            for axis, size in zip(key.axes, key.sizes, strict=True):
+                table = (table[:, None] * self.tables[axis, :size]).reshape(-1, len(self.weights))
+            tables[place, : key.count] = key.sums(table)
+        return MixtureMeans(self.n, tables, self.weights)
+
+
+def cell_probabilities(cells: Codes, tables: Floats, weights: Floats) -> Floats:
+    """Return the probability of each cell under a mixture of products."""
+    from pramble.risk.kernels import mixture_probabilities
+
+    out = np.empty(len(cells))
+    codes = np.array(cells, dtype=np.int32)
+    mixture_probabilities(codes, np.ascontiguousarray(tables), weights, out)
+    return out
+
+
+class MembershipChain:
+    """The state of one chain: profiles z, the law of memberships, pseudo-counts of levels."""
+
+    def __init__(
+        self,
+        model: "Membership",
+        codes: Codes,
+        shape: tuple[int, ...],
+        rules: Sequence[StructuralZero],
+        rng: np.random.Generator,
+    ) -> None:
+        self.model, self.rules, self.rng = model, rules, rng
+        self.codes = np.ascontiguousarray(codes[rng.permutation(len(codes))])
+        self.sizes, self.possible = np.array(shape), 1.0
+        self.masks = np.ones((len(rules), len(shape), max(shape)), dtype=bool)
+        for number, rule in enumerate(rules):
+            for axis, mask in rule.masks.items():
+                self.masks[number, axis, : len(mask)] = mask
+        self.z = np.full(codes.shape, -1, dtype=np.int16)
+        self.alpha = np.full(model.profiles, 1 / model.profiles)
+        self.priors = np.ones(len(shape))
+        self.used = (np.arange(max(shape)) < self.sizes[:, None])[:, :, None]
+        self.uses = np.zeros((len(shape), max(shape), model.profiles))
+        self.barred = np.zeros(self.uses.shape)
+        self.levels = self._draw_levels()
+
+    def sweep(self) -> None:
+        """Redraw profiles, level probabilities, and the laws of both, in turn."""
+        from pramble.risk.kernels import move_alpha, reassign, regroup
+
+        tally = self.uses, self.priors, 1 / (self._weight_of_levels() + self.uses.sum(axis=1))
+        spread = np.zeros((len(self.alpha), self.codes.shape[1] + 1))
+        regroup(self.codes, self.z, self.alpha, self.rng.random(self.codes.shape), tally)
+        reassign(self.codes, self.z, self.alpha, self.rng.random(self.codes.shape), tally, spread)
+        self.levels = self._draw_levels()
+        if self.rules:
+            self.uses -= self.barred
+            self.barred[:] = 0.0
+            self._augment(self.barred, spread)
+            self.uses += self.barred
+        steps = np.resize(STEPS, (MOVES, 1)) * self.rng.standard_normal((MOVES, len(self.alpha)))
+        move_alpha(self.alpha, spread, steps, np.log1p(-self.rng.random(steps.shape)))
+        self._move_priors()
+
+    def work_of_sweep(self) -> float:
+        """Return how many profiles are weighed for a value."""
+        return float(self.codes.size * len(self.alpha))
+
+    def work_of_probabilities(self, cells: Codes) -> float:
+        """Return how long the probabilities of cells take, in the same unit (measured: 5 ns)."""
+        count, columns = cells.shape
+        if columns <= MOST_EXACT:
+            return float(count * len(self.alpha) * 3**columns) / 4
+        return float(count * REPEATS * columns * len(self.alpha) ** 2) / 2
+
+    def probabilities(self, cells: Codes) -> Floats:
+        """Return the probabilities of cells: exactly for few columns, else estimated."""
+        from pramble.risk.kernels import cell_estimates, exact_probabilities
+
+        out = np.zeros(len(cells))
+        if cells.shape[1] <= MOST_EXACT:
+            exact_probabilities(cells, self.alpha, self.levels, out)
+        else:
+            uniforms = self.rng.random((len(cells), REPEATS, len(self.alpha), cells.shape[1]))
+            cell_estimates(cells, self.alpha, self.levels, uniforms, out)
+        return out / self.possible
+
+    def components(self) -> tuple[Floats, Floats]:
+        """Return level tables and weights of a mixture: memberships drawn from their law."""
+        count = self.model.memberships
+        gammas = self.rng.standard_gamma(np.broadcast_to(self.alpha, (count, len(self.alpha))))
+        gammas += 1e-300  # all of a row may underflow, and 0/0 is no share
+        memberships = gammas / gammas.sum(axis=1, keepdims=True)
+        return self.levels @ memberships.T, np.full(count, 1 / (count * self.possible))
+
+    def _weight_of_levels(self) -> Floats:
+        return np.asarray(self.priors * self.sizes)[:, None]
+
+    def _draw_levels(self) -> Floats:
+        parameters = self.priors[:, None, None] + self.uses
+        gammas = np.where(self.used, np.maximum(self.rng.standard_gamma(parameters), 1e-300), 0.0)
+        return np.asarray(gammas / gammas.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def _move_priors(self) -> None:
+        """Take a Metropolis step on the logarithms of the pseudo-counts, levels integrated out."""
+        steps = self.rng.choice(STEPS) * self.rng.standard_normal(len(self.priors))
+        moved = self.priors * np.exp(steps)
+        change = self._log_density(moved) - self._log_density(self.priors) + steps
+        taken = np.log1p(-self.rng.random(len(moved))) < change
+        self.priors = np.where(taken, moved, self.priors)
+
+    def _log_density(self, priors: Floats) -> Floats:
+        from scipy.special import gammaln
+
+        wide, total = priors[:, None, None], (priors * self.sizes)[:, None]
+        levels = (gammaln(wide + self.uses) - gammaln(wide)).sum(axis=(1, 2))
+        sums = (gammaln(total) - gammaln(total + self.uses.sum(axis=1))).sum(axis=1)
+        return np.asarray(levels + sums - priors, dtype=np.float64)
+
+    def _augment(self, uses: Floats, spread: Floats) -> None:
+        """Add records in impossible cells, as many as fall there before n fall elsewhere."""
+        from pramble.risk.kernels import add_barred, simulate
+
+        n, columns = self.codes.shape
+        missing, drawn = n, 0
+        while missing:
+            batch = min(max(int(1.1 * missing / self.possible) + 16, 64), LARGEST_BATCH)
+            codes, z = np.zeros((batch, columns), np.int32), np.zeros((batch, columns), np.int16)
+            simulate(self.alpha, self.levels, self.rng.random((batch, 2 * columns)), codes, z)
+            passed, possible = add_barred(codes, z, self.masks, missing, uses, spread)
+            missing -= possible
+            drawn += passed
+        self.possible = n / drawn
+
+
+@value(eq=False)
+class Chains:
+    """How the chains of a sampled model mixed, and the intervals they give.
+
+    - ``intervals``: Central 95 % credible intervals of the population's own τ1 and τ2.
+    - ``r_hat``: The larger rank-normalised split R-hat of τ1 and τ2; near 1 when the chains
+      agree.
+    - ``effective_size``: The smaller effective number of draws.
+    - ``draws``: τ1 and τ2, draw by draw.
+    - ``sweeps``: Sweeps of each chain, without those thrown away first.
+    - ``r_hat_at_most``, ``effective_at_least``: What was asked for.
+    """
+
+    intervals: Intervals
+    r_hat: float
+    effective_size: float
+    draws: Floats
+    sweeps: int
+    r_hat_at_most: float
+    effective_at_least: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether both diagnostics are as asked for."""
+        mixed = self.r_hat <= self.r_hat_at_most
+        return mixed and self.effective_size >= self.effective_at_least
+
+    @property
+    def verdict(self) -> str:
+        """Whether the chains agree, in words."""
+        found = (
+            f"R-hat {self.r_hat:.3f} and {self.effective_size:.0f} effective draws after "
+            f"{self.sweeps:,} sweeps of each chain"
+        )
+        if self.converged:
+            return f"{found}: the chains agree"
+        return (
+            f"{found}: NOT converged (at most {self.r_hat_at_most:g} and at least "
+            f"{self.effective_at_least:g} were asked for); do not rely on the intervals, allow "
+            "more rounds or updates"
+        )
+
+
+def rank_r_hat(chains: Floats) -> float:
+    """Return the larger split R-hat of normal scores, of the draws and of how far out they are.
+
+    Vehtari and others (2021): the second finds chains that differ in scale.
+
+    >>> wide = np.random.default_rng(1).normal(size=(2, 500)) * np.array([[1.0], [5.0]])
+    >>> split_r_hat(wide) < 1.01 < 1.1 < rank_r_hat(wide)
+    True
+    """
+    folded = np.abs(chains - np.median(chains))
+    return max(split_r_hat(normal_scores(chains)), split_r_hat(normal_scores(folded)))
+
+
+def normal_scores(values: Floats) -> Floats:
+    """Return the normal quantiles of the values' ranks, ties sharing theirs.
+
+    >>> normal_scores(np.array([3.0, 1.0, 2.0])).round(2)
+    array([ 0.87, -0.87,  0.  ])
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values).reshape(values.shape)
+    return np.asarray(ndtri((ranks - 0.375) / (values.size + 0.25)), dtype=np.float64)
+
+
+def split_r_hat(chains: Floats) -> float:
+    r"""Return the split R-hat of a (chains, draws) array (Gelman and others, BDA3, section 11.4).
+
+    .. math:: \hat R = \sqrt{\frac{(l-1)/l\; W + B/l}{W}}
+
+    with W the mean variance within half-chains of length l and B/l the variance of their means.
+
+    >>> split_r_hat(np.tile(np.array([0.0, 1.0]), (2, 20))) < 1.01
+    True
+    >>> split_r_hat(np.array([[0.0, 1.0] * 20, [5.0, 6.0] * 20])) > 2
+    True
+    """
+    halves = _halves(chains)
+    within = float(halves.var(axis=1, ddof=1).mean())
+    between = float(halves.mean(axis=1).var(ddof=1))
+    if within == 0:
+        return 1.0 if between == 0 else float("inf")
+    length = halves.shape[1]
+    return float(np.sqrt((length - 1) / length + between / within))
+
+
+def effective_size(chains: Floats) -> float:
+    """Return the effective number of draws, by Geyer's initial positive sequence.
+
+    >>> draws = np.random.default_rng(1).normal(size=(4, 500))
+    >>> round(effective_size(draws), -2)
+    2000.0
+    """
+    halves = _halves(chains)
+    count, length = halves.shape
+    within = float(halves.var(axis=1, ddof=1).mean())
+    total = within * (length - 1) / length + float(halves.mean(axis=1).var(ddof=1))
+    if total == 0:
+        return float(count * length)
+    centred = halves - halves.mean(axis=1, keepdims=True)
+    covariance = np.array(
+        [(centred[:, : length - lag] * centred[:, lag:]).sum() for lag in range(length)]
+    ) / (count * length)
+    correlation = 1 - (within - covariance * length / (length - 1)) / total
+    correlation[0] = 1.0
+    pairs = correlation[: length // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs < 0)
+    kept = np.minimum.accumulate(pairs[: negative[0]] if negative.size else pairs)
+    time = max(2 * float(kept.sum()) - 1, 1 / np.log10(count * length))
+    return float(count * length / time)
+
+
+def _halves(chains: Floats) -> Floats:
+    half = chains.shape[1] // 2
+    return np.concatenate([chains[:, :half], chains[:, -half:]])
+
+
+LEAST_DRAWS = 10
+KEPT = 5
+"""Draws of each chain and round that are kept whole, for the risk after randomisation."""
+
+
+class Round(NamedTuple):
+    """A round of a chain: summed r1 and r2 of the sample uniques, τ by draw, and some states."""
+
+    risks: Floats
+    expected: Floats
+    predicted: Floats
+    kept: list[tuple[Floats, Floats]]
+
+
+class Walker:
+    """A chain with the sample uniques whose risk it estimates."""
+
+    def __init__(self, chain: MembershipChain, sample: Sample) -> None:
+        table = sample.table
+        self.chain, self.sweeps = chain, 0
+        self.tell: Callable[[], None] = lambda: None  # one chain tells how far all have come
+        self.rest = round(sample.population_size) - table.n
+        self.uniques = np.ascontiguousarray(table.cells[table.counts == 1].astype(np.int32))
+
+    def sweep(self, times: int) -> None:
+        for _ in range(times):
+            self.chain.sweep()
+            self.tell()
+
+    def walk(self, draws: int, *, thin: int) -> Round:
+        """Make the draws of a round."""
+        risks, kept = np.zeros((2, len(self.uniques))), []
+        expected, predicted = np.zeros((draws, 2)), np.zeros((draws, 2))
+        for made in range(draws):
+            self.sweep(thin)
+            found, predicted[made] = self.draw_tau()
+            risks += found
+            expected[made] = found.sum(axis=1)
+            if made % max(draws // KEPT, 1) == 0:
+                kept.append(self.chain.components())
+        self.sweeps += draws * thin
+        return Round(risks, expected, predicted, kept)
+
+    def draw_tau(self) -> tuple[Floats, tuple[float, float]]:
+        """Return r1 and r2 of the sample uniques, and the τ1 and τ2 of a population drawn."""
+        p = self.chain.probabilities(self.uniques)
+        if not np.isfinite(p).all():
+            raise NotConverged(
+                "The membership sampler must keep finite probabilities; a draw has others. Use "
+                "fewer profiles, or merge rare levels."
+            )
+        population = 1 + self.chain.rng.binomial(self.rest, np.minimum(p, 1.0))
+        tau = float((population == 1).sum()), float((1 / population).sum())
+        return binomial_risks(p, self.rest), tau
+
+
+def run_rounds(
+    model: "Membership", walkers: list[Walker], *, clock: Clock
+) -> tuple[Chains, list[Round]]:
+    """Run the chains side by side until they agree; return how they mixed, and what counts.
+
+    The first third of the rounds does not count. Work is counted in sweeps and never in seconds, so
+    the same input ends at the same draw on every machine.
+    """
+    burn_in, draws = schedule(model, walkers[0])
+    sweeps, done = burn_in + sum(draws) * model.thin, count(1)
+    walkers[0].tell = lambda: clock.tell("sampling", next(done) / sweeps)
+    rounds = list[list[Round]]()
+    with ThreadPoolExecutor(min(len(walkers), os.cpu_count() or 1)) as pool:
+        list(pool.map(lambda own: own.sweep(burn_in), walkers))
+        for number in draws:
+            walk = partial(Walker.walk, draws=number, thin=model.thin)
+            rounds.append(list(pool.map(walk, walkers)))
+            counted = rounds[len(rounds) // 3 :]
+            chains = chains_of_rounds(model, counted, sweeps=walkers[0].sweeps)
+            if chains.converged:
+                break
+            for old in rounds[-2] if len(rounds) > 1 else ():
+                old.kept.clear()
+    return chains, [own for walks in counted for own in walks]
+
+
+def schedule(model: "Membership", walker: Walker) -> tuple[int, list[int]]:
+    """Return the sweeps that are thrown away, and the draws of each round.
+
+    As asked for, unless that is more than the updates that a chain may make: then half of them may
+    be thrown away, and there are as many draws as the others allow, ten at least.
+    """
+    sweep = walker.chain.work_of_sweep()
+    draw = model.thin * sweep + walker.chain.work_of_probabilities(walker.uniques)
+    burn_in = min(model.burn_in, max(int(model.updates / 2 / sweep), 1))
+    left = max(int((model.updates - burn_in * sweep) / draw), LEAST_DRAWS)
+    full, rest = divmod(min(left, model.rounds * model.draws), model.draws)
+    return burn_in, [model.draws] * full + ([rest] if rest >= LEAST_DRAWS or not full else [])
+
+
+def chains_of_rounds(model: "Membership", rounds: list[list[Round]], *, sweeps: int) -> Chains:
+    """Return how the chains mixed over some rounds.
+
+    The intervals are those of the τ of populations drawn; the traces are τ given the parameters.
+    """
+    by_chain = list(zip(*rounds, strict=True))
+    expected, predicted = (
+        np.stack([np.concatenate([getattr(walk, side) for walk in walks]) for walks in by_chain])
+        for side in ("expected", "predicted")
+    )
+    low, high = np.quantile(predicted, [0.025, 0.975], axis=(0, 1)).tolist()
+    traces = [expected[:, :, measure] for measure in (0, 1)]
+    return Chains(
+        Intervals((low[0], high[0]), (low[1], high[1])),
+        max(map(rank_r_hat, traces)),
+        min(map(effective_size, traces)),
+        expected,
+        sweeps,
+        model.r_hat,
+        model.effective_size,
+    )
+
+
+def binomial_risks(p: Floats, rest: int) -> Floats:
+    """Return P(F = 1) and E(1/F) for F − 1 binomial with ``rest`` trials."""
+    log_miss = np.log1p(-np.minimum(p, 1 - 1e-16))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = -np.expm1((rest + 1) * log_miss) / ((rest + 1) * p)
+    return np.stack([np.exp(rest * log_miss), np.where(p > 0, mean, 1.0)])
+
+
+@value
+class Membership(RiskModel):
+    r"""The grade of membership model of Manrique-Vallier and Reiter (2012), and how to sample it.
+
+    Every record i has memberships :math:`g_i \sim \mathrm{Dir}(\alpha_0\xi)` in K profiles, and
+
+    .. math:: P(x_{ij} = l \mid g_i) = \sum_k g_{ik}\,\lambda_{jkl}, \qquad
+        \lambda_{jk} \sim \mathrm{Dir}(\eta_j), \quad \xi \sim \mathrm{Dir}(1), \quad
+        \alpha_0, \eta_j \sim \mathrm{Gamma}(1, 1).
+
+    Manrique-Vallier and Reiter fix :math:`\eta_j = 1`, which gives every profile every level; where
+    profiles are sharp, that understates the risk.
+
+    Memberships and λ are integrated out; profiles of each value, of all values of a record that
+    share one, then :math:`\alpha_0\xi` and :math:`\eta_j` are drawn in turn. The cell probability
+    of a sample unique is p (averaged over memberships, exactly for up to eight keys), and the N − n
+    people outside the sample fall into its cell independently:
+    :math:`r_1 = (1-p)^{N-n}`, :math:`r_2 = \{1-(1-p)^{N-n+1}\}/\{(N-n+1)p\}`.
+
+    Chains run in rounds until τ1 and τ2 have a rank-normalised split R-hat of at most ``r_hat`` and
+    at least ``effective_size`` effective draws, over all but the first third of the rounds; or
+    until rounds or updates are used up: then ``chains.converged`` is false and the reason says so.
+    The same file, settings and generator give the same result.
+
+    Parameters
+    ----------
+    profiles : int
+        K.
+    chains, burn_in, draws, thin : int
+        Chains; sweeps thrown away first; draws of each chain in a round; sweeps between them.
+    memberships : int
+        Membership vectors of each draw that is kept for the risk after randomisation.
+    r_hat, effective_size : float
+        What chains must reach.
+    rounds : int
+        Rounds at most.
+    updates : float
+        Updates of the profile of a value, times profiles, that each chain makes at most, burn-in
+        included; ten draws are made at any rate. The default takes some five minutes on two cores.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> pramble.Membership(profiles=3, chains=2).burn_in
+    500
+    """
+
+    profiles: int = 20
+    chains: int = 4
+    burn_in: int = 500
+    draws: int = 150
+    thin: int = 20
+    memberships: int = 1000
+    r_hat: float = 1.03
+    effective_size: float = 200.0
+    rounds: int = 100
+    updates: float = 3e10
+    name: ClassVar[str] = "membership"
+    summary: ClassVar[str] = "the Bayesian grade of membership model, sampled by several chains"
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("profiles", 2), ("chains", 1), ("burn_in", 1), ("draws", LEAST_DRAWS), ("thin", 1),
+            ("memberships", 10), ("r_hat", 1), ("effective_size", 1), ("rounds", 1),
+            ("updates", 1),
+        ):  # fmt: skip
+            found = getattr(self, name)
+            if not found >= least:
+                raise InvalidInput(f"{name} must be at least {least}; found {found}.")
+
+    def fit(self, sample: Sample) -> FittedModel:
+        """Run the chains: the risks of the sample uniques, and a mixture for what comes later."""
+        table = sample.table
+        classes = np.arange(len(table.counts)).repeat(table.counts)
+        cell_of = classes if table.cell_of is None else table.cell_of
+        codes = np.ascontiguousarray(table.cells[cell_of].astype(np.int32))
+        generators = (sample.rng or np.random.default_rng()).spawn(self.chains)
+        walkers = [
+            Walker(MembershipChain(self, codes, table.shape, sample.rules, rng), sample)
+            for rng in generators
+        ]
+        chains, used = run_rounds(self, walkers, clock=sample.clock)
+        kept = [state for walk in used for state in walk.kept]
+        return FittedModel(
+            MixtureMeans(
+                table.n,
+                np.concatenate([tables for tables, _ in kept], axis=2),
+                np.concatenate([weights for _, weights in kept]) / len(kept),
+            ),
+            f"as asked, with {self.profiles} profiles; {chains.verdict}",
+            chains,
+            tuple(
+                np.sum([walk.risks for walk in used], axis=0)
+                / sum(len(walk.expected) for walk in used)
+            ),
+        )

@@ -1,1 +1,0 @@
-"""Models of the population that a file was sampled from: one file each, listed in ``registry``."""

@@ -1,0 +1,244 @@
+r"""How far the cells of a population vary around a log-linear model: a random effect of each cell.
+
+.. math:: \Lambda_k \sim \mathrm{Gamma}(a_k,\, a_k/\lambda_k), \qquad a_k = c\,\mu_k^\theta,
+
+so sample counts are negative binomial around :math:`\mu = \pi\lambda`. c and θ are of largest
+likelihood over all cells, the empty ones too. Given the sample, the unsampled rest of a cell is
+negative binomial again, and the Poisson model is the limit of large a.
+
+With it come intervals of τ1 and τ2 under the log-linear model.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from pramble.risk.models import Interval, Intervals, mixed_risks
+from pramble.values import Floats, Integers, value
+
+START = (3.0, 0.4)
+NEEDED = 3.0
+"""Gain in log-likelihood from which on a random effect is taken: 5 % by its χ² with 2 degrees."""
+LEAST_MEAN = 1e-9
+BINS = 2000
+LOGS = 15.0
+STEP = 0.05
+
+
+@value(eq=False)
+class Spread:
+    """The random effect of cells.
+
+    - ``level``, ``power``: log c and θ.
+    - ``gain``: What it adds to the log-likelihood.
+    - ``covariance``: Of level and power, from the curvature of the likelihood.
+    """
+
+    level: float
+    power: float
+    gain: float
+    covariance: Floats
+
+    @property
+    def needed(self) -> bool:
+        """Whether the data ask for it: elsewhere the Poisson model is used as it is."""
+        return self.gain > NEEDED
+
+    def shapes(self, means: Floats, *, change: tuple[float, float] = (0.0, 0.0)) -> Floats:
+        """Return a for cells with the given fitted sample means."""
+        logs = np.log(np.maximum(means, LEAST_MEAN))
+        powers = self.level + change[0] + (self.power + change[1]) * logs
+        return np.asarray(np.exp(np.clip(powers, -LOGS, LOGS)), dtype=np.float64)
+
+
+def fit_spread(counts: Floats, means: Floats) -> Spread:
+    """Return the random effect of largest likelihood, the fitted means kept as they are."""
+    from scipy.optimize import minimize
+
+    loss = negative_likelihood(counts, means)
+    found = minimize(
+        loss, START, method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-3, "maxiter": 200}
+    )
+    kept = means >= LEAST_MEAN
+    occupied = kept & (counts > 0)
+    poisson = means[kept].sum() - counts[occupied] @ np.log(means[occupied])
+    level, power = found.x.tolist()
+    return Spread(level, power, float(poisson - found.fun), inverse_curvature(loss, found.x))
+
+
+def negative_likelihood(counts: Floats, means: Floats) -> Callable[[Floats], float]:
+    """Return minus the log-likelihood of (log c, θ); empty cells are gathered by their means."""
+    from scipy.special import gammaln
+
+    kept = means >= LEAST_MEAN
+    full, empty = kept & (counts > 0), kept & (counts == 0)
+    f, mu = counts[full], means[full]
+    logs = np.log(means[empty])
+    low, high = logs.min(initial=0.0), logs.max(initial=1.0)
+    place = np.minimum((BINS * (logs - low) / max(high - low, 1e-9)).astype(np.int64), BINS - 1)
+    weights = np.bincount(place, minlength=BINS)
+    sums = np.bincount(place, weights=means[empty], minlength=BINS)
+    weights, centres = weights[weights > 0], sums[weights > 0] / weights[weights > 0]
+
+    def loss(parameters: Floats) -> float:
+        a, b = (
+            np.exp(np.clip(parameters[0] + parameters[1] * np.log(m), -LOGS, LOGS))
+            for m in (mu, centres)
+        )
+        occupied = gammaln(a + f) - gammaln(a) + f * np.log(mu / (a + mu)) - a * np.log1p(mu / a)
+        return float((weights * b) @ np.log1p(centres / b) - occupied.sum())
+
+    return loss
+
+
+def inverse_curvature(loss: Callable[[Floats], float], at: Floats) -> Floats:
+    """Return the covariance that the curvature of a loss gives; zeros where it has none."""
+    steps = STEP * np.eye(2)
+    hessian = np.array(
+        [
+            [
+                loss(at + i + j) - loss(at + i - j) - loss(at - i + j) + loss(at - i - j)
+                for j in steps
+            ]
+            for i in steps
+        ]
+    ) / (4 * STEP**2)
+    values, vectors = np.linalg.eigh(hessian)
+    inverse = np.where(values > 1e-6, 1 / np.maximum(values, 1e-6), 0.0)
+    return np.asarray((vectors * inverse) @ vectors.T, dtype=np.float64)
+
+
+NORMAL = 1.959964
+MOST_PARAMETERS = 3000
+"""Cells of the fitted margins up to which their joint covariance is formed."""
+RIDGE = 1e-9
+LARGEST_SHIFT = 3.0
+POISSON = 1e12
+"""A shape so large that the gamma variable is constant."""
+SLOPE_STEP = 1e-3
+CHANGE = 0.05
+
+Risks = tuple[Floats, Floats]
+
+
+@value(eq=False)
+class Uniques:
+    r"""The sample uniques under a fitted model.
+
+    - ``means``: Fitted sample means μ.
+    - ``fraction``: Sampling fractions π.
+    - ``places``: Where each of them stands among the p cells of the m fitted margins: the rows
+      x of the design.
+    - ``covariance``: Of the margins' parameters, :math:`C = (\sum_k \mu_k x_k x_k^\top)^{-1}`
+      over all cells.
+    - ``spread``: The random effect.
+    """
+
+    means: Floats
+    fraction: Floats
+    places: Integers
+    covariance: Floats
+    spread: Spread
+
+    def risks(self, means: Floats, *, change: tuple[float, float] = (0.0, 0.0)) -> Risks:
+        """Return r1 and r2 at other means, and at a changed random effect."""
+        rest = means * (1 / self.fraction - 1)
+        shapes = np.full(len(means), POISSON)
+        if self.spread.needed:
+            shapes = self.spread.shapes(self.means, change=change)
+        return mixed_risks(rest, np.ones(len(means)), sampled=means, shapes=shapes)
+
+    def left_out(self) -> Floats:
+        r"""Return the means that a fit without the record itself would give.
+
+        One Newton step: :math:`\log\mu_{(-k)} = \log\mu_k - v_k(1-\mu_k)/(1-h_k)`, where
+        :math:`v_k = x_k^\top C x_k` and the leverage is :math:`h_k = \mu_k v_k`.
+        """
+        from pramble.risk.kernels import quadratic_forms
+
+        variances = np.zeros(len(self.means))
+        quadratic_forms(self.places, self.covariance, variances)
+        free = np.maximum(1 - self.means * variances, RIDGE)
+        shift = variances * np.maximum(1 - self.means, RIDGE) / free
+        return np.asarray(self.means * np.exp(-np.minimum(shift, LARGEST_SHIFT)))
+
+
+def tau_intervals(uniques: Uniques) -> Intervals:
+    r"""Return intervals that allow for four sources of error.
+
+    Luck, the variance of the numbers themselves given the model; the estimated margins, by the
+    delta method; the estimated random effect, likewise; and the choice of model, half of what the
+    random effect changes. A sample unique pulls its own fitted mean up, and how much of that is
+    error the sample does not say: the lower end takes the means as fitted, the upper end those
+    fitted without the record.
+    """
+    low = [interval_ends(uniques, measure, means=uniques.means)[0] for measure in (0, 1)]
+    high = [interval_ends(uniques, measure, means=uniques.left_out())[1] for measure in (0, 1)]
+    most = float(len(uniques.means))
+    first, second = (
+        (lowest, min(highest, most)) for lowest, highest in zip(low, high, strict=True)
+    )
+    return Intervals(first, second)
+
+
+def interval_ends(uniques: Uniques, measure: int, *, means: Floats) -> Interval:
+    """Return both ends for τ1 or τ2 (measure 0 or 1), symmetric on the scale of square roots."""
+    risks = uniques.risks(means)
+    total = float(risks[measure].sum())
+    if total == 0:
+        return 0.0, 0.0
+    variance = variance_of_luck(*risks, measure) + by_margins(uniques, measure, means=means)
+    if uniques.spread.needed:
+        variance += by_spread(uniques, measure, means=means)
+    root, width = math.sqrt(total), NORMAL * math.sqrt(variance / total) / 2
+    return max(root - width, 0.0) ** 2, (root + width) ** 2
+
+
+def variance_of_luck(r1: Floats, r2: Floats, measure: int) -> float:
+    """Return the variance given the model; for 1/F a bound, its square being at most half of it."""
+    squares = r1 if measure == 0 else (r1 + r2) / 2
+    return float((squares - (r1, r2)[measure] ** 2).clip(0.0).sum())
+
+
+def by_margins(uniques: Uniques, measure: int, *, means: Floats) -> float:
+    """Return the variance that the estimated margins add."""
+    above, below = (
+        uniques.risks(means * math.exp(step))[measure] for step in (SLOPE_STEP, -SLOPE_STEP)
+    )
+    slopes = np.broadcast_to((above - below) / (2 * SLOPE_STEP), uniques.places.shape)
+    sums = np.bincount(
+        uniques.places.ravel(), weights=slopes.ravel(), minlength=len(uniques.covariance)
+    )
+    return max(float(sums @ uniques.covariance @ sums), 0.0)
+
+
+def by_spread(uniques: Uniques, measure: int, *, means: Floats) -> float:
+    """Return the variance that the random effect adds: its estimation, and taking it at all."""
+
+    def total(*change: float) -> float:
+        return float(uniques.risks(means, change=(change[0], change[1]))[measure].sum())
+
+    gradient = np.array(
+        [total(CHANGE, 0.0) - total(-CHANGE, 0.0), total(0.0, CHANGE) - total(0.0, -CHANGE)]
+    ) / (2 * CHANGE)
+    changed = total(0.0, 0.0) - total(30.0, 0.0)
+    return float(gradient @ uniques.spread.covariance @ gradient) + (changed / 2) ** 2
+
+
+def margin_covariance(places: Integers, means: Floats, *, size: int) -> Floats:
+    r"""Return :math:`(\sum_k \mu_k x_k x_k^\top)^{-1}`, ``places`` the ones of each x.
+
+    Margins share their own margins, so the sum is singular; a small ridge, above what rounding
+    adds, leaves quadratic forms in the x, which lie in its range, as they are.
+    """
+    from scipy.linalg import cho_factor, cho_solve
+
+    from pramble.risk.kernels import add_products
+
+    matrix = np.zeros((size, size))
+    add_products(places, means, matrix)
+    rounding = 8 * size * np.finfo(np.float64).eps * float(matrix.diagonal().max(initial=0.0))
+    matrix[np.diag_indices(size)] += max(RIDGE, rounding)
+    factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(cho_solve(factor, np.eye(size), overwrite_b=True, check_finite=False))

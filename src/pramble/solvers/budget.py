@@ -1,0 +1,107 @@
+"""How long a search goes on, and whom it tells."""
+
+import math
+import time
+from dataclasses import dataclass
+
+from pramble.errors import InvalidInput
+from pramble.values import Clock, Watcher
+
+OPERATIONS = 1e9
+"""Elementary operations in a unit of effort: about a second of one processor of 2024."""
+
+CALL = 2e4
+"""What a pass through a loop costs beside its arithmetic, in operations."""
+
+
+@dataclass
+class Meter:
+    """What a search and all its parts have spent, and when the time is up."""
+
+    spent: float = 0.0
+    deadline: float = math.inf
+
+
+class SearchBudget:
+    """The tolerance and the effort of a search, and who hears how far it has come.
+
+    Effort is counted, not timed: every loop states how many operations it took. So the same input
+    gives the same answer on every machine, however busy. Only a ``time_limit``, in seconds, that
+    was asked for ends a search by the clock; it bounds the effort, too, for the parts of a search
+    share that out.
+    """
+
+    def __init__(
+        self,
+        tolerance: float,
+        effort: float | None = None,
+        *,
+        time_limit: float | None = None,
+        progress: Watcher | None = None,
+    ) -> None:
+        self.tolerance = tolerance
+        given = (positive("effort", effort), positive("time_limit", time_limit))
+        self.limit = min((one for one in given if one is not None), default=math.inf)
+        self.start = 0.0
+        self.reason = "effort" if time_limit is None else "time limit"
+        self.meter = Meter()
+        if time_limit is not None:
+            self.meter.deadline = time.monotonic() + time_limit
+        self.clock = Clock(progress)
+
+    def part(
+        self, tolerance: float, *, effort: float = math.inf, quiet: bool = False
+    ) -> "SearchBudget":
+        """Return the budget of a part of the search, which may take so much effort at most."""
+        part = SearchBudget(tolerance)
+        part.meter, part.reason, part.start = self.meter, self.reason, self.meter.spent
+        part.limit = min(effort, self.limit - self.spent)
+        part.clock = self.clock.part(0.0, 1.0)
+        part.clock.watcher = None if quiet else self.clock.watcher
+        return part
+
+    def until(self, share: float) -> "SearchBudget":
+        """Return the budget of a part that ends when so much of this one is spent."""
+        return self.part(self.tolerance, effort=share * self.limit - self.spent, quiet=True)
+
+    def spend(self, operations: float) -> None:
+        """Count so many operations, and one pass through a loop."""
+        self.meter.spent += (operations + CALL) / OPERATIONS
+
+    @property
+    def spent(self) -> float:
+        """The effort since the start."""
+        return self.meter.spent - self.start
+
+    def left(self) -> float:
+        """Return the effort left; none when the time is up."""
+        return -math.inf if self.seconds_left() <= 0 else self.limit - self.spent
+
+    def seconds_left(self) -> float:
+        """Return the seconds left; infinitely many unless a time limit was asked for."""
+        deadline = self.meter.deadline
+        return math.inf if math.isinf(deadline) else deadline - time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        return self.left() <= 0
+
+    def closed(self, value: float, bound: float) -> bool:
+        """Whether a value is so near to its bound, from either side, as the tolerance asks."""
+        return abs(bound - value) <= self.tolerance * value
+
+    def tell(self, what: str, *, value: float, bound: float) -> None:
+        """Tell a value and a bound; the share done is the ratio of the two."""
+        least, most = sorted((value, bound))
+        share = least / most if 0 < most < math.inf else 0.0
+        self.clock.tell(what, share, value=value, bound=bound)
+
+
+def positive(name: str, value: float | None) -> float | None:
+    """Return a positive finite number, or None where none is given."""
+    if value is None:
+        return None
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise InvalidInput(f"{name} must be positive and finite; found {value!r}.")
+    return number

@@ -1,1 +1,0 @@
-"""Mixtures of two-valued columns: the linear and convex programmes over high sets."""

@@ -1,1 +1,0 @@
-"""Designs that move people near: the least expected loss over all α-DP matrices."""

@@ -1,1 +1,0 @@
-"""Square matrices: local search, block designs, and transport to the released values."""

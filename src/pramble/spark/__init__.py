@@ -1,0 +1,1 @@
+"""Work on Spark: rows stay on its workers, and only what is made of them comes here."""

@@ -1,0 +1,219 @@
+"""Parquet files that tasks on Spark read themselves, so that no row passes through the JVM.
+
+The driver reads how many rows each row group has; every task then reads the row groups that its
+rows lie in, as one machine would.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow.parquet as pq
+
+from pramble.data.arrays import as_schema
+from pramble.data.formats.base import Wanted
+from pramble.data.labels import Label
+from pramble.data.places import arrow_input, is_address
+from pramble.data.reading import Reading
+from pramble.data.records import Records, Watch, recoded
+from pramble.data.remote import PartTask
+from pramble.data.sources import FileRecords, file_batches
+from pramble.spark.records import SparkRecords, counted
+from pramble.spark.workers import Batches, map_partitions, quoted
+from pramble.values import value
+
+PART_ROWS = 1 << 20
+"""Row groups are read together until they have so many rows."""
+
+
+@value(eq=False)
+class SparkFileRecords(SparkRecords):
+    """Records of Parquet files that driver and workers see under the same paths.
+
+    ``frame`` is any of the session, ``files`` what one machine would read, and ``groups`` the rows
+    of each row group of each file.
+    """
+
+    frame: Any
+    backend: str = "pyarrow"
+    reading: Reading = Reading()
+    name: str = "The data"
+    files: Any = None
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    @classmethod
+    def of(cls, files: Records, session: Any) -> Self:
+        """Return the records of some files, read by the workers of a session."""
+        assert isinstance(files, FileRecords), "tasks read files"
+        groups = tuple(map(group_rows_of, files.paths))
+        none = session.range(0, numPartitions=1)
+        return cls(none, files.backend, files.reading, files.name, files, groups)
+
+    @property
+    def typed(self) -> bool:
+        return bool(self.files.typed)
+
+    @property
+    def path(self) -> Path:
+        found: Path = self.files.path
+        return found
+
+    @property
+    def rows(self) -> int:
+        return sum(map(sum, self.groups))
+
+    @property
+    def raw_schema(self) -> Any:
+        return self.files.raw_schema
+
+    def declared(self, column: str) -> tuple[Label, ...] | None:
+        found: tuple[Label, ...] | None = self.files.declared(column)
+        return found
+
+    @cached_property
+    def spans(self) -> Mapping[int, range]:
+        """The numbers of the rows of each part: row groups together, of one file or several."""
+        ends = accumulate(rows for groups in self.groups for rows in groups)
+        starts, start = [0], 0
+        for end in ends:
+            if end - start >= PART_ROWS or end == self.rows:
+                starts, start = [*starts, end], end
+        found = dict.fromkeys(pairwise(starts))
+        return {part: range(*span) for part, span in enumerate(found)}
+
+    def sent(
+        self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
+    ) -> Any:
+        """Return the frame of what a task makes of each part of the rows."""
+        return self._on(list(self.spans.values()), task, columns, schema, coded=coded)
+
+    def runs(
+        self,
+        task: PartTask,
+        columns: Sequence[str],
+        schema: Any,
+        *,
+        size: int,
+        rows: int,
+        coded: Collection[str] = (),
+    ) -> Any:
+        """Return the frame of what a task makes of each run of so many consecutive rows."""
+        runs = [range(start, min(start + size, rows)) for start in range(0, rows, size)]
+        return self._on(runs, task, columns, schema, coded=coded)
+
+    def _on(
+        self,
+        ranges: Sequence[range],
+        task: PartTask,
+        columns: Sequence[str],
+        schema: Any,
+        *,
+        coded: Collection[str],
+    ) -> Any:
+        numbers = self.session.range(len(ranges), numPartitions=max(len(ranges), 1))
+        read = partial(rows_between, self.files, self.groups, tuple(columns), tuple(coded))
+        return map_partitions(
+            numbers, partial(on_ranges, task=task, read=read, ranges=ranges), schema
+        )
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        yield from self.files.raw_batches(columns, coded, watch)
+
+    def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
+        del columns, rows
+        found: Records = self.files
+        return found
+
+    def rows_in_spark(self) -> Any:
+        """Return a frame of the rows before recoding."""
+        if is_address(self.path):
+            return self.frame_by_tasks(as_they_are=True)
+        return self.session.read.parquet(*map(str, self.files.paths))
+
+    def frame_by_tasks(self, *, as_they_are: bool = False) -> Any:
+        """Return a frame of the rows, which tasks read: Spark may not know the store."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        found = replace(self, files=replace(self.files, reading=Reading())) if as_they_are else self
+        names = list(self.files.names)
+        return found.sent(batches_as_they_come, names, from_arrow_schema(found.files.schema))
+
+    def digest(self) -> str:
+        return str(self.files.digest())
+
+
+def group_rows_of(path: Path) -> tuple[int, ...]:
+    with arrow_input(path) as raw:
+        about = pq.read_metadata(raw)
+    return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
+
+
+def on_ranges(
+    batches: Batches, *, task: PartTask, read: Any, ranges: Sequence[range]
+) -> Iterator[Any]:
+    """Do a task on the rows whose range this partition names."""
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            rows = ranges[number]
+            yield from task(counted(read(rows), len(rows), number), number)
+
+
+def batches_as_they_come(batches: Iterator[Any], part: int) -> Iterator[Any]:
+    del part
+    yield from batches
+
+
+def rows_between(
+    files: FileRecords,
+    groups: Sequence[Sequence[int]],
+    columns: tuple[str, ...],
+    coded: tuple[str, ...],
+    rows: range,
+) -> Iterator[Any]:
+    """Yield recoded batches of consecutive rows of some files."""
+    schema = None if len(files.paths) == 1 else files.schema_of(columns, coded)
+    start = 0
+    for path, sizes in zip(files.paths, groups, strict=True):
+        places = list(accumulate(sizes, initial=start))
+        start = places[-1]
+        own = [
+            i for i, size in enumerate(sizes)
+            if places[i] < rows.stop and places[i] + size > rows.start
+        ]  # fmt: skip
+        if not own:
+            continue
+        wanted = Wanted(files.reading, columns, coded, groups=tuple(own))
+        at = places[own[0]]
+        for batch, _ in file_batches(path, files.format, wanted):
+            first, last = max(rows.start - at, 0), min(rows.stop - at, batch.num_rows)
+            at += batch.num_rows
+            if first < last:
+                few = batch.slice(first, last - first)
+                even = few if schema is None else as_schema(few, schema, path)
+                yield recoded(even, files.reading) if files.reading.recode else even
+            if at >= rows.stop:
+                break
+
+
+def read_frame(session: Any, path: Path, files: Records) -> Any:
+    """Return the frame of a folder of Parquet files, recoded as they are."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    if is_address(path):
+        return SparkFileRecords.of(files, session).frame_by_tasks()
+    frame = session.read.parquet(str(path)).select(*map(quoted, files.names))
+    if not files.reading.recode:
+        return frame
+    return map_partitions(
+        frame, partial(recode_batches, reading=files.reading), from_arrow_schema(files.schema)
+    )
+
+
+def recode_batches(batches: Batches, *, reading: Reading) -> Iterator[Any]:
+    for batch in batches:
+        yield recoded(batch, reading)

@@ -1,0 +1,251 @@
+"""Spark frames: each partition is a stream of Arrow batches that knows its row numbers.
+
+With ``row_number=`` a column numbers the rows, and the outcome does not depend on how they are
+partitioned. Without it, rows are numbered as they stand: partition after partition, and within a
+partition as Spark reads it, which is the order of the file on one machine. For that, the rows of
+each partition are counted once when ``perturb`` is called, by Spark itself in one pass over the
+randomised columns, and each task checks that it met as many rows as were counted.
+
+How Spark splits a source may follow from its bytes, and so from true values: a longer label moves
+the end of a block. Released rows therefore go into partitions that follow from their numbers alone,
+in the order of the numbers. Only randomised columns pass through Python
+(:mod:`pramble.spark.packed_codes`), before rows go there, so that no true value is in a shuffle.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count, islice
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+
+from pramble.data.encode import SHOWN, UNDECLARED, Undeclared
+from pramble.data.formats.base import BATCH_ROWS
+from pramble.engine.columns import Column
+from pramble.engine.frames import check_names, perturbed_schema
+from pramble.engine.record import Record
+from pramble.spark.packed_codes import Draws, is_coded, texts_in_spark, word_in_spark, words_of
+from pramble.spark.records import spans_of
+from pramble.spark.workers import (
+    Batches,
+    current_partition,
+    functions_for,
+    line,
+    map_columns,
+    map_partitions,
+    quoted,
+)
+from pramble.values import value
+
+MOST_ROWS = 1 << 20
+MOST_CELLS = 1 << 22
+"""A released partition has at most so many rows, and about so many cells."""
+
+IN_PARTITION = (1 << 33) - 1
+"""The bits of Spark's increasing numbers that count within a partition."""
+
+
+def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+    """Return a Spark frame whose every evaluation gives the same release."""
+    check_names(frame.columns, record.columns, row_number)
+    record = replace(record, threads=1)  # Spark itself fills the processors
+    spans = partition_spans(frame, record.columns, first_row=first_row)
+    way = way_of(frame, record, spans, row_number=row_number, first_row=first_row)
+    return way.texts(way.moved(way.drawn(way.packed(frame))))
+
+
+@value(eq=False)
+class Way:
+    """The steps that the rows of a frame go, each a frame of the one before."""
+
+    schema: Any  # the schema of the frame, and of what becomes of it
+    outcome: Any
+    task: Draws  # what draws, and in which words
+    names: tuple[str, ...]  # the columns of the words
+    first_row: int  # the number of the first row, and how many there are
+    rows: int
+
+    def packed(self, frame: Any) -> Any:
+        """Return a frame with codes in words in place of columns of few texts."""
+        F = functions_for(frame.sparkSession)
+        columns, spans = self.task.record.columns, self.task.spans
+        numbers = [None] * len(self.names)
+        if spans is not None:
+            numbers[0] = F.expr(numbers_of(spans, self.first_row))
+        words = [
+            word_in_spark(F, word, columns, number).alias(name)
+            for word, number, name in zip(self.task.words, numbers, self.names, strict=True)
+        ]
+        coded = {name for word in self.task.words for name in word.shifts}
+        kept = [F.col(quoted(name)) for name in frame.columns if name not in coded]
+        return frame.select(*kept, *words)
+
+    def drawn(self, frame: Any) -> Any:
+        """Return a packed frame with the columns of the plan randomised."""
+        F = functions_for(frame.sparkSession)
+        names = [*self.names, *self.task.others]
+        kinds = ["long" for _ in self.names]
+        kinds += [self.outcome[name].dataType.simpleString() for name in self.task.others]
+        fields = ", ".join(f"`{i}`: {kind}" for i, kind in enumerate(kinds))
+        asked = [] if self.task.number is None else [self.task.number]
+        draw = map_columns(frame, self.task, kinds[0] if len(kinds) == 1 else f"struct<{fields}>")
+        made = draw(*[F.col(quoted(name)) for name in [*asked, *names]])
+        if len(names) == 1:
+            return frame.withColumn(names[0], made)
+        both = next(unused_names(frame.columns))
+        found = {name: F.col(quoted(both)).getField(str(i)) for i, name in enumerate(names)}
+        return frame.withColumn(both, made).withColumns(found).drop(both)
+
+    def moved(self, frame: Any) -> Any:
+        """Return a frame in partitions of one size, in order, that follow from row numbers alone.
+
+        Numbers that are spread widely share partitions: block :math:`b` goes to :math:`b` modulo
+        their number.
+        """
+        F = functions_for(frame.sparkSession)
+        size = partition_rows(len(self.schema))
+        parts = max(-(-self.rows // size), 1)
+        order, shift = self.task.number, 0
+        if order is None:
+            order, shift = self.names[0], self.task.words[0].bits
+        block = f"shiftright(cast({quoted(order)} as long), {shift}) div {size}"
+        place = F.expr(f"cast(pmod({block}, {parts}) as int)")
+        return frame.repartitionById(parts, place).sortWithinPartitions(quoted(order))
+
+    def texts(self, frame: Any) -> Any:
+        """Return a frame with drawn codes as texts again, and nulls where the outcome has some."""
+        F = functions_for(frame.sparkSession)
+        columns = self.task.record.columns
+        found = {name: F.col(quoted(name)) for name in self.task.others}
+        for word, name in zip(self.task.words, self.names, strict=True):
+            for own, shift in word.shifts.items():
+                found[own] = texts_in_spark(F, F.col(quoted(name)), shift, columns[own])
+        for name, values in found.items():
+            if not self.outcome[name].nullable:
+                found[name] = never_null(F, values, columns[name])
+        return frame.select(
+            *[found.get(name, F.col(quoted(name))).alias(name) for name in self.schema.names]
+        )
+
+
+def way_of(
+    frame: Any,
+    record: Record,
+    spans: Mapping[int, range],
+    *,
+    row_number: str | None,
+    first_row: int,
+) -> Way:
+    rows = sum(map(len, spans.values()))
+    coded = [own for name, own in record.columns.items() if is_coded(frame.schema[name], own)]
+    bits = max(rows.bit_length(), 1) if row_number is None else 0
+    words = words_of(coded, number_bits=bits)
+    task = Draws(record, words, row_number, spans if row_number is None else None)
+    names = tuple(islice(unused_names(frame.columns), len(words)))
+    outcome = outcome_schema(frame.schema, record)
+    return Way(frame.schema, outcome, task, names, first_row, rows)
+
+
+def numbers_of(spans: Mapping[int, range], first_row: int) -> str:
+    """Return Spark's expression for the places of rows as they stand, from 0.
+
+    Spark knows that it is not to be repeated, so that whatever is done to the outcome later, rows
+    are numbered first. A partition that had no rows when they were counted has none to number.
+    """
+    firsts = ", ".join(
+        f"{spans[part].start - first_row}L" if part in spans else "0L"
+        for part in range(max(spans, default=0) + 1)
+    )
+    return (
+        f"coalesce(get(array({firsts}), spark_partition_id()), 0L)"
+        f" + (monotonically_increasing_id() & {IN_PARTITION}L)"
+    )
+
+
+def never_null(F: Any, values: Any, column: Column) -> Any:
+    """Return an expression that Spark knows to have a value in every row, where it has one."""
+    if any(one is None for one in column.outputs):
+        return values
+    return F.coalesce(values, F.lit(column.outputs[0]))
+
+
+def unused_names(names: Iterable[str]) -> Iterator[str]:
+    taken = {name.lower() for name in names}
+    yield from (name for i in count() if (name := f"part {i}") not in taken)
+
+
+def partition_rows(columns: int) -> int:
+    """Return how many rows a released partition has, by the number of its columns.
+
+    >>> partition_rows(3), partition_rows(10), partition_rows(100)
+    (1048576, 393216, 131072)
+    """
+    pieces = min(MOST_ROWS, MOST_CELLS // columns) // BATCH_ROWS
+    return max(pieces, 1) * BATCH_ROWS
+
+
+def outcome_schema(schema: Any, record: Record) -> Any:
+    """Return the Spark schema of the outcome; columns left alone keep their type."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    randomised = StructType([field for field in schema if field.name in record.columns])
+    drawn = from_arrow_schema(perturbed_schema(to_arrow_schema(randomised), record))
+    changed = {field.name: field for field in drawn}
+    return StructType([changed.get(field.name, field) for field in schema])
+
+
+MOST_LABELS = 1_000
+"""Columns of more labels are checked when they are drawn."""
+
+WHOLE = ("byte", "short", "integer", "long")
+
+
+def partition_spans(
+    frame: Any, columns: Mapping[str, Column], *, first_row: int
+) -> dict[int, range]:
+    """Return the rows of each partition that has any; refuse values that were not declared."""
+    F = functions_for(frame.sparkSession)
+    strange = {name: undeclared(F, frame.schema[name], own) for name, own in columns.items()}
+    asked = {name: found for name, found in strange.items() if found is not None}
+    shown = [F.sum(found.cast("long")).alias(str(i)) for i, found in enumerate(asked.values())]
+    counted = frame.groupBy(F.spark_partition_id().alias("partition"))
+    lines = counted.agg(F.count(F.lit(1)).alias("rows"), *shown).toArrow().to_pylist()
+    for i, name in enumerate(asked):
+        many = sum(one[str(i)] for one in lines)
+        if many:
+            labels = columns[name].encoder.labels.values
+            raise Undeclared(name, [], [], many, labels[: SHOWN + 1]).error()
+    if [one["partition"] for one in lines] == [0]:  # Spark plans values at hand as one partition
+        lines = told_by_tasks(frame, next(iter(columns)))
+    return spans_of(sorted(lines, key=itemgetter("partition")), first_row=first_row)
+
+
+def undeclared(F: Any, field: Any, column: Column) -> Any:
+    """Return Spark's expression for values that were not declared; None where it has none."""
+    kind = field.dataType.typeName()
+    by_type = column.encoder.by_type
+    labels = [*(by_type[str] if kind == "string" else by_type[int] if kind in WHOLE else ())]
+    if kind in WHOLE:
+        labels = [label for label in labels if abs(label) < 2**63]
+    if not 0 < len(labels) <= MOST_LABELS:
+        return None
+    values = F.col(quoted(field.name))
+    missing = column.encoder.null_code == UNDECLARED
+    return F.coalesce(~values.isin(labels), F.lit(missing))
+
+
+def told_by_tasks(frame: Any, narrow: str) -> list[dict[str, int]]:
+    """Return the rows of each partition as tasks meet them."""
+    counted = map_partitions(
+        frame.selectExpr(f"{quoted(narrow)} as narrow"), count_partition, "partition int, rows long"
+    )
+    lines: list[dict[str, int]] = counted.toArrow().to_pylist()
+    return lines
+
+
+def count_partition(batches: Batches) -> Iterator[Any]:
+    """Yield one line: the partition's number and how many rows it has."""
+    met = sum(batch.num_rows for batch in batches)
+    yield line(partition=(current_partition(), pa.int32()), rows=(met, pa.int64()))

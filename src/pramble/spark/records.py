@@ -1,0 +1,302 @@
+"""The records of a Spark frame: jobs go to the rows, and only what they made of them comes here.
+
+A shuffle moves runs of rows as one value each: as Arrow streams in a column of bytes.
+"""
+
+import hashlib
+import pickle
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+
+from pramble.data.arrays import is_text
+from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.reading import Reading
+from pramble.data.records import Job, Records, Watch, columns_for, recoded
+from pramble.data.remote import PartTask, RemoteRecords
+from pramble.data.sources import TableRecords
+from pramble.errors import InvalidData, PrambleError, rows_later
+from pramble.spark.workers import (
+    Batches,
+    collect,
+    current_partition,
+    functions_for,
+    line,
+    map_partitions,
+    quoted,
+)
+from pramble.values import value
+
+
+def cut(batches: Batches, row: int, *, block: int) -> Iterator[Any]:
+    """Cut batches, the first of which begins at a row, so that they end with blocks of rows."""
+    held: list[Any] = []
+    left = block - row % block
+    for batch in batches:
+        start = 0
+        while batch.num_rows - start >= left:
+            yield pa.concat_batches([*held, batch.slice(start, left)])
+            start, left, held = start + left, block, []
+        if start < batch.num_rows:
+            held.append(batch.slice(start))
+            left -= held[-1].num_rows
+    if held:
+        yield pa.concat_batches(held)
+
+
+def stream_bytes(batch: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def stream_of(piece: Any) -> Iterator[Any]:
+    """Yield the batches that the bytes of a piece hold."""
+    yield from pa.ipc.open_stream(piece)
+
+
+def counted(batches: Batches, expected: int, partition: int) -> Iterator[Any]:
+    """Yield batches; raise before one that goes beyond the rows counted, or when some are gone."""
+    met = 0
+    for batch in batches:
+        met += batch.num_rows
+        if met > expected:
+            break
+        yield batch
+    if met != expected:
+        raise moved(partition, expected, met)
+
+
+def moved(partition: int, expected: int, met: int) -> InvalidData:
+    """Return the error for a partition that changed between counting and drawing."""
+    return InvalidData(
+        f"Rows must stand still to be numbered by position; partition {partition} had {expected} "
+        f"rows when they were counted and {met} when they were drawn. Write the frame to files "
+        "first, or give row_number= the name of a column that numbers the rows."
+    )
+
+
+LANES = ("one", "two", "three")
+STATES = "partition int, rows long, state binary"
+CHUNKS = "run int, number long, chunk binary"
+"""Some rows on their way to the run that they belong to, with the number of the first."""
+
+
+@value(eq=False)
+class SparkRecords(RemoteRecords):
+    """Records on a cluster.
+
+    ``frame`` is Spark's own. A scan sends copies of its jobs to every partition and merges what
+    they bring back in the order of the partitions, as if one job had seen all rows in turn.
+    """
+
+    frame: Any
+    backend: str = "pyarrow"
+    reading: Reading = Reading()
+    name: str = "The data"
+
+    @cached_property
+    def raw_schema(self) -> Any:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(self.frame.schema, timezone="UTC").remove_metadata()
+
+    @property
+    def session(self) -> Any:
+        return self.frame.sparkSession
+
+    def sent(
+        self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
+    ) -> Any:
+        """Return the frame of what a task makes of each part of the rows: here, each partition."""
+        del coded
+        frame = self.frame.select(*map(quoted, columns))
+        return map_partitions(frame, partial(on_partition, task=task, reading=self.reading), schema)
+
+    def runs(
+        self,
+        task: PartTask,
+        columns: Sequence[str],
+        schema: Any,
+        *,
+        size: int,
+        rows: int,
+        coded: Collection[str] = (),
+    ) -> Any:
+        """Return the frame of what a task makes of each run of so many consecutive rows."""
+        move = partial(cut_part, spans=self.spans, size=size)
+        chunks = self.sent(move, columns, CHUNKS, coded=coded)
+        return gathered_runs(chunks, task, schema, runs=-(-rows // size))
+
+    @cached_property
+    def spans(self) -> Mapping[int, range]:
+        """The numbers of the rows of each part, as the first scan met them."""
+        self.scanned([], None)
+        found: Mapping[int, range] = vars(self)["spans"]
+        return found
+
+    def scanned(self, jobs: Sequence[Job], watch: Watch | None) -> int:
+        """Show every batch to copies of every job where it is; return the number of rows."""
+        wanted = columns_for(jobs, self.names)
+        self.refuse_missing(wanted)
+        task = partial(run_jobs, packed=pickle.dumps(list(jobs)))
+        lines = collect(self.sent(task, wanted, STATES, coded=wanted), watch).to_pylist()
+        found = sorted(lines, key=itemgetter("partition"))
+        rows = merged(jobs, found)
+        vars(self).setdefault("spans", spans_of(found))
+        return rows
+
+    def raw_batches(
+        self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
+    ) -> Iterator[Any]:
+        yield from self.here(columns).raw_batches(columns, coded, watch)
+
+    def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
+        wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
+        self.refuse_missing(wanted)
+        frame = self.frame.select(*map(quoted, wanted))
+        table = frame.toArrow() if rows is None else self.first(frame, rows)
+        return TableRecords(table, self.backend, self.reading, self.name)
+
+    def first(self, frame: Any, rows: int) -> Any:
+        """Return the first rows as an Arrow table: of as many partitions as hold them."""
+        last = max((part for part, span in self.spans.items() if span.start < rows), default=0)
+        F = functions_for(self.session)
+        few = frame.where(F.spark_partition_id() <= last)
+        task = partial(on_partition, task=partial(start_of, spans=self.spans, rows=rows))
+        lines = map_partitions(few, task, CHUNKS).toArrow().to_pylist()
+        lines.sort(key=itemgetter("number"))
+        batches = [batch for one in lines for batch in stream_of(one["chunk"])]
+        schema = pa.schema([self.raw_schema.field(name) for name in frame.columns])
+        return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+    def most_of_a_value(self, column: str) -> int | None:
+        """Return how many rows share a value of a column of texts or integers, none missing."""
+        self.refuse_missing([column])
+        field = self.raw_schema.field(column)
+        if self.reading.recode.get(column):
+            return None
+        if not (is_text(field) or pa.types.is_integer(field.type)):
+            return None
+        F = functions_for(self.session)
+        values = self.rows_in_spark().groupBy(F.col(quoted(column)).alias("value")).count()
+        gone = F.max(F.col("value").isNull()).alias("gone")
+        found = values.agg(F.max("count").alias("most"), gone).toArrow().to_pylist()[0]
+        return None if found["gone"] or found["most"] is None else int(found["most"])
+
+    def rows_in_spark(self) -> Any:
+        """Return a frame of the rows before recoding."""
+        return self.frame
+
+    def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "SparkRecords":
+        frame = self.rows_in_spark().select(*map(quoted, columns))
+        return SparkRecords(frame.repartition(*map(quoted, key)), reading=self.reading)
+
+    def digest(self) -> str:
+        F = functions_for(self.frame.sparkSession)
+        texts = [F.col(quoted(name)).cast("string") for name in self.names]
+        lanes = [F.xxhash64(F.lit(lane), *texts).cast("decimal(20)") for lane in LANES]
+        sums = [F.sum(lane).cast("string").alias(str(i)) for i, lane in enumerate(lanes)]
+        found = self.frame.agg(F.count(F.lit(1)).alias("rows"), *sums).toArrow().to_pylist()
+        summed = repr((self.names, sorted(found[0].items())))
+        return hashlib.sha256(summed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def on_partition(
+    batches: Batches, *, task: PartTask, reading: Reading | None = None
+) -> Iterator[Any]:
+    """Do a task on the recoded batches of this partition."""
+    recode = reading is not None and reading.recode
+    shown = (recoded(batch, reading) if recode and reading else batch for batch in batches)
+    yield from task(shown, current_partition())
+
+
+def spans_of(lines: Sequence[Mapping[str, Any]], *, first_row: int = 0) -> dict[int, range]:
+    """Return the numbers of the rows of each part from their counts, in order."""
+    spans, row = {}, first_row
+    for one in lines:
+        spans[int(one["partition"])] = range(row, row + one["rows"])
+        row += one["rows"]
+    return spans
+
+
+def start_of(
+    batches: Iterable[Any], part: int, *, spans: Mapping[int, range], rows: int
+) -> Iterator[Any]:
+    """Yield the first rows of all that are in a part, packed."""
+    number = spans[part].start if part in spans else rows
+    for batch in batches:
+        few = batch.slice(0, rows - number) if number < rows else None
+        if few is None:
+            return
+        yield chunk_line(0, number, few)
+        number += few.num_rows
+
+
+def cut_part(
+    batches: Iterable[Any], part: int, *, spans: Mapping[int, range], size: int
+) -> Iterator[Any]:
+    """Yield the rows of a part in chunks that end with blocks of rows, each bound for its run."""
+    span = spans.get(part, range(0))
+    number = span.start
+    block = min(size, BATCH_ROWS)
+    for chunk in cut(counted(batches, len(span), part), number, block=block):
+        yield chunk_line(number // size, number, chunk)
+        number += chunk.num_rows
+
+
+def chunk_line(run: int, number: int, rows: Any) -> Any:
+    return line(
+        run=(run, pa.int32()), number=(number, pa.int64()), chunk=(stream_bytes(rows), pa.binary())
+    )
+
+
+def gathered_runs(chunks: Any, task: PartTask, schema: Any, *, runs: int) -> Any:
+    """Return the frame of what a task makes of each run, whose chunks come in order."""
+    there = chunks.repartitionById(max(runs, 1), "run").sortWithinPartitions("run", "number")
+    return map_partitions(there, partial(on_runs, task=task), schema)
+
+
+def on_runs(batches: Batches, *, task: PartTask) -> Iterator[Any]:
+    """Do a task on each run of this partition."""
+    lines = (
+        (run.as_py(), chunk)
+        for batch in batches
+        for run, chunk in zip(batch["run"], batch["chunk"], strict=True)
+    )
+    for run, own in groupby(lines, key=itemgetter(0)):
+        yield from task((rows for _, one in own for rows in stream_of(one.as_buffer())), run)
+
+
+def run_jobs(batches: Iterable[Any], part: int, *, packed: bytes) -> Iterator[Any]:
+    """Yield one line: what jobs made of a part of the rows, or the error that they raised."""
+    jobs: list[Job] = pickle.loads(packed)  # noqa: S301 (our own, from the driver)
+    rows, state = 0, b""
+    try:
+        for batch in batches:
+            for job in jobs:
+                job.add(batch)
+            rows += batch.num_rows
+        state = pickle.dumps(jobs)
+    except PrambleError as error:
+        state = pickle.dumps(error)
+    yield line(partition=(part, pa.int32()), rows=(rows, pa.int64()), state=(state, pa.binary()))
+
+
+def merged(jobs: Sequence[Job], found: Sequence[dict[str, Any]]) -> int:
+    """Merge what came back into the jobs; raise the first error as on one machine."""
+    rows = 0
+    for part in found:
+        state = pickle.loads(part["state"])  # noqa: S301 (our own, from our workers)
+        if isinstance(state, PrambleError):
+            raise rows_later(state, rows)
+        for job, later in zip(jobs, state, strict=True):
+            job.merge(later)
+        rows += part["rows"]
+    return rows

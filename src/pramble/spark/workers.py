@@ -1,0 +1,268 @@
+"""Work where the rows of a Spark frame are: tasks on its partitions, classic and through Connect.
+
+Rows never pass through pandas. What a task refuses comes back as a value and is raised here, so
+that it reads as on one machine.
+"""
+
+import os
+import pickle
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from typing import Any
+from uuid import uuid4
+from weakref import WeakSet
+
+import pyarrow as pa
+
+from pramble.data.records import Watch
+from pramble.errors import InvalidInput, PrambleError
+
+Batches = Iterable[Any]
+Task = Callable[[Batches], Iterator[Any]]
+
+CHECKED: "WeakSet[Any]" = WeakSet()
+"""Sessions whose workers can do our tasks."""
+
+WAYS = (
+    "Start the session with PYSPARK_PYTHON set to a Python that has what this one has: its path "
+    "on one machine ({python}), or that of a packed environment that spark.archives ships."
+)
+
+
+def map_partitions(frame: Any, task: Task, schema: Any) -> Any:
+    """Return the frame of what a task makes of each partition, once workers are known to be fit."""
+    check_workers(frame.sparkSession)
+    return mapped(frame, task, schema)
+
+
+def mapped(frame: Any, task: Task, schema: Any) -> Any:
+    """Return the frame of what a task makes of each partition.
+
+    Spark warns here of pandas from 3.0 on, which no row passes through.
+    """
+    with own_python(frame.sparkSession), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        return frame.mapInArrow(task, schema)
+
+
+def map_columns(frame: Any, task: Callable[[Any], Iterator[Any]], kind: str) -> Any:
+    """Return a function of columns of a frame: what a task makes of each partition's batches.
+
+    A batch is a tuple of Arrow arrays. Spark is told not to repeat it, so that the task meets every
+    row of a partition in order, whatever is done to the outcome.
+    """
+    session = frame.sparkSession
+    check_workers(session)
+    classic = hasattr(session, "_sc")
+    made = import_module("pyspark.sql.udf" if classic else "pyspark.sql.connect.udf")
+    known = import_module("pyspark.util").PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF
+    function = made.UserDefinedFunction(task, kind, evalType=known, deterministic=False)
+
+    def column(*columns: Any) -> Any:
+        with own_python(session):
+            return function(*columns)
+
+    return column
+
+
+def check_workers(session: Any) -> None:
+    """Refuse workers without pramble, or with another version of it or of Python."""
+    if session in CHECKED:
+        return
+    from pyspark.errors import PySparkException
+
+    def versions(batches: Batches) -> Iterator[Any]:
+        import platform
+
+        import pyarrow as pa
+
+        for _ in batches:
+            pass
+        try:
+            import pramble
+
+            found = pramble.__version__
+        except ImportError as error:
+            found = f"cannot import {error.name}"
+        known = [platform.python_version(), found]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([one]) for one in known], names=["python", "pramble"]
+        )
+
+    versions.__module__ = "__main__"  # pickled by value: workers may have no pramble
+    try:
+        one = session.range(1, numPartitions=1)
+        found = mapped(one, versions, "python string, pramble string").toArrow()
+    except PySparkException as error:
+        raise unfit(said_by_spark(str(error))) from None
+    refuse_others(**found.to_pylist()[0])
+    CHECKED.add(session)
+
+
+def said_by_spark(message: str) -> str:
+    """Return what is wrong with the workers, from what Spark says."""
+    if "PYTHON_VERSION_MISMATCH" in message or "different version" in message:
+        return "have another minor version of Python"
+    gone = "No module named"
+    if gone in message:
+        return f"miss a package: {gone}{message.partition(gone)[2].splitlines()[0]}"
+    return f"could not do a first task: {message.splitlines()[0]}"
+
+
+def refuse_others(python: str, pramble: str) -> None:
+    """Refuse workers whose Python or pramble is another than here."""
+    from pramble import __version__
+
+    if python.split(".")[:2] != platform.python_version().split(".")[:2]:
+        raise unfit(f"have Python {python}, and this one is {platform.python_version()}")
+    if pramble.startswith("cannot"):
+        raise unfit(pramble)
+    if pramble != __version__:
+        raise unfit(f"have pramble {pramble}, and here it is {__version__}")
+
+
+def unfit(what: str) -> InvalidInput:
+    """Return the error for workers that cannot do our tasks."""
+    return InvalidInput(f"Spark's workers {what}. {WAYS.format(python=sys.executable)}")
+
+
+@contextmanager
+def own_python(session: Any) -> Iterator[None]:
+    """Let tasks that are made meanwhile run in this very Python, if workers are on this machine.
+
+    Where PYSPARK_PYTHON is set, that is meant.
+    """
+    context: Any = getattr(session, "_sc", None)
+    here = context is not None and str(context.master).startswith("local")
+    if not here or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    before, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+def map_items(session: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Return what a function makes of each item, in tasks; raise the first error as it is here."""
+    numbers = session.range(len(items), numPartitions=max(len(items), 1))
+    task = partial(on_items, function=function, items=list(items))
+    lines = map_partitions(numbers, task, "number long, made binary").toArrow().to_pylist()
+    made = {one["number"]: pickle.loads(one["made"]) for one in lines}  # noqa: S301 (our own)
+    for number in range(len(items)):
+        if isinstance(made[number], PrambleError):
+            raise made[number]
+    return [made[number] for number in range(len(items))]
+
+
+def on_items(
+    batches: Batches, *, function: Callable[[Any], Any], items: Sequence[Any]
+) -> Iterator[Any]:
+    """Yield a line for each item that this partition names: what a function made of it."""
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            try:
+                made = pickle.dumps(function(items[number]))
+            except PrambleError as error:
+                made = pickle.dumps(error)
+            yield line(number=(number, pa.int64()), made=(made, pa.binary()))
+
+
+def functions_for(session: Any) -> Any:
+    classic = hasattr(session, "_sc")
+    return import_module("pyspark.sql.functions" if classic else "pyspark.sql.connect.functions")
+
+
+def current_partition() -> int:
+    """Return the number of the partition that this task works on."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return int(context.partitionId()) if context else 0
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as Spark's expressions take it, whatever stands in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def line(**values: tuple[Any, Any]) -> Any:
+    """Return a batch of one row from values with their Arrow types."""
+    arrays = [pa.array([value], kind) for value, kind in values.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(values))
+
+
+EVERY = 0.25
+"""Seconds between looks at a job of a classic session."""
+
+
+def collect(frame: Any, watch: Watch | None) -> Any:
+    """Return a frame as an Arrow table, and tell meanwhile which share of its tasks is done."""
+    if watch is None:
+        return frame.toArrow()
+    if hasattr(frame.sparkSession, "_sc"):
+        return collect_classic(frame, watch)
+    return collect_connect(frame, watch)
+
+
+def collect_connect(frame: Any, watch: Watch) -> Any:
+    """Return a frame as an Arrow table; Connect tells how far it is."""
+    session = frame.sparkSession
+
+    def tell(stages: Any, **others: Any) -> None:
+        del others
+        tasks = sum(stage.num_tasks for stage in stages or ())
+        done = sum(stage.num_completed_tasks for stage in stages or ())
+        watch(0, done / max(tasks, 1))
+
+    session.registerProgressHandler(tell)
+    try:
+        return frame.toArrow()
+    finally:
+        session.removeProgressHandler(tell)
+
+
+def collect_classic(frame: Any, watch: Watch) -> Any:
+    """Return a frame as an Arrow table from a thread of its own, whose job can be looked at."""
+    from pyspark import InheritableThread
+
+    context = frame.sparkSession.sparkContext
+    name, answer, failed = f"pramble {uuid4()}", [], []
+
+    def work() -> None:
+        context.setJobGroup(name, "counting with pramble", interruptOnCancel=True)
+        try:
+            answer.append(frame.toArrow())
+        except Exception as error:  # noqa: BLE001 (raised again in the thread that waits)
+            failed.append(error)
+
+    thread = InheritableThread(target=work)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(EVERY)
+            watch(0, share_done(context.statusTracker(), name))
+    except BaseException:
+        context.cancelJobGroup(name)
+        raise
+    if failed:
+        raise failed[0]
+    return answer[0]
+
+
+def share_done(tracker: Any, group: str) -> float:
+    """Return which share of the tasks of a group of jobs is done."""
+    tasks = done = 0
+    for job in tracker.getJobIdsForGroup(group):
+        known = tracker.getJobInfo(job)
+        for stage in known.stageIds if known else ():
+            found = tracker.getStageInfo(stage)
+            tasks += found.numTasks if found else 0
+            done += found.numCompletedTasks if found else 0
+    return done / tasks if tasks else 0.0
