@@ -10,7 +10,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble.app.read_tasks import FolderFacts, ReadAnswer, TableQuestion, ask_regression, ask_table
 from pramble.app.read_truth import compare_with
-from pramble.app.view import View, figure, notice, refused, show, table, when, work_line
+from pramble.app.view import View, figure, fill_output, notice, refused, table, when, work_line
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.families import FAMILIES
@@ -88,7 +88,7 @@ def serve_answers(view: View) -> None:
         "truth_answer": ("read truth", None),
     }
     for output, (name, download) in answers.items():
-        show(output, partial(answered, view, name, download))
+        fill_output(output, partial(answer_panel, view, name, download))
 
     @render.download(filename="estimate.csv", media_type="text/csv")
     def table_csv() -> Any:
@@ -278,7 +278,7 @@ def fits_file(facts: FolderFacts, wizard: Wizard) -> bool:
     return set(facts.columns) <= {look.name for look in wizard.survey.looks}
 
 
-def answered(view: View, name: str, download: TagChild = None) -> TagChild:
+def answer_panel(view: View, name: str, download: TagChild = None) -> TagChild:
     """Return what there is to say of a question: why it is refused, how far it is, the answer."""
     stop = ui.input_action_button(STOPPED[name], "Stop", class_="btn-sm")
     said = TagList(refused(view, f"ask {name}"), work_line(view, name, stop=stop))

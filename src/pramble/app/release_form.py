@@ -8,7 +8,7 @@ from typing import Any
 from shiny import Session
 from shiny.ui import Tag, TagList, tags
 
-from pramble.app.view import labelled, selection, text_input, tick
+from pramble.app.view import selection, text_input, tick, under_label
 from pramble.app.wizard import Source, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.releasing.folder.build import check_target
@@ -176,7 +176,7 @@ def what_tables_give() -> Tag:
 def choice_of_format(session: Session, now: str) -> Tag:
     own, options = session.ns("field_output"), {one: one for one in OUTPUTS}
     control = selection(session, "setting", options, now, id=own, data_about="output")
-    return labelled(own, "Format of the data", control)
+    return under_label(own, "Format of the data", control)
 
 
 def ticks_of_records(session: Session, wizard: Wizard) -> TagList:
