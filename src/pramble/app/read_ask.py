@@ -25,7 +25,7 @@ WITHIN = {"given": "Shares within each (optional)", "given_too": "and within eac
 ANSWER_IN = {"shares": "shares", "counts": "numbers of records"}
 COVERS = {"both": "the people behind the file", "randomisation": "the file itself"}
 CHOSEN = (*BY, *WITHIN, "unit", "covers", "formula", "family", "truth_path", "truth_plan")
-"""What is chosen in this step, which the desk remembers."""
+"""What is chosen in this step, which the wizard remembers."""
 
 ABOUT = {
     "records": (
@@ -273,7 +273,7 @@ def truth_panel(facts: FolderFacts, wizard: Wizard) -> Tag:
 
 
 def fits_file(facts: FolderFacts, wizard: Wizard) -> bool:
-    """Whether the file of the desk has the columns of a release."""
+    """Whether the open file has the columns of a release."""
     assert wizard.survey is not None
     return set(facts.columns) <= {look.name for look in wizard.survey.looks}
 

@@ -41,7 +41,7 @@ def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
 
 
 def proposed_target(source: Source) -> Path:
-    """Return a folder that does not exist: beside the file, or at home for one that the desk made.
+    """Return a folder that does not exist: beside the file, or at home for one that the app made.
 
     >>> proposed_target(Source(Path("/nowhere/people.csv.gz"), "people.csv.gz")).as_posix()
     '/nowhere/people-release'
@@ -102,7 +102,7 @@ TABLES_GIVE = (
 
 
 def set_in(wizard: Wizard, about: str, given: Any) -> None:
-    """Settle one setting: in the plan, or of this desk."""
+    """Settle one setting: in the plan, or of this wizard."""
     plan = wizard.document
     if about == "target":
         wizard.target = str(given).strip()

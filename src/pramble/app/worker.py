@@ -150,7 +150,7 @@ def take_message(work: Work, kind: str, message: Any) -> None:
 
 
 def serve_work(theirs: Connection) -> None:
-    """Do what is asked for, in the process, until the desk is gone."""
+    """Do what is asked for, in the process, until the app is gone."""
     warnings.simplefilter("ignore")  # results hold what there is to say
     while True:
         try:
