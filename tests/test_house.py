@@ -23,7 +23,7 @@ MOST_SERVANTS = 117
 """Modules that one other alone imports."""
 MOST_STATEMENTS_LINES = 60
 """Lines of the longest body, without its docstring."""
-MOST_PARAMETERS = 14
+MOST_PARAMETERS = 17
 MOST_PUBLIC_NAMES = 76
 MOST_RELEASE_OPTIONS = 22
 LEAST_COMMENTS = 0.0005

@@ -12,16 +12,9 @@ from pramble.plots.style import RC, SERIES
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 ORDER = (
-    "randomising",
-    "designing",
-    "estimating",
-    "records",
-    "files",
-    "risk",
-    "spark",
-    "central",
+    "randomising", "designing", "estimating", "records", "files", "risk", "spark", "central",
     "counting",
-)
+)  # fmt: skip
 BOUNDS = ("no mechanism is below", "no linear Gaussian mechanism is below")
 """Not peers: what is proven of all, or of all of a kind."""
 ALIKE = 1.02

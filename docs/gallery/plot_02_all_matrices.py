@@ -22,4 +22,4 @@ print(f"all matrices        {general.value:.5f} nats, at most {general.bound:.5f
 # :math:`e^\alpha`, so it stands for a group of them. The groups overlap, and together they tell
 # values apart.
 
-matrix = general.plot()
+figure = general.plot()

@@ -8,7 +8,13 @@ from rich.table import Table
 
 import pramble
 from pramble.calibration.calibration import PromiseName, list_measures
-from pramble.cli.console import answers, complain, print_json, shown_progress, table_of
+from pramble.cli.console import (
+    answers,
+    complain,
+    print_json,
+    shown_progress,
+    table_of,
+)
 from pramble.cli.inputs import (
     AsJson,
     File,
@@ -218,8 +224,7 @@ def calibrate(
         typer.Option(callback=new_file, help="Write the mechanisms found to this JSON file."),
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf."),
+        Path | None, typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

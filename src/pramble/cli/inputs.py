@@ -81,10 +81,10 @@ def names(given: Sequence[str]) -> list[str]:
 
 
 def tables_in(text: str) -> int | str | list[tuple[str, ...]]:
-    """Return the tables of so many columns, of all, "auto", or those in a list.
+    """Return the tables of so many columns, of all, those in a list, or "auto".
 
-    >>> tables_in("2"), tables_in("all"), tables_in("sex+age,region")
-    (2, 'all', [('sex', 'age'), ('region',)])
+    >>> tables_in("2"), tables_in("auto"), tables_in("sex+age,region")
+    (2, 'auto', [('sex', 'age'), ('region',)])
     """
     if text.isdigit() or text in ("all", "auto"):
         return int(text) if text.isdigit() else text

@@ -482,11 +482,17 @@ def _closely(gap: float) -> str:
     return "" if gap < 1e-4 else f" by more than {100 * gap:.1g} %"
 
 
+MOST_NAMED = 6
+"""Chosen tables that are named in a sentence."""
+
+
 def choice_sentence(outcome: ProtectedOutcome) -> str:
     """Say how tables were chosen, or will be."""
     price = "The choice is made by noisy scores, and the guarantee includes it."
     if outcome.chosen:
-        listed = ", ".join(outcome.chosen)
+        listed = ", ".join(outcome.chosen[:MOST_NAMED])
+        if len(outcome.chosen) > MOST_NAMED:
+            listed += f" and {len(outcome.chosen) - MOST_NAMED} more, which the manifest lists"
         return (
             f"{len(outcome.chosen):,} of the tables were chosen from the file, because pairs of "
             f"columns do not imply them: {listed}. {price}"
