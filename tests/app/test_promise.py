@@ -20,8 +20,9 @@ def cards(page):
 
 
 def listed(home):
-    """Every file of the user, but what the desk keeps for itself."""
-    found = (path for path in home.rglob("*") if "temporary" not in path.parts)
+    """Every file of the user, but what the app and the fonts of its figures keep for themselves."""
+    own = {"temporary", ".cache", ".config"}
+    found = (path for path in home.rglob("*") if not own & set(path.parts))
     return sorted(str(path) for path in found)
 
 

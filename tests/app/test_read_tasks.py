@@ -8,7 +8,7 @@ import pytest
 
 import pramble
 from pramble.app import read_tasks as read
-from pramble.app.read_tasks import TableQuestion, ask_table, kept, look_into
+from pramble.app.read_tasks import TableQuestion, ask_table, look_into, opened_release
 from pramble.app.read_truth import compare_with
 from pramble.errors import InvalidData, InvalidInput
 
@@ -117,7 +117,7 @@ def test_a_folder_is_checked_once_until_its_manifest_changes(place, monkeypatch)
         ask_table(folder, TableQuestion(("smokes",)))
     assert opened == [Path(folder)]
     (place / "out" / "manifest.json").touch()
-    kept(folder)
+    opened_release(folder)
     assert len(opened) == 2
     assert len(read.KEPT) == 1
 

@@ -1,1 +1,1 @@
-"""The desk: a curator's page in the browser, which shows what the verbs answer."""
+"""The app: a curator's page in the browser, which shows what the verbs answer."""

@@ -69,12 +69,12 @@ def columns_server(input: Inputs, output: Outputs, session: Session, view: View)
     wizard = view.wizard
     serve_column(input, view)
     serve_requirements(input, session, view)
-    serve_actions(input, view)
+    serve_choices(input, view)
 
     @render.ui
     def ahead() -> TagChild:
         view.watch("source", "plan")
-        return what_is_missing(wizard)
+        return missing_step(wizard)
 
     @render.ui
     def listing() -> TagChild:
@@ -100,7 +100,7 @@ def columns_server(input: Inputs, output: Outputs, session: Session, view: View)
             view.begin("counts", count, wizard.source.path, columns, progress=True)
 
 
-def serve_actions(input: Inputs, view: View) -> None:
+def serve_choices(input: Inputs, view: View) -> None:
     """Take which column is picked, what happens to it, and that categories are complete."""
     wizard = view.wizard
 
@@ -126,7 +126,7 @@ def serve_actions(input: Inputs, view: View) -> None:
         view.changed("plan", "column")
 
 
-def what_is_missing(wizard: Wizard) -> TagChild:
+def missing_step(wizard: Wizard) -> TagChild:
     """Say what has to be done in this step before a release, if anything."""
     if wizard.survey is None:
         return notice("note", "Open a file first, in step 1.")
@@ -272,7 +272,7 @@ def bands_picture(wizard: Wizard) -> TagChild:
     edges = wizard.columns.get(name or "", {}).get("bands")
     if name is None or not isinstance(edges, list):
         return None
-    found = numbers_of(wizard, name)
+    found = band_values(wizard, name)
     if found is None or not found.size:
         return None
     drawn = bands_figure(found, edges, name=visible(name))
@@ -361,7 +361,7 @@ def editor(wizard: Wizard, name: str) -> Tag:
     return tags.div(*own, note, ui.input_action_button("apply", "Apply", class_="btn-primary"))
 
 
-def numbers_of(wizard: Wizard, name: str) -> Floats | None:
+def band_values(wizard: Wizard, name: str) -> Floats | None:
     """Return the numbers of a column among the first rows of the file; None if they are none."""
     assert wizard.survey is not None
     steps = {key: own for key, own in wizard.columns[name].items() if key in BEFORE_BANDS}

@@ -72,7 +72,7 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
     take_reading(input, view)
     when(input.built_in, lambda: open_built_in(view))
     when(input.onwards, lambda: view.go("columns"))
-    serve_progress(input, view)
+    serve_survey(input, view)
 
     @render.ui
     def opened() -> TagChild:
@@ -141,7 +141,7 @@ def take_reading(input: Inputs, view: View) -> None:
     when(input.again, lambda: view.attempt("which file", change))
 
 
-def serve_progress(input: Inputs, view: View) -> None:
+def serve_survey(input: Inputs, view: View) -> None:
     """Show how far the look at a file is, and stop it."""
     wizard = view.wizard
 

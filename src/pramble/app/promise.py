@@ -14,13 +14,13 @@ from pramble.app.trials import curve_figure, figures_of, plan_figure
 from pramble.app.view import (
     Controls,
     View,
-    labelled,
     notice,
     refusal,
     refused,
     selection,
     text_input,
     tick,
+    under_label,
     when,
 )
 from pramble.app.wizard import FIRST, Wizard
@@ -72,9 +72,9 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
     choice = Choice(
         Controls(
             view,
-            kinds=lambda: (chosen(wizard)[:1], trials.central_refused(wizard)),
-            slider=lambda: chosen(wizard)[:2],
-            exact=lambda: chosen(wizard),
+            kinds=lambda: (chosen_promise(wizard)[:1], trials.central_refused(wizard)),
+            slider=lambda: chosen_promise(wizard)[:2],
+            exact=lambda: chosen_promise(wizard),
         )
     )
     show_choice(session, view, choice)
@@ -113,7 +113,7 @@ class Choice:
         view.changed("plan")
 
 
-def chosen(wizard: Wizard) -> tuple[Any, ...]:
+def chosen_promise(wizard: Wizard) -> tuple[Any, ...]:
     """Return the promise that stands: its kind, its number and δ."""
     if not trials.is_ready(wizard):
         return ()
@@ -272,7 +272,7 @@ def serve_pictures(view: View) -> None:
     def _() -> None:
         view.watch("trial", "plan", "source")
         known = (tuple(trials.known(wizard, kind)) for kind in KINDS)
-        now = (chosen(wizard), *known, wizard.ground)
+        now = (chosen_promise(wizard), *known, wizard.ground)
         if now != drawn.get("next"):
             drawn["next"] = now
             reactive.invalidate_later(AFTER)
@@ -329,7 +329,7 @@ def slider_of(session: Session, kind: str, shown: list[float], promise: float, d
         aria_valuetext=words[place],
     )
     said = tags.output(words[place], id=f"{own}-words", for_=own, class_="notch-words")
-    return labelled(own, "More privacy to the left, more precision to the right", slider, said)
+    return under_label(own, "More privacy to the left, more precision to the right", slider, said)
 
 
 def exact_field(session: Session, kind: str, promise: float) -> Tag:
@@ -344,4 +344,4 @@ def delta_field(session: Session, delta: float) -> Tag:
     own, choices = session.ns("deltas"), sorted({*trials.DELTAS, delta}, reverse=True)
     options = {repr(one): numbers.tiny(one) for one in choices}
     control = selection(session, "delta", options, repr(delta), id=own)
-    return labelled(own, "δ: the chance that ε does not hold", control)
+    return under_label(own, "δ: the chance that ε does not hold", control)

@@ -118,9 +118,9 @@ def promise_of(facts: FolderFacts) -> TagChild:
         )
         if facts.untouched
         else None,
-        folded(f"The {several(len(facts.tables), 'protected table')}", facts.tables),
-        folded("What the manifest notes", facts.notes),
-        folded("What the promise against readers rests on", facts.assumes),
+        sentence_list(f"The {several(len(facts.tables), 'protected table')}", facts.tables),
+        sentence_list("What the manifest notes", facts.notes),
+        sentence_list("What the promise against readers rests on", facts.assumes),
     )
 
 
@@ -136,7 +136,7 @@ def promise_cards(facts: FolderFacts) -> list[tuple[str, str]]:
     return [*found, (f"α = {alpha}", "against whoever saw the rows unshuffled")]
 
 
-def folded(title: str, sentences: tuple[str, ...]) -> TagChild:
+def sentence_list(title: str, sentences: tuple[str, ...]) -> TagChild:
     if not sentences:
         return None
     points = [tags.li(visible(sentence)) for sentence in sentences]

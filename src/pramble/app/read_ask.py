@@ -10,7 +10,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble.app.read_tasks import FolderFacts, ReadAnswer, TableQuestion, ask_regression, ask_table
 from pramble.app.read_truth import compare_with
-from pramble.app.view import View, figure, notice, refused, show, table, when, work_line
+from pramble.app.view import View, figure, fill_output, notice, refused, table, when, work_line
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.families import FAMILIES
@@ -25,7 +25,7 @@ WITHIN = {"given": "Shares within each (optional)", "given_too": "and within eac
 ANSWER_IN = {"shares": "shares", "counts": "numbers of records"}
 COVERS = {"both": "the people behind the file", "randomisation": "the file itself"}
 CHOSEN = (*BY, *WITHIN, "unit", "covers", "formula", "family", "truth_path", "truth_plan")
-"""What is chosen in this step, which the desk remembers."""
+"""What is chosen in this step, which the wizard remembers."""
 
 ABOUT = {
     "records": (
@@ -88,7 +88,7 @@ def serve_answers(view: View) -> None:
         "truth_answer": ("read truth", None),
     }
     for output, (name, download) in answers.items():
-        show(output, partial(answered, view, name, download))
+        fill_output(output, partial(answer_panel, view, name, download))
 
     @render.download(filename="estimate.csv", media_type="text/csv")
     def table_csv() -> Any:
@@ -273,12 +273,12 @@ def truth_panel(facts: FolderFacts, wizard: Wizard) -> Tag:
 
 
 def fits_file(facts: FolderFacts, wizard: Wizard) -> bool:
-    """Whether the file of the desk has the columns of a release."""
+    """Whether the open file has the columns of a release."""
     assert wizard.survey is not None
     return set(facts.columns) <= {look.name for look in wizard.survey.looks}
 
 
-def answered(view: View, name: str, download: TagChild = None) -> TagChild:
+def answer_panel(view: View, name: str, download: TagChild = None) -> TagChild:
     """Return what there is to say of a question: why it is refused, how far it is, the answer."""
     stop = ui.input_action_button(STOPPED[name], "Stop", class_="btn-sm")
     said = TagList(refused(view, f"ask {name}"), work_line(view, name, stop=stop))

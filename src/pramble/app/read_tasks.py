@@ -106,7 +106,7 @@ class ReadAnswer:
     csv: str = ""
 
 
-def kept(folder: str) -> Any:
+def opened_release(folder: str) -> Any:
     """Return the release in a folder, opened and checked unless it was before."""
     path = Path(folder).expanduser()
     if not path.is_dir():
@@ -126,7 +126,7 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
     """Open a release folder anew, check it, and return what there is to say of it."""
     Clock(progress).tell("checking the folder", 0.0)
     KEPT.clear()
-    release = kept(folder)
+    release = opened_release(folder)
     manifest, plan, central = release.manifest, release.plan, release.central
     promise = manifest["promise"]
     towards = promise.get("central", {})
@@ -173,7 +173,7 @@ def ask_table(
 ) -> ReadAnswer:
     """Estimate a table."""
     Clock(progress).tell("estimating", 0.0)
-    answer = estimate_of(kept(folder), question)
+    answer = estimate_of(opened_release(folder), question)
     figures = np.stack([answer.values, answer.standard_errors, answer.lower, answer.upper])
     columns = answer.columns()
     unit, text_of = UNITS[question.unit]
@@ -185,7 +185,7 @@ def ask_table(
             for cell, own in shown_cells(answer, figures.T)
         ),
         left=len(answer.cells),
-        svg=drawn(answer, name="read-table"),
+        svg=table_figure(answer, name="read-table"),
         below=f"{100 * answer.level:g} % intervals; they cover {answer.covers_what}.",
         warnings=wide_cells(answer),
         notes=(*answer.notes, *left_out(len(answer.values))),
@@ -202,7 +202,7 @@ def ask_regression(
             "Write a formula: what is to be explained, ~, and by which columns, as SEX ~ AGE."
         )
     Clock(progress).tell("fitting", 0.0)
-    found = pramble.estimate_regression(kept(folder), formula=formula, family=family)
+    found = pramble.estimate_regression(opened_release(folder), formula=formula, family=family)
     columns = found.columns()
     is_drawn = len(found.names) <= MOST_CELLS_DRAWN
     words = f"Coefficients of the regression of {found.response}, with intervals"
@@ -272,7 +272,7 @@ def left_out(cells: int) -> tuple[str, ...]:
     return (*rows * (cells > MOST_SHOWN), *figure * (cells > MOST_CELLS_DRAWN))
 
 
-def drawn(answer: Estimate, *, name: str, **more: Any) -> str:
+def table_figure(answer: Estimate, *, name: str, **more: Any) -> str:
     """Return the figure of a table; nothing for one that is too long to be drawn."""
     if len(answer.values) > MOST_CELLS_DRAWN:
         return ""

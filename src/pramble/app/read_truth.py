@@ -13,12 +13,12 @@ from pramble.app.read_tasks import (
     ReadAnswer,
     TableQuestion,
     categories_of,
-    drawn,
     estimate_of,
-    kept,
     label_text,
     left_out,
+    opened_release,
     shown_cells,
+    table_figure,
     title_of_table,
     wide_cells,
 )
@@ -51,7 +51,7 @@ def compare_with(
     """
     clock = Clock(progress)
     clock.tell("estimating", 0.0)
-    release = kept(folder)
+    release = opened_release(folder)
     answer = estimate_of(release, question, covers="randomisation")
     counted = cell_counts(release, tuple(answer.cells), source, plan, reading, clock)
     scale = answer.n if question.unit == "counts" else 1.0
@@ -70,7 +70,7 @@ def compare_with(
             (*map(label_text, cell), *map(text_of, own), held) for (cell, own), held in rows
         ),
         left=len(answer.cells),
-        svg=drawn(answer, name="read-truth", truth=truth),
+        svg=table_figure(answer, name="read-truth", truth=truth),
         below=f"{int(holds[known].sum()):,} of {int(known.sum()):,} intervals hold what is in the "
         f"file; in the long run {100 * answer.level:g} % do, and one table tells little of that. "
         "These intervals cover randomisation alone: they are for the file itself.",

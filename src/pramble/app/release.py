@@ -24,10 +24,10 @@ from pramble.app.view import (
     View,
     button,
     cards,
+    fill_output,
     notice,
     refusal_lines,
     refused,
-    show,
     table,
     verdict_lines,
     when,
@@ -44,7 +44,7 @@ from pramble.report.pages import headline_figures as figures_of
 from pramble.words import visible
 
 
-def rehearsed(outcome: ReleaseOutcome) -> TagList:
+def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
     """Return what a dry run has found."""
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     shown = [(one["value"], one["label"]) for one in figures_of(outcome, verdict)]
@@ -73,7 +73,7 @@ def warnings_of(outcome: ReleaseOutcome) -> TagList:
     return TagList(*found or [tags.p("There are no warnings.")])
 
 
-def released(found: tasks.Released, *, onwards: TagChild) -> TagList:
+def release_panel(found: tasks.Released, *, onwards: TagChild) -> TagList:
     """Return where a release is, what is in it, and both its pages."""
     outcome = found.outcome
     rows = [[visible(name), numbers.size(size)] for name, size in found.files]
@@ -220,7 +220,7 @@ def serve_settings(input: Inputs, session: Session, view: View) -> None:
 
         view.attempt("target", change)
 
-    show("target_refused", lambda: refused(view, "target"))
+    fill_output("target_refused", lambda: refused(view, "target"))
 
     @reactive.effect
     def _() -> None:  # the proposed target is taken once something was released to it
@@ -375,7 +375,7 @@ def serve_results(input: Inputs, view: View) -> None:
         return tags.details(
             tags.summary("The dry run: nothing was written", class_="h3 fs-5"),
             None if is_current else notice("warning", CHANGED),
-            rehearsed(found["is"]),
+            dry_run_panel(found["is"]),
             open=None if released_since else "",
         )
 
@@ -386,7 +386,7 @@ def serve_results(input: Inputs, view: View) -> None:
         if made is None:
             return None
         read = ui.input_action_button("read", "Read it as an analyst", class_="btn-primary")
-        return released(made, onwards=tags.p(read))
+        return release_panel(made, onwards=tags.p(read))
 
     @reactive.effect
     @reactive.event(input.read)

@@ -8,7 +8,7 @@ from typing import Any
 from shiny import Session
 from shiny.ui import Tag, TagList, tags
 
-from pramble.app.view import labelled, selection, text_input, tick
+from pramble.app.view import selection, text_input, tick, under_label
 from pramble.app.wizard import Source, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.releasing.folder.build import check_target
@@ -41,7 +41,7 @@ def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
 
 
 def proposed_target(source: Source) -> Path:
-    """Return a folder that does not exist: beside the file, or at home for one that the desk made.
+    """Return a folder that does not exist: beside the file, or at home for one that the app made.
 
     >>> proposed_target(Source(Path("/nowhere/people.csv.gz"), "people.csv.gz")).as_posix()
     '/nowhere/people-release'
@@ -102,7 +102,7 @@ TABLES_GIVE = (
 
 
 def set_in(wizard: Wizard, about: str, given: Any) -> None:
-    """Settle one setting: in the plan, or of this desk."""
+    """Settle one setting: in the plan, or of this wizard."""
     plan = wizard.document
     if about == "target":
         wizard.target = str(given).strip()
@@ -176,7 +176,7 @@ def what_tables_give() -> Tag:
 def choice_of_format(session: Session, now: str) -> Tag:
     own, options = session.ns("field_output"), {one: one for one in OUTPUTS}
     control = selection(session, "setting", options, now, id=own, data_about="output")
-    return labelled(own, "Format of the data", control)
+    return under_label(own, "Format of the data", control)
 
 
 def ticks_of_records(session: Session, wizard: Wizard) -> TagList:

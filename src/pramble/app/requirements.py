@@ -6,7 +6,7 @@ from typing import Any
 from shiny import Inputs, Session, reactive, render, ui
 from shiny.ui import Tag, TagChild, tags
 
-from pramble.app.view import Controls, View, button, refused, show, when
+from pramble.app.view import Controls, View, button, fill_output, refused, when
 from pramble.app.wizard import Wizard
 from pramble.app.written import read_tables, rule_text, tables_text, whole_number
 from pramble.errors import InvalidInput, InvalidPlan
@@ -66,10 +66,10 @@ def serve_requirements(input: Inputs, session: Session, view: View) -> None:
 
 def show_refusal(view: View, place: str) -> None:
     """Say in its place why something was refused."""
-    show(f"{place}_said", lambda: refused(view, place))
+    fill_output(f"{place}_said", lambda: refused(view, place))
 
 
-def take(view: View, place: str, change: Callable[[], None]) -> None:
+def change_plan(view: View, place: str, change: Callable[[], None]) -> None:
     """Make a change to the plan; what makes it no plan is refused, and undone."""
     wizard = view.wizard
     before = dict(wizard.document)
@@ -107,12 +107,12 @@ def serve_tables(input: Inputs, view: View) -> None:
     @reactive.effect
     @reactive.event(input.wanted, input.named, ignore_init=True)
     def _() -> None:
-        take(view, "tables", change)
+        change_plan(view, "tables", change)
 
     @reactive.effect
     @reactive.event(input.whole, ignore_init=True)
     def _() -> None:
-        take(view, "tables", lambda: wizard.document.update(whole=bool(input.whole())))
+        change_plan(view, "tables", lambda: wizard.document.update(whole=bool(input.whole())))
 
 
 def serve_rules(input: Inputs, session: Session, view: View) -> None:
@@ -129,7 +129,7 @@ def serve_rules(input: Inputs, session: Session, view: View) -> None:
         @reactive.effect
         @reactive.event(input[column])
         def _() -> None:
-            choices = [str(label) for label in labels_in(wizard, input[column]())]
+            choices = [str(label) for label in column_labels(wizard, input[column]())]
             ui.update_select(labels, choices=choices)
 
     follow("if_column", "if_labels")
@@ -143,13 +143,13 @@ def serve_rules(input: Inputs, session: Session, view: View) -> None:
             "if": {one: chosen_labels(wizard, one, input.if_labels())},
             "then": {two: chosen_labels(wizard, two, input.then_labels())},
         }
-        own = {name: labels_in(wizard, name) for name in wizard.columns}
+        own = {name: column_labels(wizard, name) for name in wizard.columns}
         as_possible([rule], own)
         if input.repair():
             rule = {**rule, "repair": {two: rule["then"][two][0]}}
         wizard.document["possible"] = [*wizard.document.get("possible", []), rule]
 
-    when(input.add_rule, lambda: take(view, "rules", add))
+    when(input.add_rule, lambda: change_plan(view, "rules", add))
 
     @reactive.effect
     @reactive.event(input.remove_rule)
@@ -181,7 +181,7 @@ def serve_risk(input: Inputs, view: View) -> None:
         weights = {"weights": input.weights()} if input.weights() else {}
         wizard.document["risk"] = {"keys": keys, "population_size": size, **weights}
 
-    when(input.set_risk, lambda: take(view, "risk", change))
+    when(input.set_risk, lambda: change_plan(view, "risk", change))
 
 
 def serve_person(input: Inputs, view: View) -> None:
@@ -198,7 +198,7 @@ def serve_person(input: Inputs, view: View) -> None:
     @reactive.effect
     @reactive.event(input.person, input.rows_per_person, ignore_init=True)
     def _() -> None:
-        take(view, "person", change)
+        change_plan(view, "person", change)
 
 
 def folded(title: str, *shown: TagChild, is_open: bool = False) -> Tag:
@@ -253,7 +253,7 @@ def risk_state(wizard: Wizard) -> str:
     return repr((fates, wizard.document.get("risk")))
 
 
-def labels_in(wizard: Wizard, name: str) -> list[Any]:
+def column_labels(wizard: Wizard, name: str) -> list[Any]:
     """Return the categories of a randomised column."""
     if name not in wizard.columns:
         return []
@@ -262,7 +262,7 @@ def labels_in(wizard: Wizard, name: str) -> list[Any]:
 
 
 def chosen_labels(wizard: Wizard, name: str, texts: Any) -> list[Any]:
-    chosen = [label for label in labels_in(wizard, name) if str(label) in (texts or ())]
+    chosen = [label for label in column_labels(wizard, name) if str(label) in (texts or ())]
     if not chosen:
         raise InvalidInput(f"Choose one or more categories of {name!r}.")
     return chosen
@@ -297,20 +297,18 @@ def rules_form(wizard: Wizard, session: Session) -> Tag:
         tags.ul(*standing) if standing else None,
         tags.div(
             ui.input_select("if_column", "If", names, selected=first),
-            ui.input_select(
-                "if_labels", "is one of", [str(one) for one in labels_in(wizard, first)],
-                multiple=True, size="4",
-            ),
+            labels_choice("if_labels", "is one of", column_labels(wizard, first)),
             ui.input_select("then_column", "then", names, selected=second),
-            ui.input_select(
-                "then_labels", "must be one of", [str(one) for one in labels_in(wizard, second)],
-                multiple=True, size="4",
-            ),
+            labels_choice("then_labels", "must be one of", column_labels(wizard, second)),
             class_="fields",
         ),
         ui.input_checkbox("repair", "Records that break it get the first of these", width="100%"),
         ui.input_action_button("add_rule", "Add the rule"),
     )  # fmt: skip
+
+
+def labels_choice(name: str, label: str, labels: Iterable[Any]) -> Tag:
+    return ui.input_select(name, label, [str(one) for one in labels], multiple=True, size="4")
 
 
 def risk_form(wizard: Wizard) -> Tag:

@@ -56,29 +56,29 @@ SERVED: dict[str, Callable[..., Any]] = {
 }
 
 
-def desk_app(desks: Wizards) -> App:
-    """Return the application that shows desks."""
+def wizards_app(wizards: Wizards) -> App:
+    """Return the application that shows wizards."""
 
-    def desk_of(connection: Any) -> Any:
+    def wizard_of(connection: Any) -> Any:
         asked = connection.query_params.get("desk") or ""
-        return desks.of(connection.scope["browser"], asked)
+        return wizards.of(connection.scope["browser"], asked)
 
     def page(request: Request) -> Tag:
-        return whole_page(desk_of(request).step)
+        return whole_page(wizard_of(request).step)
 
     def serve(input: Inputs, output: Outputs, session: Session) -> None:
         view: list[View] = []
 
         @reactive.effect
-        def _() -> None:  # the address of the page tells which desk it shows
+        def _() -> None:  # the address of the page says which wizard it shows
             search = input[".clientdata_url_search"]()
             if view:
                 return
             with reactive.isolate():
                 asked = dict(part.partition("=")[::2] for part in search.lstrip("?").split("&"))
                 browser = connection_of(session).scope["browser"]
-                view.append(View(desks.of(browser, asked.get("desk", ""))))
-                show_desk(view[0], input)
+                view.append(View(wizards.of(browser, asked.get("desk", ""))))
+                serve_steps(view[0], input)
 
     return App(page, serve, static_assets=STATIC)
 
@@ -87,8 +87,8 @@ def connection_of(session: Session) -> Any:
     return session.http_conn  # type: ignore[attr-defined]
 
 
-def show_desk(view: View, input: Inputs) -> None:
-    """Serve every step of a desk."""
+def serve_steps(view: View, input: Inputs) -> None:
+    """Serve every step of a wizard."""
     for step, served in SERVED.items():
         served(step, view)
 
@@ -198,17 +198,17 @@ class Guard:
                 known = secrets.token_urlsafe(24)
                 self.browsers.add(known)
             kept = f"{self.cookie}={known}; Path=/; HttpOnly; SameSite=Strict"
-            await redirect(send, new_desk(), cookie=kept)
+            await redirect(send, new_address(), cookie=kept)
         elif known not in self.browsers:
             await refuse(scope, send)
         elif at_door and not asked.get("desk"):
-            await redirect(send, new_desk())
+            await redirect(send, new_address())
         else:
             scope["browser"] = known
             await self.application(scope, receive, guarded(send))
 
     def is_here(self, headers: dict[str, str], *, needs_origin: bool) -> bool:
-        """Whether a request names this desk, and comes from its own page or from none."""
+        """Whether a request names this server, and comes from its own page or from none."""
         hosts = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in hosts:
@@ -225,8 +225,8 @@ def browser_of(header: str, name: str) -> str:
     return "" if found is None else found.value
 
 
-def new_desk() -> str:
-    """Return the address of a desk that nobody has used."""
+def new_address() -> str:
+    """Return the address of a wizard that nobody has used."""
     return f"/?desk={secrets.token_urlsafe(9)}"
 
 
@@ -284,9 +284,9 @@ def port_of(asked: int | None) -> int:
 
 
 def serve(port: int | None = None, *, ready: Callable[[str], None]) -> None:
-    """Serve desks until interrupted; ``ready`` is told the address once it can be opened."""
-    desks = Wizards()
-    guard = Guard(desk_app(desks), port=port_of(port))
+    """Serve the app until interrupted; ``ready`` is given the address once it can be opened."""
+    wizards = Wizards()
+    guard = Guard(wizards_app(wizards), port=port_of(port))
     settings = uvicorn.Config(
         guard, host=HOST, port=guard.port, log_level="error", access_log=False,
         timeout_graceful_shutdown=2,
@@ -300,7 +300,7 @@ def serve(port: int | None = None, *, ready: Callable[[str], None]) -> None:
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             await super().shutdown(sockets)
-            desks.close()  # here, because a signal that ended the server ends the process too
+            wizards.close()  # here, because a signal that ended the server ends the process too
 
     Server(settings).run()
 

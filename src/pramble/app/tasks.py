@@ -31,7 +31,7 @@ from pramble.releasing.spec.document import spec_from
 from pramble.values import Clock, Watcher, value
 
 BUILT_IN = 100_000
-"""Made-up people of the built-in file."""
+"""Rows of the sample data."""
 
 
 def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = None) -> Survey:
@@ -40,7 +40,7 @@ def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = No
 
 
 def survey_built_in(path: Path, *, progress: Watcher | None = None) -> Survey:
-    """Write the built-in, made-up people to a file of the desk, and look at it."""
+    """Write the sample data to a file of the app, and look at it."""
     pq.write_table(synthetic_new_york(BUILT_IN), path)
     return survey_file(path, progress=progress)
 

@@ -31,7 +31,7 @@ OTHER = {"central": "shuffled", "shuffled": "central"}
 """The other design that keeps a central promise."""
 
 MOST_KEPT = 100
-"""Promises that a desk keeps figures of."""
+"""Promises that a wizard keeps figures of."""
 
 
 def delta_of(wizard: Wizard) -> float:

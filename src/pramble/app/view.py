@@ -112,7 +112,7 @@ def when(event: Callable[[], Any], action: Callable[[], Any], *, at_first: bool 
         action()
 
 
-def show(name: str, content: Callable[[], TagChild]) -> None:
+def fill_output(name: str, content: Callable[[], TagChild]) -> None:
     """Fill an output of the present step, again whenever what its content watches has changed."""
 
     def shown() -> TagChild:
@@ -254,7 +254,7 @@ def work_line(view: View, name: str, *, stop: TagChild = None) -> TagChild:
     return refusal(work.error, work.values)
 
 
-def labelled(own: str, label: str, control: Tag, *below: TagChild) -> Tag:
+def under_label(own: str, label: str, control: Tag, *below: TagChild) -> Tag:
     """Return a control under its label."""
     above = tags.label(label, for_=own, class_="form-label")
     return tags.div(above, control, *below, class_="mb-2")
@@ -275,7 +275,7 @@ def text_input(
         aria_describedby=f"{own}-hint" if hint else None,
     )
     below = tags.div(hint, id=f"{own}-hint", class_="form-text") if hint else None
-    return labelled(own, label, control, below)
+    return under_label(own, label, control, below)
 
 
 def selection(

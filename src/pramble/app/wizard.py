@@ -45,7 +45,7 @@ BESIDE = ("output", "copies", "scripts", "synthetic", "rows_per_file", "people")
 
 @value
 class Source:
-    """A confidential file: where it is, its name, and whether the desk made the file itself."""
+    """A confidential file: where it is, its name, and whether the app made the file itself."""
 
     path: Path
     name: str
@@ -76,7 +76,7 @@ class Wizard:
         self.tables_guessed = False  # single columns are wanted because pairs would be noise
 
     def close(self) -> None:
-        """End what goes on, and delete what the desk keeps on disk."""
+        """End what goes on, and delete what was kept on disk."""
         self.worker.stop(patience=PATIENCE)
         self.trier.stop()
         self.reader.stop()
@@ -274,7 +274,7 @@ class Wizards:
         self.all: dict[tuple[str, str], Wizard] = {}
 
     def of(self, browser: str, name: str) -> Wizard:
-        """Return a browser's desk, a new one where there is none of this name."""
+        """Return a wizard of a browser, a new one where there is none of this name."""
         if (browser, name) not in self.all:
             self.all[browser, name] = Wizard()
         return self.all[browser, name]

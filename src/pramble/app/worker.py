@@ -78,13 +78,13 @@ class Worker:
         """Take what the process tells of a piece of work, until it has ended; then the next."""
         while work.is_running:
             try:
-                kind, told = ours.recv()
+                kind, message = ours.recv()
             except (EOFError, OSError):
-                kind, told = "failed", ("The work was ended, perhaps for want of memory.", "")
+                kind, message = "failed", ("The work was ended, perhaps for want of memory.", "")
                 self.forget(ours)
             with self.turn:
                 if work.is_running:  # it may have been stopped meanwhile
-                    take(work, kind, told)
+                    take_message(work, kind, message)
         with self.turn:
             if self.queue and self.queue[0] is work:
                 self.go_on()
@@ -139,33 +139,33 @@ class Worker:
             self.turn.wait_for(lambda: not work.is_running)
 
 
-def take(work: Work, kind: str, told: Any) -> None:
-    """Note what was told of a piece of work."""
+def take_message(work: Work, kind: str, message: Any) -> None:
+    """Note a message about a piece of work."""
     if kind == "progress":
-        work.progress = told
+        work.progress = message
     elif kind == "done":
-        work.result, work.state = told, "done"
+        work.result, work.state = message, "done"
     else:
-        work.fail(*told)
+        work.fail(*message)
 
 
 def serve_work(theirs: Connection) -> None:
-    """Do what is asked for, in the process, until the desk is gone."""
+    """Do what is asked for, in the process, until the app is gone."""
     warnings.simplefilter("ignore")  # results hold what there is to say
     while True:
         try:
             task, given, more = theirs.recv()
-            theirs.send(outcome(task, given, more, theirs))
+            theirs.send(outcome_of_work(task, given, more, theirs))
         except (EOFError, OSError, KeyboardInterrupt):
             return
 
 
-def outcome(
+def outcome_of_work(
     task: Callable[..., Any], given: tuple[Any, ...], more: dict[str, Any], theirs: Connection
 ) -> tuple[str, Any]:
     """Do one piece of work and return how it ended."""
     if more.get("progress") is True:
-        more["progress"] = lambda told: theirs.send(("progress", told))
+        more["progress"] = lambda message: theirs.send(("progress", message))
     try:
         return "done", task(*given, **more)
     except PrambleError as error:

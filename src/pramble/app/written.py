@@ -1,4 +1,4 @@
-"""What is written into the desk's fields, as settings of a plan, and back."""
+"""What is written into the fields of a column, as settings of a plan, and back."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -161,8 +161,8 @@ def try_(
             source,
             plan=plan,
             columns=None if columns is None else names([columns]),
-            alphas=numbers_of(alpha),
-            centrals=numbers_of(central),
+            alphas=promises_in(alpha),
+            centrals=promises_in(central),
             delta=delta,
             progress=progress,
             **{name: value for name, value in settings.items() if value is not None},
@@ -175,7 +175,7 @@ def try_(
         answers().print(repr(found), markup=False, highlight=False, soft_wrap=True)
 
 
-def numbers_of(text: str | None) -> list[float] | None:
+def promises_in(text: str | None) -> list[float] | None:
     """Return the numbers of a list; none for the word none."""
     if text is None:
         return None

@@ -258,7 +258,7 @@ def certify(
       pramble certify plan.json --rows 100000 --population 19000000 --epsilon 0.1
     """
     asked = Asked(rows, delta, epsilon, rows_per_person, population)
-    given = opened(source, verify)
+    given = read_source(source, verify)
     if (tables := table_plan_of(given)) is not None:
         certify_tables(tables, asked, alpha=alpha, distance=distance, as_json=as_json)
         return
@@ -295,7 +295,7 @@ def by_distance(given: Any, distance: str, *, rows: int | None) -> Certificate:
     return pramble.certify(given, distance=apart)
 
 
-def opened(source: Path, verify: Path | None) -> Any:
+def read_source(source: Path, verify: Path | None) -> Any:
     """Return what is certified: a release, a mechanism or a plan."""
     if source.is_dir():
         return pramble.open_release(source, verify=verify)

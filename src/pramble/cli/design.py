@@ -7,7 +7,7 @@ import typer
 
 import pramble
 from pramble.cli.console import answers, messages, print_json
-from pramble.cli.design_records import refuse_of_records, show_record, show_tables
+from pramble.cli.design_records import answer_record, answer_tables, refuse_of_records
 from pramble.cli.inputs import (
     AsJson,
     Family,
@@ -146,13 +146,13 @@ def design(
             "--whole": whole, "--impossible": impossible,
         }  # fmt: skip
         refuse_of_records(of_records)
-        show_tables(columns, central, source=source, tables=tables, out=out, as_json=as_json)
+        answer_tables(columns, central, source=source, tables=tables, out=out, as_json=as_json)
         return
     assert alpha is not None, "one of the two is given"
     if columns is not None:
         if loss is not None:
             raise typer.BadParameter("--loss is of one column", param_hint="--columns")
-        show_record(
+        answer_record(
             columns, alpha, source=source, tables=tables, objective=objective or "estimation",
             whole=whole, distance=distance, impossible=impossible or [], time_limit=time_limit,
             out=out, as_json=as_json,
@@ -170,7 +170,7 @@ def design(
         tolerance=tolerance, time_limit=time_limit,
     )  # fmt: skip
     if as_json:
-        print_json(document(answer))
+        print_json(design_document(answer))
     else:
         answers().print(repr(answer), soft_wrap=True)
     if out is not None:
@@ -193,7 +193,7 @@ def given_prior(
         raise typer.BadParameter("--from and --column go together", param_hint="--column")
     labels = None if categories is None else [label.strip() for label in categories.split(",")]
     if source is not None and column is not None:
-        found = counted(source, column, labels)
+        found = counted_shares(source, column, labels)
         messages().print(f"Warning: {LEAK.format(file=source.name)}", style="yellow")
         return found
     if uniform is not None:
@@ -211,7 +211,7 @@ def probabilities_in(text: str) -> list[float]:
         ) from None
 
 
-def counted(
+def counted_shares(
     source: Path, column: str, labels: list[str] | None
 ) -> tuple[list[float], list[Any] | None]:
     """Return the shares of the values of a column, and the labels; empty cells are left out."""
@@ -225,7 +225,7 @@ def counted(
     return [count / total for count in counts.values()], list(counts)
 
 
-def document(answer: Design) -> dict[str, Any]:
+def design_document(answer: Design) -> dict[str, Any]:
     """Return the answer as plain data."""
     labels = answer.mechanism.labels.values
     return {

@@ -21,7 +21,7 @@ from pramble.solvers.tables.result import TableDesign
 from pramble.values import Floats
 
 
-def show_record(
+def answer_record(
     columns: str,
     alpha: float,
     *,
@@ -36,7 +36,7 @@ def show_record(
     as_json: bool,
 ) -> None:
     """Design a record, print what it costs, and write the plan."""
-    labels, prior = given_columns(columns) if source is None else counted_columns(source, columns)
+    labels, prior = sizes_in(columns) if source is None else counted_columns(source, columns)
     with shown_progress() as progress:
         answer = pramble.design_record(
             labels,
@@ -53,12 +53,12 @@ def show_record(
     if out is not None:
         write_json(answer.plan, out)
     if as_json:
-        print_json(document(answer))
+        print_json(record_document(answer))
     else:
-        show(answer)
+        print_record_design(answer)
 
 
-def given_columns(text: str) -> tuple[dict[str, int], None]:
+def sizes_in(text: str) -> tuple[dict[str, int], None]:
     """Return columns with numbers of categories, as ``sex=2,age=5``."""
     found = {}
     for part in names([text]):
@@ -90,7 +90,7 @@ def given_distances(text: str | None, labels: Mapping[str, Any]) -> dict[str, An
     return found
 
 
-def labels_in(records: Records, wanted: Sequence[str]) -> dict[str, list[Any]]:
+def values_in_file(records: Records, wanted: Sequence[str]) -> dict[str, list[Any]]:
     """Return the values of some columns of a file."""
     found = {name: list(crosstab(records, [name]).levels[0]) for name in wanted}
     for name, levels in found.items():
@@ -104,7 +104,7 @@ def counted_columns(
 ) -> tuple[dict[str, list[Any]], dict[tuple[str, ...], Floats]]:
     """Return the values of each column of a file, and the shares of every pair of columns."""
     records, wanted = open_records(source), names([text])
-    labels = labels_in(records, wanted)
+    labels = values_in_file(records, wanted)
     messages().print(
         f"Warning: the prior was counted on {source.name!r}. If that file is confidential, the "
         "plan says something about it that alpha does not cover.",
@@ -117,7 +117,7 @@ def counted_columns(
     return labels, tables
 
 
-def show(answer: RecordDesign) -> None:
+def print_record_design(answer: RecordDesign) -> None:
     """Print what each table costs, and which columns travel together."""
     console = answers()
     console.print(repr(answer), soft_wrap=True)
@@ -128,7 +128,7 @@ def show(answer: RecordDesign) -> None:
     console.print(table)
 
 
-def document(answer: RecordDesign) -> dict[str, Any]:
+def record_document(answer: RecordDesign) -> dict[str, Any]:
     """Return the answer for scripts."""
     costs = [{"table": list(table), "cost": cost} for table, cost in answer.costs.items()]
     return {
@@ -156,7 +156,7 @@ def refuse_of_records(given: Mapping[str, Any]) -> None:
             )
 
 
-def show_tables(
+def answer_tables(
     columns: str | None,
     central: str,
     *,
@@ -171,23 +171,23 @@ def show_tables(
             "--central goes with --columns, as sex=2,age=5", param_hint="--central"
         )
     labels: Mapping[str, Any] = (
-        given_columns(columns)[0]
+        sizes_in(columns)[0]
         if source is None
-        else labels_in(open_records(source), names([columns]))
+        else values_in_file(open_records(source), names([columns]))
     )
     with shown_progress() as progress:
         answer = pramble.design_tables(
-            labels, *promise_in(central), tables=tables_in(tables), progress=progress
+            labels, *central_promise_in(central), tables=tables_in(tables), progress=progress
         )
     if out is not None:
         write_json(answer.plan, out)
     if as_json:
-        print_json(tables_document(answer))
+        print_json(table_design_document(answer))
     else:
         answers().print(repr(answer), soft_wrap=True)
 
 
-def promise_in(text: str) -> tuple[float, float]:
+def central_promise_in(text: str) -> tuple[float, float]:
     """Return the ε and δ of ``1,1e-6``; δ may be left out.
 
     >>> promise_in("1,1e-8"), promise_in("0.5")
@@ -201,7 +201,7 @@ def promise_in(text: str) -> tuple[float, float]:
     return epsilon, delta
 
 
-def tables_document(answer: TableDesign) -> dict[str, Any]:
+def table_design_document(answer: TableDesign) -> dict[str, Any]:
     """Return the answer for scripts."""
     return {
         "epsilon": answer.epsilon,

@@ -138,7 +138,7 @@ def estimate(
     for note in answer.notes:
         messages().print(note)
     if as_json:
-        print_json(document_of(answer))
+        print_json(estimate_document(answer))
     elif as_csv:
         columns = answer.columns()
         print_csv(list(columns), zip(*columns.values(), strict=True))
@@ -159,7 +159,7 @@ def names_among(given: str, known: Sequence[str]) -> list[str]:
     return [name if name in known else name.strip() for name in given.split(",")]
 
 
-def document_of(answer: Estimate) -> dict[str, Any]:
+def estimate_document(answer: Estimate) -> dict[str, Any]:
     """Return an estimate as a plain document, one entry per cell."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -251,7 +251,7 @@ def impute(
             tables=None if tables is None else tables_in(tables),
             progress=progress,
         )
-    files = write_copies(made, out, ending=ending)
+    files = write_numbered(made, out, ending=ending)
     for note in made.notes:
         messages().print(note, soft_wrap=True)
     if as_json:
@@ -262,7 +262,7 @@ def impute(
     answers().print(IMPUTATION_PRIVACY, soft_wrap=True)
 
 
-def write_copies(made: Imputation, folder: Path, *, ending: str) -> list[Path]:
+def write_numbered(made: Imputation, folder: Path, *, ending: str) -> list[Path]:
     """Write one file for each copy, numbered from 1."""
     try:
         folder.mkdir()

@@ -262,12 +262,12 @@ def read_matrix(
         raise InvalidInput(
             f"{path.name!r} must hold a matrix of {what}, with rows of equal length."
         )
-    if all(map(is_number, rows[0])):
-        found = [numbers_in(row, place, path.name, what) for place, row in enumerate(rows, 1)]
+    if all(map(holds_number, rows[0])):
+        found = [row_numbers(row, place, path.name, what) for place, row in enumerate(rows, 1)]
         return found, known
     released, true = rows[0][1:], [row[0] for row in rows[1:]]
     table = {
-        label: dict(zip(released, numbers_in(row[1:], place, path.name, what), strict=True))
+        label: dict(zip(released, row_numbers(row[1:], place, path.name, what), strict=True))
         for place, (label, row) in enumerate(zip(true, rows[1:], strict=True), 2)
     }
     wanted = true if known is None else [str(label) for label in known]
@@ -287,7 +287,7 @@ def read_distance(given: str | None, labels: Iterable[Any] | None) -> tuple[Any,
     return read_matrix(Path(given), known, what="distances")
 
 
-def is_number(cell: str) -> bool:
+def holds_number(cell: str) -> bool:
     """Whether a cell holds a number."""
     try:
         float(cell)
@@ -296,7 +296,7 @@ def is_number(cell: str) -> bool:
     return True
 
 
-def numbers_in(row: list[str], place: int, file: str, what: str) -> list[float]:
+def row_numbers(row: list[str], place: int, file: str, what: str) -> list[float]:
     """Return the numbers of a row; the file may be confidential data, given by mistake."""
     try:
         return [float(cell) for cell in row]

@@ -69,10 +69,10 @@ def ledger(
         written = ({**row, "columns": " ".join(row["columns"])} for row in rows)
         print_csv(names, [[row[name] for name in names] for row in written])
     else:
-        show(book, rows)
+        print_releases(book, rows)
 
 
-def show(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
+def print_releases(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
     """Print a line for each release, and below them what each people's add up to."""
     texts = ("created", "people", "file", "columns", "state")
     headings = ("id", "created", "people", "file", "columns", "α", "ε", "δ", "state")
