@@ -16,17 +16,17 @@ from pramble.releasing.spec.document import PLAN
 from pramble.releasing.spec.readers import DESIGNS
 from tests.test_architecture import PACKAGE, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 74_000, 449
-MOST_SHARED_NAMES = 220
+MOST_LINES, MOST_MODULES = 70_600, 320
+MOST_SHARED_NAMES = 134
 """Functions and classes of one name in several modules."""
-MOST_SERVANTS = 117
+MOST_SERVANTS = 70
 """Modules that one other alone imports."""
 MOST_STATEMENTS_LINES = 60
 """Lines of the longest body, without its docstring."""
 MOST_PARAMETERS = 17
-MOST_PUBLIC_NAMES = 76
+MOST_PUBLIC_NAMES = 72
 MOST_RELEASE_OPTIONS = 22
-LEAST_COMMENTS = 0.0005
+LEAST_COMMENTS = 0.003
 """The share of lines that hold nothing but a comment."""
 
 
@@ -123,10 +123,7 @@ def watch(frame, event, _):
         return
     if event == "call":
         touched.add(name)
-        if not depth or depth[-1] != name:
-            depth.append(name)
-        else:
-            depth.append(name)
+        depth.append(name)
         deepest = max(deepest, files_on(depth))
     elif event == "return" and depth:
         depth.pop()
@@ -158,7 +155,7 @@ print(json.dumps([len(touched), deepest]))
 
 @pytest.mark.parametrize(
     ("verb", "files", "deep"),
-    [("release", 260, 30), ("design", 50, 20), ("estimate", 50, 20), ("assess", 40, 20)],
+    [("release", 120, 15), ("design", 24, 9), ("estimate", 31, 9), ("assess", 22, 8)],
 )
 def test_a_walk_through_a_verb_is_short(verb, files, deep):
     """How many files of the package a call touches, and through how many it goes at the deepest."""
