@@ -4,7 +4,7 @@ A map
 
 A column may say where people live. :class:`pramble.Areas` knows which areas are neighbours, so α
 can hold for a step from neighbour to neighbour: near areas are hidden from each other better than
-far ones. The island and its people are made up.
+far ones. The island and its people are synthetic.
 """
 
 import numpy as np
@@ -22,11 +22,12 @@ distance = pramble.Distance.from_matrix(areas.hops(), unit="step")
 design = pramble.design(
     list(shares.values()), 1.5, family="general", distance=distance, categories=list(shares)
 )
-moves = areas.plot_moves(design.mechanism, "Quillby")
+row = design.mechanism.matrix[list(shares).index("Quillby")]
+moves = areas.plot(dict(zip(shares, row, strict=True)), label="probability of being released here")
 
 # %%
-# What 20,000 released people tell of the map. Striped areas, if there are any, are those of which
-# little is known: half of the 95 % interval is as large as the estimate.
+# What 20,000 released people say about the map. In striped areas, if there are any, half of the
+# 95 % interval is as large as the estimate.
 
 law = np.array(list(shares.values())) @ design.mechanism.matrix
 released = np.random.default_rng(1).multinomial(20_000, law)

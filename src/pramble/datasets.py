@@ -1,4 +1,4 @@
-"""Built-in data: synthetic people of New York, a made-up island, the numbers of the paper."""
+"""Built-in data: synthetic people of New York, a synthetic island, the numbers of the paper."""
 
 import json
 from collections.abc import Mapping
@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
 from pramble.geography.areas import Areas
-from pramble.geography.island import island, island_shares
+from pramble.geography.reading import bordering
 from pramble.paper import NEW_YORK_2000, new_york_2000_margins, scenario
 
 __all__ = [
@@ -186,22 +187,50 @@ def synthetic_new_york(n: int = 953_076, seed: int = 0) -> Any:
     return pa.table(columns)
 
 
+COUNTIES = (
+    "Hartenmoor", "Quillby", "Eastering", "Dunmarrow", "Velsing", "Oxholt", "Fenwarden",
+    "Thornelow", "Brackenside", "Ulverden", "Mirefold", "Saltmarren", "Cressby", "Lowhampden",
+    "Windle Head", "Aldergrove", "Pellowick", "Northsand", "Gullhaven", "Rushmead", "Kestrelby",
+    "Stonewater", "Merrowdale", "Farcombe", "Ivelreach", "Tarnhelm",
+)  # fmt: skip
+# The counties from south to north: where each row of hexagons begins, and how many it has.
+ROWS = ((3, 4), (0, 5), (-1, 6), (0, 6), (1, 5))
+CITY_WITHIN, FERRY = "Cressby", ("Brackenside", "Sarn Isle")
+
+
+@cache
 def synthetic_island() -> Areas:
     """Return the 28 areas of an island country that does not exist.
 
-    Its 26 counties are the parts of the island that are nearest to points on a spiral; a city lies
-    within one of them, and an isle off the coast, which a ferry makes a neighbour.
+    Its 26 counties are hexagons; a city lies within one of them, and an isle off the coast, which a
+    ferry makes a neighbour.
 
     Examples
     --------
     >>> synthetic_island()
     28 areas
       labels      'Hartenmoor', 'Quillby', 'Eastering', 'Dunmarrow', 'Velsing', …
-      neighbours  63 pairs
+      neighbours  61 pairs
       shapes      28 polygons
-      extent      33.08° W to 28.17° W, 44.85° N to 47.06° N
     """
-    return island()
+    centres = [(start + 2 * i, 3 * row) for row, (start, n) in enumerate(ROWS) for i in range(n)]
+    shapes = [[[hexagon(*centre)]] for centre in centres]
+    within = COUNTIES.index(CITY_WITHIN)
+    city = hexagon(*centres[within], size=0.4)
+    shapes[within][0].append(city[::-1])
+    shapes += [[[city]], [[hexagon(13, 3, size=0.7)]]]
+    areas = Areas(
+        Labels((*COUNTIES, "Port Amberley", "Sarn Isle")),
+        shapes=shapes,
+        neighbours=bordering(shapes, 6),
+    )
+    return areas.with_neighbours([FERRY])
+
+
+def hexagon(x: float, y: float, *, size: float = 1.0) -> NDArray[np.float64]:
+    """Return the ring of a hexagon; those two apart in x, or one and three in y, share an edge."""
+    corners = np.array([(0, 2), (-1, 1), (-1, -1), (0, -2), (1, -1), (1, 1), (0, 2)])
+    return np.round((-33, 45) + ((x, y) + size * corners) * (0.36, 0.15), 6)
 
 
 def synthetic_island_shares() -> dict[str, float]:
@@ -213,4 +242,7 @@ def synthetic_island_shares() -> dict[str, float]:
     >>> round(shares["Port Amberley"], 3), round(shares["Sarn Isle"], 3)
     (0.192, 0.004)
     """
-    return island_shares()
+    order = np.arange(len(COUNTIES))
+    weights = [*(900 / (2 + 5 * order % 26) + 45).round().tolist(), 900, 20]
+    labels = synthetic_island().labels.values
+    return {label: weight / sum(weights) for label, weight in zip(labels, weights, strict=True)}

@@ -8,47 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.labels import Label, Labels, as_labels, label_key, label_keys
+from pramble.data.labels import Label, Labels, as_labels, label_key
 from pramble.errors import InvalidData, InvalidInput
-from pramble.geography.distances import (
+from pramble.geography.reading import (
     Shape,
     bordering,
     centroid,
-    extent_in_words,
-    great_circles,
-    sealed,
-    spans_of,
-    steps_between,
-    west_of,
-)
-from pramble.geography.reading import (
-    NAMED,
-    missing_in_words,
     pairs_in,
     points_in,
+    read_only_rings,
     read_shapes,
     refuse_off_the_globe,
 )
+from pramble.limits import MOST_CELLS
 from pramble.shown import Display, Facts
-from pramble.values import Floats, Integers, value
-from pramble.words import several
+from pramble.values import Floats, Integers, read_only, value
+from pramble.words import hint_at, several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def refuse_other_size(found: int, size: int, what: str) -> None:
-    if found != size:
-        raise InvalidInput(f"{what} must be one for each of the {size} areas; found {found}.")
-
-
-def refuse_other_types(labels: Labels) -> None:
-    for place, label in enumerate(() if isinstance(labels.values, range) else labels):
-        if type(label) not in (str, int):
-            raise InvalidData(
-                "The label of an area must be a text or an integer; the one at position "
-                f"{place} is {'missing' if label is None else f'a {type(label).__name__}'}."
-            )
+# Mean radius of the earth in kilometres (IUGG): distances are within 0.6 % of the ellipsoid's.
+EARTH_RADIUS = 6371.0088
+# Labels that a message or a summary names.
+NAMED = 5
 
 
 @value(eq=False, repr=False)
@@ -56,7 +40,7 @@ class Areas(Display):
     """Areas that people live in, such as counties: the categories of a column, with a map.
 
     Read them with :meth:`from_geojson`, :meth:`from_points` or :meth:`from_neighbours`;
-    :func:`pramble.datasets.synthetic_island` is a made-up country.
+    :func:`pramble.datasets.synthetic_island` is a synthetic one.
 
     Attributes
     ----------
@@ -81,7 +65,6 @@ class Areas(Display):
       labels      'Ost', 'Mitte', 'West'
       neighbours  2 pairs
       shapes      none
-      extent      8° E to 10° E, 50° N to 50° N
     >>> areas.kilometres()[0].round(1)
     array([  0. ,  71.5, 142.9])
     >>> areas.hops()[0]
@@ -97,18 +80,23 @@ class Areas(Display):
         if not len(self.labels):
             raise InvalidData("There must be at least one area; found none.")
         labels = as_labels(self.labels, what="areas")
-        refuse_other_types(labels)
+        for place, label in enumerate(() if isinstance(labels.values, range) else labels):
+            if type(label) not in (str, int):
+                raise InvalidData(
+                    "The label of an area must be a text or an integer; the one at position "
+                    f"{place} is {'missing' if label is None else f'a {type(label).__name__}'}."
+                )
         object.__setattr__(self, "labels", labels)
         if self.shapes is not None:
-            object.__setattr__(self, "shapes", sealed(self.shapes))
-            refuse_other_size(len(self.shapes), len(labels), "shapes")
+            object.__setattr__(self, "shapes", read_only_rings(self.shapes))
+            if len(self.shapes) != len(labels):
+                raise InvalidInput(f"shapes must be those of {len(labels)} areas.")
             if self.points is None:
                 object.__setattr__(self, "points", np.array([centroid(s) for s in self.shapes]))
         if self.points is not None:
             points = np.array(self.points, dtype=np.float64)
-            refuse_other_size(len(points), len(labels), "points")
             if points.shape != (len(labels), 2):
-                raise InvalidInput(f"points must have shape (S, 2); found {points.shape}.")
+                raise InvalidInput(f"points must have shape ({len(labels)}, 2).")
             refuse_off_the_globe(points, lambda i: f"that of {labels.values[i]!r}")
             object.__setattr__(self, "points", points)
         if self.neighbours is not None:
@@ -264,8 +252,8 @@ class Areas(Display):
             longitudes, latitudes = self.points.T
             spans = np.column_stack([longitudes, longitudes])
         else:
-            spans = spans_of(self.shapes)
             rings = [polygon[0] for shape in self.shapes for polygon in shape]
+            spans = np.array([[ring[:, 0].min(), ring[:, 0].max()] for ring in rings])
             latitudes = np.concatenate([ring[:, 1] for ring in rings])
         west = west_of(spans)
         east = np.where(spans[:, 0] < west, spans[:, 1] + 360, spans[:, 1]).max()
@@ -283,7 +271,6 @@ class Areas(Display):
             "labels": names + (", …" if len(self) > NAMED else ""),
             "neighbours": "none" if pairs is None else several(len(pairs), "pair"),
             "shapes": several(len(rings), "polygon") if rings else "none",
-            "extent": "no points" if self.extent is None else extent_in_words(self.extent),
         }
         return Facts(several(len(self), "area"), list(rows.items()))
 
@@ -302,24 +289,6 @@ class Areas(Display):
         from pramble.plots.map import map_figure
 
         return map_figure(self, None if values is None else self.numbers(values), label=label)
-
-    def plot_moves(self, mechanism: Any, area: Label) -> "Figure":
-        """Return a map of where a mechanism puts a person of an area, and how likely.
-
-        Colours are for moving away; the title says how likely the person stays.
-        """
-        from pramble.plots.map import moves_figure
-
-        keys = label_keys(mechanism.categories)
-        self.places(label for label in mechanism.categories if label is not None)
-        (place,) = self.places([area])
-        start = label_key(self.labels.values[place])
-        if start not in keys:
-            raise InvalidInput(f"area must be a category of the mechanism; {area!r} is none.")
-        row = mechanism.row(keys.index(start)) / 2.0**mechanism.bits
-        law = dict(zip(mechanism.outputs, row.tolist(), strict=True))
-        lost = law.pop(None, 0.0)
-        return moves_figure(self, place, self.numbers(law), lost=lost)
 
     def plot_estimate(self, estimate: Any, truth: Mapping[Label, float] | Any = None) -> "Figure":
         """Return maps of the estimates of areas, and of half the width of their intervals.
@@ -345,31 +314,21 @@ class Areas(Display):
             for found in columns
         )
         before = None if truth is None else self.numbers(truth)
-        return estimate_maps(
-            self,
-            value,
-            (upper - lower) / 2,
-            before,
-            quantity=estimate.quantity,
-            level=estimate.level,
-        )
+        words = estimate.quantity, estimate.level
+        return estimate_maps(self, value, (upper - lower) / 2, before, *words)
 
     def numbers(self, values: Any) -> Floats:
         """Return one number per area, from a mapping or an array; NaN where there is none."""
-        if isinstance(values, Mapping):
-            found = np.full(len(self), np.nan)
-            try:
-                numbers = [np.nan if one is None else float(one) for one in values.values()]
-            except (TypeError, ValueError):
-                raise InvalidInput("values must map labels to numbers.") from None
-            found[self.places(values)] = numbers
-            return found
+        mapped = isinstance(values, Mapping)
         try:
-            found = np.array(values, dtype=np.float64)
+            found = np.array(list(values.values()) if mapped else values, dtype=np.float64)
         except (TypeError, ValueError):
             raise InvalidInput(
                 "values must be numbers, or a mapping from labels to numbers."
             ) from None
+        if mapped:
+            numbers, found = found, np.full(len(self), np.nan)
+            found[self.places(values)] = numbers
         if found.shape != (len(self),):
             raise InvalidInput(
                 f"values must be one number for each of the {several(len(self), 'area')}, in their "
@@ -380,3 +339,125 @@ class Areas(Display):
     @cached_property
     def _places(self) -> dict[Any, int]:
         return {label_key(label): i for i, label in enumerate(self.labels)}
+
+
+def great_circles(points: Floats) -> Floats:
+    r"""Return the distances of points on a sphere of the earth's mean radius, in kilometres.
+
+    .. math:: d = 2R \arctan\sqrt{h/(1-h)}, \qquad h = \sin^2\frac{\Delta\varphi}{2}
+       + \cos\varphi_1 \cos\varphi_2 \sin^2\frac{\Delta\lambda}{2},
+
+    exactly symmetric, with zeros on the diagonal.
+
+    >>> great_circles(np.array([[0.0, 0.0], [180.0, 0.0]])).round().tolist()
+    [[0.0, 20015.0], [20015.0, 0.0]]
+    """
+    refuse_many(len(points))
+    longitude, latitude = np.radians(points).T
+    one, other = np.triu_indices(len(points), 1)
+    h = np.sin((latitude[one] - latitude[other]) / 2) ** 2
+    h += (
+        np.cos(latitude[one])
+        * np.cos(latitude[other])
+        * np.sin((longitude[one] - longitude[other]) / 2) ** 2
+    )
+    h = np.clip(h, 0.0, 1.0)  # rounding may leave the interval for points opposite each other
+    found = np.zeros((len(points), len(points)))
+    found[one, other] = 2 * EARTH_RADIUS * np.arctan2(np.sqrt(h), np.sqrt(1 - h))
+    found[other, one] = found[one, other]
+    return read_only(found)
+
+
+def steps_between(
+    pairs: Sequence[tuple[int, int]], labels: Sequence[Any], points: Floats | None
+) -> Integers:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components, shortest_path
+
+    size = len(labels)
+    refuse_many(size)
+    one, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(one)), (one, other)), shape=(size, size)).tocsr()
+    count, part = connected_components(graph, directed=False)
+    if count > 1:
+        raise InvalidData(parts_in_words(part, labels, points))
+    steps = shortest_path(graph, method="D", directed=False, unweighted=True)
+    return read_only(steps.astype(np.int64))
+
+
+def parts_in_words(part: Any, labels: Sequence[Any], points: Floats | None) -> str:
+    """Return why there are no steps between all areas, and which two to join: the nearest ones."""
+    _, first = np.unique(part, return_index=True)
+    count, places = len(first), sorted(first.tolist())
+    names = [labels[i] for i in places]
+    bridge = places[:2]
+    if points is not None:
+        apart = np.where(part[:, None] == part, np.inf, great_circles(points))
+        bridge = sorted(int(i) for i in np.unravel_index(np.argmin(apart), apart.shape))
+    one, other = (labels[i] for i in bridge)
+    shown = ", ".join(map(repr, names[:NAMED])) + (", …" if count > NAMED else "")
+    return (
+        "Every area must be reached from every other by neighbours; the map has "
+        f"{several(count, 'part')}, with {shown}. Join them where a bridge or a ferry "
+        f"does, such as areas.with_neighbours([({one!r}, {other!r})])."
+    )
+
+
+def refuse_many(size: int) -> None:
+    if size * size > MOST_CELLS:
+        raise InvalidInput(
+            f"A matrix of distances may have {MOST_CELLS:,} entries; {size:,} areas have "
+            f"{size * size:,}. Take fewer areas: areas.of(labels)."
+        )
+
+
+def west_of(spans: Floats) -> float:
+    """Return the longitude at which a map of so many spans (n, 2) of longitudes begins.
+
+    It follows the widest stretch of the globe without any, so that a country across the meridian
+    of 180° is in one piece; a tie, or no such stretch, begins at the smallest longitude.
+
+    >>> west_of(np.array([[-170.0, -160.0], [170.0, 180.0]]))
+    170.0
+    """
+    order = spans[np.argsort(spans[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(order[:, 1])
+    gaps = order[1:, 0] - reach[:-1]
+    around = order[0, 0] + 360 - reach[-1]
+    if not len(gaps) or gaps.max() <= around:
+        return float(order[0, 0])
+    return float(order[1:][np.argmax(gaps), 0])
+
+
+def missing_in_words(missing: Sequence[Label], labels: Sequence[Label]) -> str:
+    """Return why labels are no areas: of another type, or not there."""
+    first = missing[0]
+    alike = [label for label in labels if is_other_type(first, label)]
+    if alike:
+        return (
+            f"Labels must be of one type; {first!r} is asked for, and the areas have {alike[0]!r}. "
+            f"Rename them: areas.renamed({renaming(first, alike[0])})."
+        )
+    names = ", ".join(map(repr, missing[:NAMED])) + (", …" if len(missing) > NAMED else "")
+    hint = hint_at(str(first), list(map(str, labels)))
+    count = f"the {several(len(labels), 'area')}" if len(labels) > 1 else "the one area"
+    return f"Every label must be that of one of {count}; there is no {names}{hint}."
+
+
+def is_other_type(one: Label, other: Label) -> bool:
+    """Whether an integer and a text are written alike, but for zeros in front.
+
+    >>> is_other_type(1, "01"), is_other_type("1", "01"), is_other_type(1, 1)
+    (True, False, False)
+    """
+    if {type(one), type(other)} != {str, int}:
+        return False
+    text, code = (one, other) if isinstance(one, str) else (other, one)
+    return bool(text.isdecimal() and text.isascii()) and len(text) < 19 and int(text) == code
+
+
+def renaming(wanted: Label, label: Label) -> str:
+    """Return the function that turns labels of the areas into those asked for, as code."""
+    if isinstance(wanted, int):
+        return "int"
+    return "str" if str(label) == wanted else f"lambda code: str(code).zfill({len(wanted)})"

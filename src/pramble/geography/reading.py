@@ -1,7 +1,8 @@
 """Areas out of files: tables of points or pairs of neighbours, and GeoJSON (RFC 7946)."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -12,23 +13,20 @@ from pramble.data.labels import Label, label_key, texts_of, typed_texts
 from pramble.data.open import open_records
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput
-from pramble.geography.distances import Shape, sealed
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
-from pramble.values import Floats
-from pramble.words import hint_at, several, visible_names
+from pramble.values import Floats, read_only
+from pramble.words import hint_at, visible_names
 
 LONGITUDES = ("lon", "lng", "long", "longitude")
 LATITUDES = ("lat", "latitude")
 
-NAMED = 5
-"""Labels that a message or a summary names."""
-
-Pairs = list[tuple[Label, Label]]
+# Rings of (n, 2) longitudes and latitudes, the last point again the first: outline, then holes.
+Polygon = tuple[Floats, ...]
+Shape = tuple[Polygon, ...]
 
 
 def open_table(data: Any) -> Records:
-    """Return the records of a small table; refuse a file that is too large."""
     if isinstance(data, str | os.PathLike):
         path = Path(data)
         if path.is_file() and path.stat().st_size > MOST_DOCUMENT_BYTES:
@@ -39,35 +37,41 @@ def open_table(data: Any) -> Records:
     return open_records(data)
 
 
-def columns_of(records: Records, names: Sequence[str]) -> list[list[Any]]:
-    """Return columns of a table as lists; refuse a table without rows."""
+def label_columns(
+    records: Records, names: Sequence[str], *, labels: int, known: Sequence[Label] | None
+) -> list[list[Any]]:
+    """Return columns as lists, the first ``labels`` of them as labels.
+
+    Texts of a file without types stand for the labels that are known, else for what they are
+    written as: integers where all are.
+    """
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in records.batches(list(names)):
         for name in found:
             column = batch[name]
             found[name] += column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    if not found[names[0]]:
+    columns = list(found.values())
+    if not columns[0]:
         raise InvalidData(f"{records.name} must hold at least one row of areas; it has none.")
-    return list(found.values())
+    for name, column in zip(names[:labels], columns, strict=False):
+        for row, label in enumerate(column, 1):
+            if type(label) not in (str, int):
+                raise InvalidData(
+                    f"Column {name!r} of {records.name} must hold labels, texts or integers; row "
+                    f"{row} holds {'nothing' if label is None else f'a {type(label).__name__}'}."
+                )
+    if not records.typed:
+        size, texts = len(columns[0]), [text for column in columns[:labels] for text in column]
+        meant: dict[Any, Label] = {text: one for one in known or () for text in texts_of(one)}
+        read = typed_texts(texts) if known is None else [meant.get(one, one) for one in texts]
+        columns[:labels] = [read[i * size : (i + 1) * size] for i in range(labels)]
+    return columns
 
 
-def labels_in(values: Sequence[Any], *, column: str, name: str) -> list[Label]:
-    """Return the labels in a column; refuse an empty cell and what is no label."""
-    for row, label in enumerate(values, 1):
-        if type(label) not in (str, int):
-            raise InvalidData(
-                f"Column {column!r} of {name} must hold labels, texts or integers; row {row} "
-                f"holds {'nothing' if label is None else f'a {type(label).__name__}'}."
-            )
-    return list(values)
-
-
-def pairs_in(data: Any, columns: Sequence[str] | None, known: Sequence[Label] | None) -> Pairs:
-    """Return pairs of neighbours from a table or a list of pairs.
-
-    Texts of a file without types stand for the labels that are known, else for what they are
-    written as: integers where all are.
-    """
+def pairs_in(
+    data: Any, columns: Sequence[str] | None, known: Sequence[Label] | None
+) -> list[tuple[Label, Label]]:
+    """Return pairs of neighbours from a table or a list of pairs."""
     if isinstance(data, list | tuple | set | frozenset):
         for place, pair in enumerate(data):
             if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -83,22 +87,7 @@ def pairs_in(data: Any, columns: Sequence[str] | None, known: Sequence[Label] | 
             f"Neighbours stand in two columns of labels; {records.name} has "
             f"{visible_names(records.names)}. Say which: columns=('one', 'other')."
         )
-    read = columns_of(records, names)
-    both = [
-        labels_in(values, column=column, name=records.name)
-        for values, column in zip(read, names, strict=True)
-    ]
-    if not records.typed:
-        size, texts = len(both[0]), [*both[0], *both[1]]
-        labels = typed_texts(texts) if known is None else known_labels(texts, known)
-        both = [labels[:size], labels[size:]]
-    return list(zip(*both, strict=True))
-
-
-def known_labels(texts: Sequence[str], known: Sequence[Label]) -> list[Label]:
-    """Return the known labels that texts stand for, and other texts as they are."""
-    labels: dict[Any, Label] = {text: label for label in known for text in texts_of(label)}
-    return [labels.get(text, text) for text in texts]
+    return list(zip(*label_columns(records, names, labels=2, known=known), strict=True))
 
 
 def points_in(
@@ -112,26 +101,30 @@ def points_in(
     if isinstance(data, Mapping):
         return mapped_points(data)
     records = open_table(data)
-    east = longitude or found_among(records, LONGITUDES, "longitude")
-    north = latitude or found_among(records, LATITUDES, "latitude")
+    east = longitude or coordinate_column(records, LONGITUDES, "longitude")
+    north = latitude or coordinate_column(records, LATITUDES, "latitude")
     others = [name for name in records.names if name not in (east, north)]
     if label is None and not others:
-        raise InvalidInput(f"{records.name} must have a column of labels besides {east}, {north}.")
-    name = label or others[0]
-    texts, *coordinates = columns_of(records, [name, east, north])
-    labels = labels_in(texts, column=name, name=records.name)
-    if not records.typed:
-        labels = typed_texts(labels) if known is None else known_labels(labels, known)
+        raise InvalidInput(
+            f"{records.name} must have a column of labels next to {east} and {north}."
+        )
+    names = [label or others[0], east, north]
+    labels, *coordinates = label_columns(records, names, labels=1, known=known)
     comma = records.reading.decimal == ","
-    numbers = [[as_number(one, comma=comma) for one in column] for column in coordinates]
-    points = np.array(numbers, dtype=np.float64).T
+    points = np.array([[as_number(one, comma=comma) for one in c] for c in coordinates]).T
     refuse_off_the_globe(points, lambda i: f"row {i + 1} of {records.name}")
-    refuse_twice(labels, name=records.name)
+    seen: dict[Any, int] = {}
+    for row, one in enumerate(labels, 1):
+        first = seen.setdefault(label_key(one), row)
+        if first != row:
+            raise InvalidData(
+                f"Every area must stand in one row of {records.name}; {one!r} stands in rows "
+                f"{first} and {row}. Keep one of them."
+            )
     return labels, points
 
 
 def mapped_points(data: Mapping[Any, Any]) -> tuple[list[Label], Floats]:
-    """Return the labels and points of a mapping from labels to (longitude, latitude)."""
     if not data:
         raise InvalidData("The points must be those of at least one area; the mapping is empty.")
     labels = list(data)
@@ -146,8 +139,7 @@ def mapped_points(data: Mapping[Any, Any]) -> tuple[list[Label], Floats]:
     return labels, points
 
 
-def found_among(records: Records, options: Sequence[str], what: str) -> str:
-    """Return the one column with one of some names, in capitals or not."""
+def coordinate_column(records: Records, options: Sequence[str], what: str) -> str:
     found = [name for name in records.names if name.strip().casefold() in options]
     if len(found) != 1:
         raise InvalidInput(
@@ -188,21 +180,6 @@ def refuse_off_the_globe(points: Floats, where: Callable[[int], str]) -> None:
         )
 
 
-def refuse_twice(labels: Sequence[Label], *, name: str) -> None:
-    """Raise, naming the first label that stands in two rows."""
-    seen: dict[Any, int] = {}
-    for row, label in enumerate(labels, 1):
-        first = seen.setdefault(label_key(label), row)
-        if first != row:
-            raise InvalidData(
-                f"Every area must stand in one row of {name}; {label!r} stands in rows {first} and "
-                f"{row}. Keep one of them."
-            )
-
-
-KINDS_OF_AREA = ("Polygon", "MultiPolygon")
-
-
 def read_shapes(source: Any, label: str) -> tuple[list[Label], tuple[Shape, ...]]:
     """Return the labels in the order of the file, and the polygons of each.
 
@@ -223,11 +200,10 @@ def read_shapes(source: Any, label: str) -> tuple[list[Label], tuple[Shape, ...]
         own = label_of(feature, label, where)
         _, polygons = areas.setdefault(label_key(own), (own, []))
         polygons += polygons_of(feature.get("geometry"), f"{where} ({own!r})")
-    return [own for own, _ in areas.values()], sealed(shape for _, shape in areas.values())
+    return [own for own, _ in areas.values()], read_only_rings(shape for _, shape in areas.values())
 
 
 def features_of(document: Any, name: str) -> Sequence[Any]:
-    """Return the features of a document; refuse another kind, and one without any."""
     kind = document.get("type") if isinstance(document, Mapping) else None
     features = document.get("features") if isinstance(document, Mapping) else None
     if kind != "FeatureCollection" or not isinstance(features, list | tuple):
@@ -262,7 +238,7 @@ def label_of(feature: Mapping[str, Any], label: str, where: str) -> Label:
 
 def polygons_of(geometry: Any, where: str) -> list[list[Floats]]:
     kind = geometry.get("type") if isinstance(geometry, Mapping) else None
-    if kind not in KINDS_OF_AREA:
+    if kind not in ("Polygon", "MultiPolygon"):
         raise InvalidData(
             f"An area must be a Polygon or a MultiPolygon; {where} is {short(kind)}. "
             "Areas that are points are read from a table: Areas.from_points."
@@ -271,9 +247,8 @@ def polygons_of(geometry: Any, where: str) -> list[list[Floats]]:
     polygons = [coordinates] if kind == "Polygon" else coordinates
     if not isinstance(polygons, list | tuple) or not polygons:
         raise InvalidData(f"A {kind} must have coordinates; {where} has none.")
-    for rings in polygons:
-        if not isinstance(rings, list | tuple) or not rings:
-            raise InvalidData(f"A polygon must have an outline; {where} has one without.")
+    if any(not isinstance(rings, list | tuple) or not rings for rings in polygons):
+        raise InvalidData(f"A polygon must have an outline; {where} has one without.")
     return [[ring_of(ring, where) for ring in rings] for rings in polygons]
 
 
@@ -294,46 +269,62 @@ def ring_of(ring: Any, where: str) -> Floats:
 
 
 def is_position(position: Any) -> bool:
-    """Whether this is a list of two numbers or more."""
     return (
         isinstance(position, list | tuple)
         and len(position) >= 2
-        and all(
-            isinstance(number, int | float) and not isinstance(number, bool)
-            for number in position[:2]
-        )
+        and all(isinstance(one, int | float) and type(one) is not bool for one in position[:2])
     )
 
 
-def missing_in_words(missing: Sequence[Label], labels: Sequence[Label]) -> str:
-    """Return why labels are no areas: of another type, or not there."""
-    first = missing[0]
-    alike = [label for label in labels if is_other_type(first, label)]
-    if alike:
-        return (
-            f"Labels must be of one type; {first!r} is asked for, and the areas have {alike[0]!r}. "
-            f"Rename them: areas.renamed({renaming(first, alike[0])})."
+def read_only_rings(shapes: Iterable[Iterable[Iterable[Any]]]) -> tuple[Shape, ...]:
+    return tuple(
+        tuple(
+            tuple(read_only(np.array(ring, dtype=np.float64)) for ring in polygon)
+            for polygon in shape
         )
-    names = ", ".join(map(repr, missing[:NAMED])) + (", …" if len(missing) > NAMED else "")
-    hint = hint_at(str(first), list(map(str, labels)))
-    count = f"the {several(len(labels), 'area')}" if len(labels) > 1 else "the one area"
-    return f"Every label must be that of one of {count}; there is no {names}{hint}."
+        for shape in shapes
+    )
 
 
-def is_other_type(one: Label, other: Label) -> bool:
-    """Whether an integer and a text are written alike, but for zeros in front.
+def ring_moments(ring: Floats) -> tuple[float, Floats]:
+    r"""Return the area of a ring in the plane, and its first moments.
 
-    >>> is_other_type(1, "01"), is_other_type("1", "01"), is_other_type(1, 1)
-    (True, False, False)
+    .. math:: A = \tfrac12 \sum_i c_i, \quad
+       m = \tfrac16 \sum_i (p_i + p_{i+1}) c_i, \quad c_i = x_i y_{i+1} - x_{i+1} y_i
     """
-    if {type(one), type(other)} != {str, int}:
-        return False
-    text, code = (one, other) if isinstance(one, str) else (other, one)
-    return bool(text.isdecimal() and text.isascii()) and len(text) < 19 and int(text) == code
+    local = ring - ring[0]  # from the first point, so that small areas far from (0, 0) keep digits
+    x, y = local.T
+    cross = x[:-1] * y[1:] - x[1:] * y[:-1]
+    area = float(cross.sum() / 2)
+    first = (local[:-1] + local[1:]).T @ cross / 6 + area * ring[0]
+    return abs(area), first * np.sign(area)
 
 
-def renaming(wanted: Label, label: Label) -> str:
-    """Return the function that turns labels of the areas into those asked for, as code."""
-    if isinstance(wanted, int):
-        return "int"
-    return "str" if str(label) == wanted else f"lambda code: str(code).zfill({len(wanted)})"
+def centroid(polygons: Shape) -> tuple[float, float]:
+    """Return the centroid of the largest polygon, without its holes."""
+    best, size = np.array(polygons[0][0][:-1]).mean(axis=0), 0.0
+    for outline, *holes in polygons:
+        area, first = ring_moments(outline)
+        for lost, lost_first in map(ring_moments, holes):
+            area, first = area - lost, first - lost_first
+        # A degree of longitude is shorter near the poles.
+        scaled = area * np.cos(np.radians(outline[:, 1].mean()))
+        if scaled > size:
+            best, size = first / area, scaled
+    return float(best[0]), float(best[1])
+
+
+def bordering(shapes: Sequence[Shape], digits: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of areas that share an edge: two points that follow each other in a ring.
+
+    Points are the same whose coordinates are, after rounding to so many decimals.
+    """
+    areas_at: dict[Any, set[int]] = {}
+    for area, shape in enumerate(shapes):
+        for ring in (ring for polygon in shape for ring in polygon):
+            points = np.round(ring * 10.0**digits).astype(np.int64).tolist()
+            for edge in pairwise(map(tuple, points)):
+                if edge[0] != edge[1]:
+                    areas_at.setdefault(tuple(sorted(edge)), set()).add(area)
+    pairs = (pair for areas in areas_at.values() for pair in combinations(sorted(areas), 2))
+    return tuple(sorted(set(pairs)))
