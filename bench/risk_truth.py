@@ -24,10 +24,10 @@ FRACTIONS = (0.01, 0.05)
 LARGE = 500_000
 PLAIN = "pairs alone"
 SEEDS = {
-    "independence": range(5), PLAIN: range(10), "two-way": range(10), "search": range(2),
+    "independence": range(5), PLAIN: range(10), "two-way": range(10),
     "membership": range(1),
 }  # fmt: skip
-FEWER = {"independence": range(5), PLAIN: range(8), "two-way": range(8), "search": range(1, 2)}
+FEWER = {"independence": range(5), PLAIN: range(8), "two-way": range(8)}
 """The samples that each model sees, and for large populations: some models take minutes."""
 
 

@@ -214,16 +214,13 @@ def synthetic_island() -> Areas:
       shapes      28 polygons
     """
     centres = [(start + 2 * i, 3 * row) for row, (start, n) in enumerate(ROWS) for i in range(n)]
-    shapes = [[[hexagon(*centre)]] for centre in centres]
+    counties: list[tuple[NDArray[np.float64], ...]] = [(hexagon(*one),) for one in centres]
     within = COUNTIES.index(CITY_WITHIN)
     city = hexagon(*centres[within], size=0.4)
-    shapes[within][0].append(city[::-1])
-    shapes += [[[city]], [[hexagon(13, 3, size=0.7)]]]
-    areas = Areas(
-        Labels((*COUNTIES, "Port Amberley", "Sarn Isle")),
-        shapes=shapes,
-        neighbours=bordering(shapes, 6),
-    )
+    counties[within] = (*counties[within], city[::-1])
+    shapes = (*((county,) for county in counties), ((city,),), ((hexagon(13, 3, size=0.7),),))
+    labels = Labels((*COUNTIES, "Port Amberley", "Sarn Isle"))
+    areas = Areas(labels, shapes=shapes, neighbours=bordering(shapes, 6))
     return areas.with_neighbours([FERRY])
 
 

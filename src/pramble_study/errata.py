@@ -20,16 +20,12 @@ from pramble_study.study import Spread, Table, fields, headings, in_turn
 
 @dataclass(frozen=True)
 class Config:
-    """Numbers of categories, and the step that ends on either side of the threshold."""
-
     sizes: tuple[int, ...] = (3, 4, 5, 6)
     step: Fraction = Fraction(1, 1000)
 
 
 @value
 class Enumeration:
-    """The vertices for one S and one e^α, beside those of Proposition 2."""
-
     S: int
     a: Fraction
     place: str
@@ -49,8 +45,6 @@ class Enumeration:
 
 @value
 class Refutation:
-    """A printed inequality, and the left side minus the right side at a private point."""
-
     place: str
     printed: str
     correct: str
@@ -61,8 +55,6 @@ class Refutation:
 
 @value
 class Outside:
-    """A keep probability of the New York example, and whether it is private as claimed."""
-
     q: float
     alpha: float
     certified: float

@@ -49,8 +49,6 @@ MOST_FREE = 12
 
 @dataclass(frozen=True)
 class Config:
-    """The paper's size: 100 samples of 10,000 people for each scenario and privacy."""
-
     scenarios: tuple[str, ...] = SCENARIOS
     alphas: tuple[float, ...] = ALPHAS
     sample_size: int = SAMPLE_SIZE
@@ -60,8 +58,6 @@ class Config:
 
 @value
 class Cell:
-    """One panel: the estimates (repetitions × categories) under one design."""
-
     scenario: str
     alpha: float
     design: str
@@ -75,8 +71,6 @@ class Cell:
 
 @value
 class Estimates:
-    """All panels, the priors, and the sample size."""
-
     cells: tuple[Cell, ...]
     priors: Mapping[str, Floats]
     sample_size: int

@@ -66,7 +66,6 @@ def count_values(q: Floats, alpha: float) -> Counts | None:
 
 
 def in_words(q: Floats, alpha: float, *, joint: str = " + ", every: str = "") -> str:
-    """Name a vertex by the values of Proposition 2; ``every`` replaces the number of all."""
     counts = count_values(q, alpha)
     if counts is None:
         return "another vertex"

@@ -38,8 +38,6 @@ from pramble_study.study import Spread, Table, headings, in_turn
 
 @dataclass(frozen=True)
 class Config:
-    """Priors for three and for four categories, and the values of e^α that are drawn."""
-
     three: tuple[float, ...] = (0.5, 0.3, 0.2)
     four: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)
     for_three: tuple[Fraction, ...] = (Fraction(3, 2), Fraction(3))
@@ -73,8 +71,6 @@ class Body:
 
 @value
 class Pair:
-    """Two of four coordinates: what each kind of constraint leaves, and what is really possible."""
-
     a: Fraction
     without_third: Floats
     with_third: Floats
@@ -108,7 +104,6 @@ def body(case: tuple[tuple[float, ...], Fraction]) -> Body:
 
 
 def pair(a: Fraction, S: int = 4) -> Pair:
-    """Return the polygon of a pair (q₁, q₂) under (A) and (B), under (C) too, and its true one."""
     all_rows = privacy_rows(S, a)
     first_two = [row for row in all_rows if not any(row[3:])]
     polygons = []

@@ -41,8 +41,6 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Config:
-    """Which variables at which privacy, and how tight the proofs are."""
-
     variables: tuple[str, ...] = tuple(new_york_2000_margins())
     alphas: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     tolerance: float = 1e-5
@@ -50,8 +48,6 @@ class Config:
 
 @value
 class Best:
-    """One design for one variable: its matrix, its information, and the error it leaves."""
-
     variable: str
     alpha: float
     design: str
@@ -69,8 +65,6 @@ class Best:
 
 @value
 class NewYork:
-    """Every design, and the margins they were made for."""
-
     designs: tuple[Best, ...]
     margins: Mapping[str, dict[str, int]]
 

@@ -20,8 +20,6 @@ SIMPLE = ("randomised response", "binary mechanism", "the paper’s family")
 
 @dataclass(frozen=True)
 class Config:
-    """Six categories, a hundred priors uniform on the simplex, α from 0.1 to 10."""
-
     size: int = 6
     priors: int = 100
     alphas: tuple[float, ...] = tuple(np.geomspace(0.1, 10, 25).round(4).tolist())
@@ -36,7 +34,6 @@ class Ratios:
     largest_gap: float
 
     def worst(self, name: str) -> tuple[float, float]:
-        """Return the smallest mean ratio of a simple mechanism, and the α where it occurs."""
         means = self.ratios[SIMPLE.index(name)].mean(axis=1)
         return float(means.min()), float(self.alphas[means.argmin()])
 

@@ -58,7 +58,6 @@ NAMES = tuple(one.name for one in STUDIES)
 
 
 def select_studies(names: tuple[str, ...]) -> tuple[Study, ...]:
-    """Return the studies with these names, in the order of the page; all of them for no name."""
     for name in names:
         if name not in NAMES:
             raise InvalidInput(f"A study is one of {', '.join(NAMES)}; found {name!r}.")
@@ -67,8 +66,6 @@ def select_studies(names: tuple[str, ...]) -> tuple[Study, ...]:
 
 @dataclass(frozen=True)
 class Finished:
-    """A study that has run: what it found and how it is shown."""
-
     study: Study
     config: Any
     data: Any

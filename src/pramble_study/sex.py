@@ -23,8 +23,6 @@ from pramble_study.study import Spread, Table, headings, in_turn
 
 @dataclass(frozen=True)
 class Config:
-    """The paper's size; ``people`` is the size of the file, in its true proportions."""
-
     alpha: float = SEX_ALPHA
     keep: tuple[float, ...] = SEX_KEEP
     repetitions: int = REPETITIONS
@@ -34,8 +32,6 @@ class Config:
 
 @value
 class Panel:
-    """Releases at one keep probability: estimates and estimated information of each."""
-
     q: float
     end_point: bool
     certified: float
@@ -50,8 +46,6 @@ class Panel:
 
 @value
 class Sex:
-    """All panels in order of q, and the theoretical curve over the whole interval."""
-
     alpha: float
     counts: tuple[int, int]
     labels: tuple[str, str]
@@ -229,7 +223,6 @@ def draw_information(data: Sex) -> Figure:
 
 
 def draw_plug_ins(axes: Axes, data: Sex) -> None:
-    """Draw what the releases themselves say of the information."""
     for position, panel in enumerate(data.panels):
         values = 1e4 * panel.from_pairs
         first = position == 0

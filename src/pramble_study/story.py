@@ -32,7 +32,6 @@ def times(value: float, digits: int = 1) -> str:
 
 
 def power(value: float) -> Markup:
-    """Write a small number as a multiple of a power of ten."""
     from markupsafe import Markup
 
     digits, exponent = f"{value:.1e}".split("e")
@@ -40,7 +39,6 @@ def power(value: float) -> Markup:
 
 
 def math_marks(text: str) -> Markup:
-    """Write e^α, e^{2α} and v_min in plain text with raised and lowered letters."""
     from markupsafe import Markup, escape
 
     marked = re.sub(r"\^(?:\{([^}]+)\}|(−?\d?α))", r"<sup>\1\2</sup>", str(escape(text)))
@@ -74,7 +72,6 @@ def all_high(data: Tables) -> int:
 
 
 def widest_gap(data: Tables) -> float:
-    """Return the widest relative gap between an optimum and the bound that proves it."""
     gaps = [
         max(row.family_bound / row.family, row.general_bound / row.general) - 1 for row in data.rows
     ]
@@ -86,7 +83,6 @@ def largest_gain(data: Tables) -> Row:
 
 
 def wrong_redraws(data: Tables) -> list[float]:
-    """Return the privacy parameters at which the printed vertex of scenario III never won."""
     return [redraw.alpha for redraw in data.redraws if redraw.optimal == 0]
 
 
@@ -100,7 +96,6 @@ def printed_threshold(S: int) -> float:
 
 
 def error_ratio(data: Estimates, scenario: str, alpha: float) -> float:
-    """Return how many times the error of the printed vertex exceeds that of the best design."""
     printed = data.cell(scenario, alpha, design="printed").rmse
     return printed / data.cell(scenario, alpha, design="estimation").rmse
 
@@ -115,18 +110,15 @@ def error_range(data: Estimates) -> tuple[float, float]:
 
 
 def worst_error(data: Estimates) -> Cell:
-    """Return the panel of a printed vertex whose error exceeds the best design's most."""
     printed = [cell for cell in data.cells if cell.design == "printed"]
     return max(printed, key=lambda cell: error_ratio(data, cell.scenario, cell.alpha))
 
 
 def people_ratio(data: Estimates, scenario: str, alpha: float) -> float:
-    """Return how many times more people the printed vertex needs for the same error."""
     return error_ratio(data, scenario, alpha) ** 2
 
 
 def hardly_estimable(data: NewYork, times: float = 10.0) -> list[Best]:
-    """Return the designs with most information whose errors exceed the best ones many times."""
     return [
         best
         for best in data.designs
@@ -139,7 +131,6 @@ def smallest_error(data: NewYork, best: Best) -> float:
 
 
 def gain(data: NewYork, alpha: float) -> Best:
-    """Return the variable whose best matrix gains most over the paper's family at one α."""
     candidates = [b for b in data.designs if b.design == "information" and b.alpha == alpha]
     return max(candidates, key=lambda best: gain_of(data, best))
 

@@ -14,8 +14,6 @@ Answer = TypeVar("Answer")
 
 
 class Spread(Protocol):
-    """Applies a function to each of many tasks, in this process or in several."""
-
     def __call__(
         self, function: Callable[[Task], Answer], tasks: Sequence[Task]
     ) -> list[Answer]:  # pragma: no cover

@@ -32,8 +32,6 @@ SAME = 1e-10
 
 @dataclass(frozen=True)
 class Config:
-    """What is computed: scenarios, privacy, how many priors are drawn anew, how tight the proof."""
-
     scenarios: tuple[str, ...] = SCENARIOS
     alphas: tuple[float, ...] = ALPHAS
     redraws: int = 500
@@ -42,8 +40,6 @@ class Config:
 
 @value
 class Row:
-    """One row of a table: information in nats, with the bound that proves each optimum."""
-
     scenario: str
     alpha: float
     counts: Counts
@@ -112,7 +108,6 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Tab
 
 
 def table_row(case: tuple[str, Floats, float, float]) -> Row:
-    """Compute one row: the printed vertex at its best placement, and two proven optima."""
     name, prior, alpha, tolerance = case
     counts = printed_counts(name, alpha)
     family = design(prior, alpha, tolerance=tolerance)
@@ -132,7 +127,6 @@ def table_row(case: tuple[str, Floats, float, float]) -> Row:
 
 
 def losses_of_third(case: tuple[Floats, float]) -> Floats:
-    """Return, for each drawn prior, the share of information that the printed vertex loses."""
     drawn, alpha = case
     counts = printed_counts("III", alpha)
     printed = [best_placement(prior, counts, alpha=alpha)[1] for prior in drawn]

@@ -514,7 +514,7 @@ def test_the_areas_of_the_island_share_its_people():
     assert island.hops().max() == 6
     counties, city = island.shapes[:26], island.shapes[26]
     sizes = [sum(map(signed_area, rings)) for (rings,) in counties]
-    (outline,), = city
+    ((outline,),) = city
     assert min(sizes) == pytest.approx(max(sizes) - signed_area(outline))
     shares = pramble.datasets.synthetic_island_shares()
     assert tuple(shares) == island.labels.as_tuple()

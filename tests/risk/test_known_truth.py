@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-from pramble.risk.cells import cross_classify
 
 TEN = [
     "OWNERSHP", "MORTGAGE", "AGE", "SEX", "MARST", "RACESING", "EDUC", "EMPSTAT", "DISABWRK",
@@ -17,7 +16,7 @@ TEN = [
 
 def ratios(population, keys, *, model, seeds, fraction=0.05):
     """Estimated over true τ1 and τ2, for samples of a population."""
-    whole = cross_classify(population, keys).table
+    whole = pramble.assess(population, keys, model="none").table
     rows = []
     for seed in seeds:
         chosen = np.flatnonzero(np.random.default_rng(seed).random(whole.n) < fraction)
@@ -57,7 +56,7 @@ def test_ten_keys_over_one_and_a_half_million_cells(new_york):
 )
 @pytest.mark.parametrize("fraction", [0.01, 0.05])
 def test_intervals_hold_the_true_risk_of_census_samples(new_york, keys, fraction):
-    whole = cross_classify(new_york, keys).table
+    whole = pramble.assess(new_york, keys, model="none").table
     held, estimated, true = 0, 0.0, 0.0
     for seed in range(5):
         chosen = np.flatnonzero(np.random.default_rng(seed).random(whole.n) < fraction)
@@ -69,11 +68,3 @@ def test_intervals_hold_the_true_risk_of_census_samples(new_york, keys, fraction
     assert held >= 9
     if fraction == 0.05:
         assert estimated == pytest.approx(true, rel=0.15)
-
-
-@pytest.mark.slow
-def test_the_search_comes_nearer_than_two_way(new_york):
-    searched = ratios(new_york, TEN, model="search", seeds=range(2))
-    two_way = ratios(new_york, TEN, model="two-way", seeds=range(2))
-    assert (np.abs(searched - 1) < np.abs(two_way - 1)).all()
-    assert (np.abs(searched - 1) < 0.15).all()

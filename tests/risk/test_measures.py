@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from pramble.errors import InvalidInput
+from pramble import InvalidInput
 from pramble.risk.models import (
     fit_criteria,
-    household_risk,
     individual_risk,
     match_risk,
+    mixed_risks,
     uniqueness_risk,
 )
+from pramble.risk.spread import fit_spread
 
 
 @pytest.mark.parametrize("rest", [0.0, 1e-9, 0.3, 4.0, 60.0])
@@ -67,11 +68,6 @@ def test_individual_risk_is_the_negative_binomial_expectation():
         individual_risk([2], [1.0])
 
 
-def test_household_risk_multiplies_escapes():
-    risk = household_risk([0.1, 0.2, 0.3, 1.0, 0.5], ["x", "y", "x", "z", "z"])
-    np.testing.assert_allclose(risk, [0.37, 0.2, 0.37, 1.0, 1.0])
-
-
 @pytest.mark.parametrize("fraction", [0.01, 0.3, 1.0])
 def test_criteria_follow_their_formulas_on_both_sides_of_the_series(fraction):
     rng = np.random.default_rng(1)
@@ -105,3 +101,39 @@ def test_standardised_criteria_are_standard_when_the_model_is_true():
     smooth = np.full(4000, rates.mean())
     z1, z2 = fit_criteria(rng.poisson(0.1 * rates).astype(float), 0.1 * smooth, 0.1).standardised
     assert min(z1, z2) > 5
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 300])
+@pytest.mark.parametrize("rest", [1e-6, 0.3, 4.0, 900.0])
+@pytest.mark.parametrize("shape", [0.4, 3.0, 200.0])
+def test_mixed_risks_are_negative_binomial_expectations(size, rest, shape):
+    sampled = 0.8 * size
+    r1, r2 = mixed_risks(
+        np.array([rest]), np.array([size]), sampled=np.array([sampled]), shapes=np.array([shape])
+    )
+    stays = 1 / (1 + rest / (shape + sampled))
+    others = np.arange(int(stats.nbinom.ppf(1 - 1e-12, shape + size, stays)) + 2)
+    law = stats.nbinom.pmf(others, shape + size, stays)
+    assert r1[0] == pytest.approx(law[0] if size == 1 else 0.0, rel=1e-9)
+    assert r2[0] == pytest.approx((law / (size + others)).sum(), rel=1e-6)
+
+
+def test_mixed_risks_have_the_poisson_model_as_their_limit():
+    rest, sizes = np.array([0.0, 0.2, 3.0, 50.0] * 2), np.repeat([1, 4], 4)
+    found = mixed_risks(rest, sizes, sampled=rest / 9, shapes=np.full(8, 1e9))
+    np.testing.assert_allclose(found[0], uniqueness_risk(rest, sizes), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(found[1], match_risk(rest, sizes), rtol=1e-6)
+
+
+def test_the_random_effect_is_found_where_there_is_one_and_only_there():
+    rng = np.random.default_rng(1)
+    means = np.exp(rng.normal(-2, 2, 30_000))
+    shapes = 4 * means**0.5
+    mixed = rng.poisson(means * rng.gamma(shapes) / shapes).astype(float)
+    found = fit_spread(mixed, means)
+    assert found.needed
+    error = np.sqrt(np.diag(found.covariance))
+    assert abs(found.level - np.log(4)) < 4 * error[0] < 0.5
+    assert abs(found.power - 0.5) < 4 * error[1] < 0.3
+    plain = [fit_spread(rng.poisson(means).astype(float), means).needed for _ in range(10)]
+    assert sum(plain) <= 1

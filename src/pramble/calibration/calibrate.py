@@ -203,7 +203,6 @@ def assessment_of(
     model: Model,
     clock: Clock,
 ) -> Assessment:
-    """Return the risk of the file as it is, unless it is already known."""
     if isinstance(data, Assessment):
         if keys is not None or population_size is not None:
             raise InvalidInput("An assessment has its keys and population; give neither beside it.")
@@ -220,7 +219,6 @@ def assessment_of(
 
 
 def refuse_unclear(target: Target, column: Any, columns: Any) -> None:
-    """Refuse no columns to randomise, or both ways of naming them."""
     if (column is None) == (columns is None):
         raise InvalidInput(
             "Give column=, keys with designs of their own, or columns=, keys to randomise together."
@@ -234,7 +232,6 @@ def refuse_unclear(target: Target, column: Any, columns: Any) -> None:
 
 
 def refuse_released_keys(keys: Sequence[str], randomised: Any) -> None:
-    """Refuse a central promise for a file with a column that is released as it is."""
     bare = [key for key in keys if key not in names_of(randomised)]
     if bare:
         raise PrivacyError(
@@ -244,14 +241,12 @@ def refuse_released_keys(keys: Sequence[str], randomised: Any) -> None:
 
 
 def uses_own_prior(prior: Any, column: Any) -> bool:
-    """Whether some design is made for the file's own distribution."""
     if isinstance(prior, Mapping) and column is not None:
         return any(prior.get(name) is None for name in names_of(column))
     return prior is None
 
 
 def calibration_notes(target: Target, best: Trial, *, high: float, own_prior: bool) -> list[str]:
-    """Return what the reader must know."""
     sign = "ε" if best.central else "α"
     notes = [note.format(sign=sign) for note in ([CHOICE, PRIOR] if own_prior else [CHOICE])]
     if best.value > target.at_most:
@@ -312,7 +307,6 @@ def proposals_by_column(
 def proposals_together(
     columns: Sequence[str], table: Crosstab, settings: Mapping[str, Any], *, target: Target
 ) -> Propose:
-    """Return the function from α, or ε, to a plan for the columns together."""
     names = names_of(columns)
     if len(names) < 2 or len(set(names)) != len(names):
         raise InvalidInput(f"columns must name two or more different keys; found {names!r}.")
@@ -346,14 +340,12 @@ def proposals_together(
 
 
 def without_labels(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a design that do not come from the file."""
     return {name: one for name, one in settings.items() if name not in ("prior", "categories")}
 
 
 def column_categories(
     names: Iterable[str], table: Crosstab, settings: Mapping[str, Any]
 ) -> dict[str, tuple[Label, ...]]:
-    """Return all values that columns can take: as stated, else those that occur."""
     stated = settings.get("categories") or {}
     return {
         name: tuple(stated.get(name, table.levels[table.columns.index(name)])) for name in names

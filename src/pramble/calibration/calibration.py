@@ -37,7 +37,6 @@ PromiseName = Literal["local", "central"]
 
 
 def list_measures() -> str:
-    """Return the measures with what they are, for help pages."""
     return "; ".join(f"{name}: {words}" for name, words in MEASURES.items())
 
 
@@ -81,7 +80,6 @@ class Target:
 
     @property
     def is_central(self) -> bool:
-        """Whether ε of the shuffled file is searched over, and not α of a record."""
         return self.promise == "central"
 
     @property
@@ -98,7 +96,6 @@ class Target:
         )
 
     def guarantee(self, plan: Plan, *, rows: int) -> CentralGuarantee | None:
-        """Return what is proven of the file in random order beside an attack, if δ is given."""
         if self.delta is None:
             return None
         return central_guarantee(
@@ -106,7 +103,6 @@ class Target:
         )
 
     def value(self, left: RiskAfter | None, *, error: float, epsilon: float) -> float:
-        """Return the measure, given the risk left, the error of estimates and the central ε."""
         if self.measure == "epsilon":
             return epsilon
         if not self.of_risk:
@@ -140,8 +136,6 @@ class Proposal:
 
 @value(eq=False)
 class Trial:
-    """What one promise gives: an α, or the ε of a central promise."""
-
     tried: float
     value: float
     proposal: Proposal
@@ -164,12 +158,10 @@ class Trial:
 
     @property
     def information(self) -> float:
-        """Mutual information between true and released values, over the columns, in nats."""
         return sum(self.proposal.informations.values())
 
     @property
     def kept(self) -> float:
-        """The information as a share of the columns' entropy."""
         whole = self.proposal.whole
         return self.information / whole if whole else 1.0
 

@@ -430,7 +430,6 @@ def west_of(spans: Floats) -> float:
 
 
 def missing_in_words(missing: Sequence[Label], labels: Sequence[Label]) -> str:
-    """Return why labels are no areas: of another type, or not there."""
     first = missing[0]
     alike = [label for label in labels if is_other_type(first, label)]
     if alike:
@@ -457,7 +456,6 @@ def is_other_type(one: Label, other: Label) -> bool:
 
 
 def renaming(wanted: Label, label: Label) -> str:
-    """Return the function that turns labels of the areas into those asked for, as code."""
     if isinstance(wanted, int):
         return "int"
     return "str" if str(label) == wanted else f"lambda code: str(code).zfill({len(wanted)})"

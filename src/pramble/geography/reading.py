@@ -71,7 +71,6 @@ def label_columns(
 def pairs_in(
     data: Any, columns: Sequence[str] | None, known: Sequence[Label] | None
 ) -> list[tuple[Label, Label]]:
-    """Return pairs of neighbours from a table or a list of pairs."""
     if isinstance(data, list | tuple | set | frozenset):
         for place, pair in enumerate(data):
             if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -97,7 +96,6 @@ def points_in(
     latitude: str | None,
     known: Sequence[Label] | None = None,
 ) -> tuple[list[Label], Floats]:
-    """Return labels and (S, 2) longitudes and latitudes from a table, or from a mapping."""
     if isinstance(data, Mapping):
         return mapped_points(data)
     records = open_table(data)
@@ -216,7 +214,6 @@ def features_of(document: Any, name: str) -> Sequence[Any]:
 
 
 def label_of(feature: Mapping[str, Any], label: str, where: str) -> Label:
-    """Return the label of a feature: one of its properties, or its id."""
     properties = feature.get("properties") or {}
     if not isinstance(properties, Mapping):
         raise InvalidData(f"The properties of {where} must be an object.")

@@ -29,12 +29,10 @@ class Account:
     warning: str = ""
 
     def before(self) -> RecordPrivacy:
-        """Return what was spent on these people before."""
         nothing = RecordPrivacy(Fraction(0))
         return nothing if self.ledger is None else self.ledger.total(self.people)
 
     def before_central(self) -> CentralPrivacy:
-        """Return what was spent on these people before, towards readers alone."""
         return NOTHING if self.ledger is None else self.ledger.central_total(self.people)
 
     def check(self, more: RecordPrivacy, central: CentralPrivacy) -> None:
@@ -182,7 +180,6 @@ def open_account(
 
 
 def as_central(budget: Any) -> CentralPrivacy:
-    """Return a budget of central ε and δ from a pair of numbers."""
     try:
         epsilon, delta = map(float, () if isinstance(budget, str) else budget)
     except (TypeError, ValueError):

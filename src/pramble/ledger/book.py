@@ -52,12 +52,10 @@ def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
 
 
 def pair(central: Any) -> str:
-    """Return ε and δ in a few digits."""
     return f"ε = {central.shown:.6g}, δ = {central.shown_delta:.3g}"
 
 
 def smaller(one: G | None, two: G | None) -> G | None:
-    """Return what both of two budgets allow."""
     if one is None or two is None:
         return one if two is None else two
     if isinstance(one, CentralPrivacy) and isinstance(two, CentralPrivacy):
@@ -107,12 +105,10 @@ class KnownFile:
 
 
 def lowered(names: Collection[str]) -> set[str]:
-    """Return names without case and outer blanks."""
     return {name.strip().lower() for name in names}
 
 
 def file_facts(records: Records, *, rows: int | None = None) -> dict[str, Any]:
-    """Return what a ledger asks of records: name, number of rows, columns."""
     name = "" if records.path is None else records.path.name
     return {
         "name": name,
@@ -177,7 +173,6 @@ class Entry:
     state: str
 
     def as_row(self) -> dict[str, Any]:
-        """Return the entry for a table or a JSON document, α rounded up, or none."""
         return {
             "id": self.id,
             "created": self.created,
@@ -213,7 +208,6 @@ class Entry:
 
 
 def local_of(alpha: str, rows: int) -> RecordPrivacy:
-    """Return what was spent whatever happens to the file."""
     return no_local_promise(rows) if alpha == "inf" else RecordPrivacy(Fraction(alpha), rows)
 
 
@@ -228,7 +222,6 @@ def central_spent(
 
 
 def default_ledger() -> Path:
-    """Return where the ledger of this user lies."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "pramble" / "ledger.sqlite"
 
@@ -252,7 +245,6 @@ def central_budget_in(text: str) -> CentralPrivacy:
 
 
 def add_later(connection: sqlite3.Connection) -> None:
-    """Add to a ledger of an earlier version the columns that it lacks."""
     for table, columns in LATER.items():
         known = {row[1] for row in connection.execute(f"PRAGMA table_info ({table})")}
         for column in columns:
@@ -336,7 +328,6 @@ class Ledger:
         return sum((central for _, central in self.spent_on(people)), NOTHING)
 
     def spent_on(self, people: str) -> list[tuple[RecordPrivacy, CentralPrivacy]]:
-        """Return what each release of these people spent."""
         with self._transaction() as connection:
             return self._spent(connection, people)
 
@@ -438,7 +429,6 @@ class Ledger:
             raise InvalidInput(f"The ledger has no pending release {number}.")
 
     def entries(self) -> list[Entry]:
-        """Return every release, the oldest first."""
         with self._transaction() as connection:
             rows = connection.execute(f"SELECT {FIELDS} FROM spent ORDER BY id").fetchall()  # noqa: S608 (constants)
         return [Entry.from_values(row) for row in rows]

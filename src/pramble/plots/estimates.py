@@ -136,7 +136,6 @@ def frequency_figure(
 
 
 def frequency_note(size: int) -> str:
-    """Say how many of so many categories `frequency_figure` leaves out; nothing if none."""
     if size <= MOST_CATEGORIES:
         return ""
     return f"The {MOST_CATEGORIES} most frequent of {size:,} categories."
@@ -186,7 +185,6 @@ def distribution_figure(distribution: Any) -> Figure:
 
 @house_style()
 def bands_figure(numbers: Floats, edges: Sequence[float], *, name: str) -> Figure:
-    """Return a histogram of numbers with the edges of bands as lines across it."""
     low, high = np.quantile(numbers, (TAIL, 1 - TAIL)) if numbers.size else (0.0, 1.0)
     low, high = min(low, *edges), max(high, *edges)
     shown = numbers[(numbers >= low) & (numbers <= high)]

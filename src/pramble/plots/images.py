@@ -41,8 +41,6 @@ OTHERS = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A named figure with its caption, and its content in words for those who cannot see it."""
-
     name: str
     caption: str
     description: str
@@ -64,7 +62,6 @@ def to_svg(figure: Figure, *, name: str, description: str) -> str:
 
 
 def _as_element(document: str, *, name: str, description: str) -> str:
-    """Turn a stand-alone SVG document into an element for a page."""
     element = document[document.index("<svg") :].strip()
     opening, rest = element.split(">", 1)
     view = re.search(r'viewBox="[^"]*"', opening)
@@ -93,12 +90,10 @@ def _without_remarks() -> Iterator[None]:
 
 
 def to_png(figure: Figure, *, dpi: int = 160) -> bytes:
-    """Return a figure as a PNG image without date or version."""
     return _to_bytes(figure, format="png", dpi=dpi, metadata={"Software": None})
 
 
 def _to_bytes(figure: Figure, **options: Any) -> bytes:
-    """Return a figure as bytes, in fonts that have its characters."""
     from matplotlib.text import Text
 
     stream = io.BytesIO()
@@ -135,7 +130,6 @@ def _is_foreign(text: str) -> bool:
 
 
 def save(figure: Figure, path: Path, *, name: str, description: str) -> None:
-    """Write a figure as PNG, SVG or PDF, by the ending of the file's name."""
     kind = path.suffix.lower()
     if kind not in PICTURES:
         raise InvalidInput(f"A plot is a file {' or '.join(PICTURES)}; found {path.name!r}.")
@@ -150,7 +144,6 @@ def save(figure: Figure, path: Path, *, name: str, description: str) -> None:
 
 @cache
 def style_sheet() -> str:
-    """Return the style sheet that every page carries inside."""
     return (files("pramble.plots") / "templates" / "page.css").read_text(encoding="utf-8")
 
 

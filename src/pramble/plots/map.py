@@ -57,14 +57,12 @@ class MapLayout:
         self.stretch = float(1 / max(np.cos(np.radians((south + north) / 2)), 0.1))
 
     def height(self, width: float) -> float:
-        """Return the height of a map of some width, in inches."""
         west, south, east, north = self.box
         ratio = (north - south) * self.stretch / (east - west)
         return float(np.clip(ratio * 0.8 * width, 1.8, 6.5)) + 0.5
 
     @property
     def dot_size(self) -> float:
-        """The size of a dot in square points: smaller where there are many."""
         return float(np.clip(3000 / len(self.points), 18, 120))
 
 
@@ -93,7 +91,6 @@ class Panel:
 
 @house_style()
 def map_figure(areas: Any, values: Floats | None, *, label: str) -> Figure:
-    """Return a map of values, or of the areas with their names where they fit."""
     layout = MapLayout(areas)
     if values is not None:
         return _panels_figure(layout, [Panel(values, label, "", _limits_of(values))])
@@ -202,22 +199,22 @@ def _draw_areas(axes: Axes, layout: MapLayout, panel: Panel | None) -> None:
     scale: Any = {"cmap": panel.colours, "clim": panel.limits, "label": "values"}
     _add(axes, layout, everywhere[known], panel.values[known], **scale)
     stripes: Any = {"facecolor": "none", "hatch": STRIPES, "linewidth": 0, "label": "striped"}
-    _add(axes, layout, panel.striped, **stripes)
+    _add(axes, layout, list(panel.striped), **stripes)
 
 
 def _add(
-    axes: Axes, layout: MapLayout, members: Sequence[Any], values: Floats | None = None, **look: Any
+    axes: Axes, layout: MapLayout, members: Any, values: Floats | None = None, **look: Any
 ) -> None:
-    """Add areas as one collection, their shapes or dots, in the colours of values."""
     from matplotlib.collections import PathCollection
 
     if not len(members):
         return
     look = {"edgecolor": GREY, "linewidth": 0.5, **look}
     if layout.shapes is None:
-        (low, high) = look.pop("clim", (None, None))
+        x, y = layout.points[members].T
+        low, high = look.pop("clim", (None, None))
         scale: Any = {"c": values, "vmin": low, "vmax": high} if values is not None else {}
-        axes.scatter(*layout.points[members].T, s=layout.dot_size, zorder=3, **scale, **look)
+        axes.scatter(x, y, s=layout.dot_size, zorder=3, **{**look, **scale})
         return
     drawn = PathCollection([path_of(layout.shapes[i]) for i in members], **look)
     drawn.set_array(values)
@@ -237,7 +234,6 @@ def path_of(polygons: Sequence[Sequence[Floats]]) -> Any:
 
 
 def signed_area(ring: Floats) -> float:
-    """Return the area of a ring, positive against the clock."""
     x, y = (ring - ring[0]).T
     return float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum() / 2)
 

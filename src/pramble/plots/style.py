@@ -34,15 +34,12 @@ WIDTH = 7.2
 
 @dataclass(frozen=True)
 class Series:
-    """How one series is drawn: its colour, its marker and its line."""
-
     colour: str
     marker: str
     line: str | tuple[int, tuple[int, ...]]
 
     @property
     def look(self) -> dict[str, Any]:
-        """What ``axes.plot`` is told to draw it so."""
         return {"color": self.colour, "marker": self.marker, "linestyle": self.line}
 
 
@@ -117,7 +114,6 @@ def new_figure(width: float = WIDTH, height: float = 4.0) -> Figure:
 
 
 def without_frame(axes: Axes) -> None:
-    """Remove the grid and the spines of an axes, for pictures that carry no scale."""
     axes.grid(visible=False)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -126,11 +122,9 @@ def without_frame(axes: Axes) -> None:
 
 
 def in_percent(axis: Any) -> None:
-    """Write the shares along an axis as whole percentages."""
     axis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 
 def shared_legend(figure: Figure, axes: Axes, place: str = "lower", **more: Any) -> None:
-    """Put the legend of one panel below or above all of them."""
     handles = axes.get_legend_handles_labels()
     figure.legend(*handles, loc=f"outside {place} center", **{"ncols": 3, **more})

@@ -103,7 +103,6 @@ def candidates_figure(found: Sequence[Any], *, current: Any = None) -> Figure:
 
 
 def _series_of(one: Any) -> str:
-    """Return which line a promise is on: that of local ones, or of a design for central ones."""
     return "local" if one.kind == "local" else str(one.design)
 
 

@@ -17,8 +17,6 @@ classes that agree on the latter, a block, can reach each other.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
-from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,10 +39,12 @@ from pramble.values import Floats, Integers, value
 if TYPE_CHECKING:
     from pramble.risk.assess import Assessment
 
+# Cells of a grid that is filled at once: 240 MB of floats.
 LARGEST_GRID = 30_000_000
-"""Cells of a grid that is filled at once: 240 MB of floats."""
+# A comparison of two classes takes about a tenth of the time of a cell in a term of the series.
+SPEED = 10
+# What the rest of the series may add to the logarithm of a chance.
 PRECISION = 1e-10
-"""What the rest of the series may add to the logarithm of a chance."""
 
 
 @value(eq=False, repr=False)
@@ -119,48 +119,24 @@ def risk_after(
     readings: dict[str, None] = {}
     for shown in keys_by_branch(as_plan(plan), table):
         own, fractions = shown.fit(fit), shown.fractions(table, fraction)
-        left = max(
-            (
-                risk_of_reading(
-                    shown.table,
-                    own,
-                    fraction=fractions,
-                    operators=operators,
-                    share=shown.share,
-                    reading=name,
-                )
-                for name, operators in key_readings(shown.mechanisms, shown.table).items()
-            ),
-            key=lambda risk: round(risk.tau2, 9),  # ties by rounding go to the first reading
-        )
-        tau1, tau2 = tau1 + left.tau1, tau2 + left.tau2
-        readings[left.reading] = None
-        for name, values in left.classes.items():
+        tried = {
+            name: risk_of_reading(shown.table, own, fractions, operators, share=shown.share)
+            for name, operators in key_readings(shown.mechanisms, shown.table).items()
+        }
+        best = max(tried, key=lambda name: round(tried[name][1], 9))  # ties go to the first
+        readings[best] = None
+        left1, left2, classes = tried[best]
+        tau1, tau2 = tau1 + left1, tau2 + left2
+        for name, values in classes.items():
             figures[name] += shown.share * values[shown.class_of]
     records = record_array(by_record(table, figures))
     return RiskAfter(tau1, tau2, records, ", ".join(readings) or LABELS)
 
 
-@value(eq=False)
-class ReadingRisk:
-    """The risk that one reading leaves in one branch: sums, and figures of its classes."""
-
-    tau1: float
-    tau2: float
-    classes: Mapping[str, Floats]
-    reading: str = LABELS
-
-
 def risk_of_reading(
-    table: Crosstab,
-    fit: CellMeans,
-    *,
-    fraction: Floats,
-    operators: Operators,
-    share: float = 1.0,
-    reading: str = LABELS,
-) -> ReadingRisk:
-    """Return the risk left when the keys of a share of the records move by the given operators.
+    table: Crosstab, fit: CellMeans, fraction: Floats, operators: Operators, *, share: float = 1.0
+) -> tuple[float, float, Mapping[str, Floats]]:
+    """Return τ̃1, τ̃2 and figures of the classes when a share of the records moves as given.
 
     ``fraction`` is the sampling fraction of each class.
     """
@@ -175,12 +151,11 @@ def risk_of_reading(
     one = np.ones(len(stay))
     r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=unchanged)
     before1, before2 = fit.risks(table.cells, table.counts, fraction=fraction, stay=one)
-    per_class = {"r1": posterior * r1, "r2": posterior * r2, "posterior": posterior}
-    return ReadingRisk(float(alone @ before1), float(alone @ before2), per_class, reading)
+    classes = {"r1": posterior * r1, "r2": posterior * r2, "posterior": posterior}
+    return float(alone @ before1), float(alone @ before2), classes
 
 
 def with_share(operators: Operators, share: float) -> Operators:
-    """Return the operators of records of which only a share is in the branch."""
     if share == 1 or not operators:
         return operators
     first, *others = operators
@@ -189,7 +164,6 @@ def with_share(operators: Operators, share: float) -> Operators:
 
 
 def expected_alone(table: Crosstab, operators: Operators, *, stay: Floats) -> Floats:
-    """Return, per class, the expected number of its records left alone on it."""
     counts = table.counts
     own = counts * stay * np.where(counts == 1, 1.0, (1 - stay) ** np.maximum(counts - 1, 1))
     return np.asarray(own * chance_of_no_other(table, operators), dtype=np.float64)
@@ -202,11 +176,9 @@ def chance_of_no_other(table: Crosstab, operators: Operators) -> Floats:
     still = [axis for axis in range(len(table.columns)) if axis not in operators]
     sizes = [table.shape[axis] for axis in still]
     block, _ = group(list(table.cells[:, still].T), sizes, rows=len(table.cells))
-    if len(operators) == 1:
-        return by_column(table, operators, block)
     pairs = float((np.bincount(block).astype(np.float64) ** 2).sum()) * len(operators)
     grid = (int(block.max()) + 1) * math.prod(table.shape[axis] for axis in operators)
-    if grid <= LARGEST_GRID and 10 * grid * series_length(table.n, operators) < pairs:
+    if grid <= LARGEST_GRID and SPEED * grid * series_length(table.n, operators) < pairs:
         return by_series(table, operators, block)
     if pairs > MOST_PAIRS:
         raise InvalidInput(
@@ -214,35 +186,6 @@ def chance_of_no_other(table: Crosstab, operators: Operators) -> Floats:
             "randomise fewer keys at a time, or assess a sample of the file."
         )
     return by_pairs(table, operators, block)
-
-
-def by_column(table: Crosstab, operators: Operators, block: Integers) -> Floats:
-    """One randomised key: one application over the blocks, some of them at a time."""
-    ((axis, operator),) = operators.items()
-    codes, width = table.cells[:, axis], table.shape[axis]
-    chance = np.empty(len(codes))
-    step = max(1, 2**24 // width)
-    order = np.argsort(block, kind="stable")
-    bounds = np.searchsorted(block[order], np.arange(0, block.max() + 1 + step, step))
-    for first, last in pairwise(bounds):
-        rows = order[first:last]
-        if rows.size:
-            counts = np.zeros((int(block[rows[-1]] - block[rows[0]]) + 1, width))
-            place = (block[rows] - block[rows[0]], codes[rows])
-            counts[place] = table.counts[rows]
-            chance[rows] = np.exp(log_misses(operator, counts)[place])
-    return chance
-
-
-def log_misses(operator: Operator, counts: Floats) -> Floats:
-    r"""Return :math:`\sum_{k\ne j} f_k \log(1-M_{kj})` along the last axis."""
-    # Where a move is certain the logarithm is infinite; those entries are counted by themselves.
-    logs = operator.entrywise(lambda m: np.log1p(-np.where(m >= 1, 0.0, m)), diagonal=0.0)
-    missed = logs.apply(counts)
-    if operator.largest_moves().max() < 1:
-        return missed
-    sure = operator.entrywise(lambda m: (m >= 1).astype(np.float64), diagonal=0.0)
-    return np.where(sure.apply(counts) > 0, -np.inf, missed)
 
 
 def by_pairs(table: Crosstab, operators: Operators, block: Integers) -> Floats:
@@ -265,7 +208,6 @@ def by_pairs(table: Crosstab, operators: Operators, block: Integers) -> Floats:
 
 
 def pad(arrays: list[Floats], *, dimension: int = 1) -> Floats:
-    """Return arrays of one dimension as one, with zeros beyond the smaller ones."""
     width = max((len(array) for array in arrays), default=0)
     stack = np.zeros((len(arrays), *[width] * dimension))
     for place, array in enumerate(arrays):
@@ -287,7 +229,7 @@ def by_series(table: Crosstab, operators: Operators, block: Integers) -> Floats:
     grid[place] = table.counts
     total = np.zeros(len(block))
     for r in range(1, series_length(table.n, operators) + 1):
-        powers = [operators[axis].entrywise(partial(to_power, r)) for axis in moving]
+        powers = [power_of(operators[axis], r) for axis in moving]
         own = table.counts.astype(np.float64)
         for axis, power in zip(moving, powers, strict=True):
             own *= power.diagonal[table.cells[:, axis]]
@@ -295,8 +237,8 @@ def by_series(table: Crosstab, operators: Operators, block: Integers) -> Floats:
     return np.exp(np.minimum(total, 0.0))
 
 
-def to_power(r: int, entries: Floats) -> Floats:
-    return np.asarray(entries**r, dtype=np.float64)
+def power_of(operator: Operator, r: int) -> Operator:
+    return operator.entrywise(lambda entries: np.asarray(entries**r, dtype=np.float64))
 
 
 def series_length(n: int, operators: Operators) -> int:
@@ -310,7 +252,7 @@ def series_length(n: int, operators: Operators) -> int:
     if q == 0:
         return 1
     if q >= 1:
-        return 10**9
+        return 10**9  # the series does not converge: compare classes two by two
     return max(1, math.ceil(math.log(PRECISION * (1 - q) / n) / math.log(q)))
 
 
@@ -373,17 +315,8 @@ class PlanComparison(Display, Tidy):
 
     def shown(self) -> Grid:
         """Return a line for each plan, after the file as it is."""
-        rows = [
-            [
-                "as it is",
-                "∞",
-                number(self.before_tau1, 4),
-                number(self.before_tau2, 4),
-                "",
-                "",
-                "100%",
-            ]
-        ]
+        before = number(self.before_tau1, 4), number(self.before_tau2, 4)
+        rows = [["as it is", "∞", *before, "", "", "100%"]]
         for plan in self.plans:
             figures = [number(own, 4) for own in (plan.alpha, plan.tau1, plan.tau2, plan.worst)]
             rows.append([plan.name, *figures, f"{plan.share:.2%}", f"{plan.kept:.0%}"])
@@ -418,7 +351,6 @@ def compare_plans(
     *,
     level: float = 0.1,
 ) -> PlanComparison:
-    """Return what each plan leaves of the risk and keeps of the information."""
     if not plans:
         raise InvalidPlan("A comparison needs at least one plan; found none.")
     figures = []

@@ -25,7 +25,7 @@ from pramble.risk.cells import (
     rows_each,
     wildcard_sums,
 )
-from pramble.risk.loglinear import ForwardSearch, MainEffects, Margins, TwoWay
+from pramble.risk.loglinear import MainEffects, Margins, TwoWay
 from pramble.risk.membership import Chains, Membership
 from pramble.risk.models import (
     CellMeans,
@@ -43,14 +43,12 @@ from pramble.values import Clock, Floats, Watcher, value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# The share of the work that reading is taken for.
 READING = 0.1
-"""The share of the work that reading is taken for."""
 
 
 @value
 class NoModel(RiskModel):
-    """Nothing is said about the population."""
-
     name: ClassVar[str] = "none"
     summary: ClassVar[str] = "class sizes only"
     needs_population: ClassVar[bool] = False
@@ -60,12 +58,11 @@ class NoModel(RiskModel):
 
 
 MODELS: Mapping[str, type[RiskModel]] = MappingProxyType(
-    {kind.name: kind for kind in (MainEffects, TwoWay, ForwardSearch, Membership, NoModel)}
+    {kind.name: kind for kind in (MainEffects, TwoWay, Membership, NoModel)}
 )
-"""The models that can be asked for by name."""
 
+# One of ``MODELS``, a model with its settings, or a sequence of margins.
 Model = str | RiskModel | Sequence[Any]
-"""One of ``MODELS``, a model with its settings, or a sequence of margins."""
 
 
 def as_model(given: Model) -> RiskModel:
@@ -270,7 +267,6 @@ class Assessment(Display):
         return Facts("Disclosure risk", [*rows, ("model", f"{self.model}: {self.reason}")])
 
     def _sums(self) -> dict[str, float]:
-        """Return the sums of the risks that follow from weights."""
         weighted = [one for one in ("individual", "household") if one in self.records.dtype.names]
         return {name: float(self.records[name] @ rows_each(self.records)) for name in weighted}
 
@@ -433,7 +429,6 @@ if assess.__doc__:
 
 
 def population(classes: CrossClassification, given: float | None, *, model: RiskModel) -> float:
-    """Return the size of the population, as given or by the weights; NaN if nothing needs it."""
     if given is not None:
         if not given >= classes.table.n:
             raise InvalidInput(
@@ -463,7 +458,6 @@ def fractions(classes: CrossClassification, size: float) -> Floats:
 def class_risks(
     classes: CrossClassification, fitted: FittedModel, fraction: Floats
 ) -> tuple[Floats, Floats]:
-    """Return r1 and r2 of each class."""
     counts = classes.table.counts
     if fitted.means is None:
         return np.full(len(counts), np.nan), np.full(len(counts), np.nan)

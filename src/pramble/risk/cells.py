@@ -16,8 +16,8 @@ from pramble.errors import InvalidInput
 from pramble.values import Floats, Integers, read_only, value
 
 Missing = Literal["category", "wildcard"]
+# The power of the weight whose sums are needed.
 WEIGHT = (1, 0)
-"""The power of the weight whose sums are needed."""
 
 
 @value(eq=False)
@@ -38,7 +38,6 @@ class CrossClassification:
 
     @property
     def weights(self) -> Floats | None:
-        """The summed weights of each class."""
         return self.table.sums.get(WEIGHT)
 
 
@@ -97,7 +96,6 @@ def distinct_names(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_empty_levels(table: Crosstab) -> Crosstab:
-    """Return the table without declared levels that no record has."""
     used = [np.unique(codes) for codes in table.cells.T]
     levels = zip(table.levels, used, strict=True)
     codes = [np.searchsorted(u, c) for u, c in zip(used, table.cells.T, strict=True)]
@@ -160,7 +158,6 @@ def by_record(table: Crosstab, by_class: Columns) -> dict[str, NDArray[Any]]:
 
 
 def rows_each(records: Any) -> NDArray[np.int64]:
-    """Return how many records each line stands for."""
     if "rows" in records.dtype.names:
         return np.asarray(records["rows"])
     return np.ones(len(records), dtype=np.int64)

@@ -9,7 +9,6 @@ from pramble.compiled import compiled
 
 @compiled
 def _pick(weights: Any, u: float) -> int:
-    """Return an index with probability proportional to its weight."""
     total = 0.0
     for k in range(len(weights)):
         total += weights[k]
@@ -232,28 +231,6 @@ def add_barred(codes: Any, z: Any, masks: Any, wanted: int, uses: Any, spread: A
 
 
 @compiled
-def mixture_probabilities(cells: Any, tables: Any, weights: Any, out: Any) -> None:
-    """Fill ``out`` with the weighted sum over components of the product of their level tables.
-
-    ``tables[j, x, m]`` is the probability of level x of column j in component m.
-    """
-    columns = cells.shape[1]
-    components = tables.shape[2]
-    product = np.empty(components)
-    for i in range(len(cells)):
-        for m in range(components):
-            product[m] = weights[m]
-        for j in range(columns):
-            x = cells[i, j]
-            for m in range(components):
-                product[m] *= tables[j, x, m]
-        total = 0.0
-        for m in range(components):
-            total += product[m]
-        out[i] = total
-
-
-@compiled
 def _own_density(entry: float, row: Any) -> Any:
     """Return the part of the log posterior density of α0 ξ that belongs to one entry alone."""
     rising, value = 0.0, 0.0
@@ -291,32 +268,6 @@ def move_alpha(alpha: Any, spread: Any, steps: Any, log_uniforms: Any) -> None:
             if log_uniforms[move, k] < change + steps[move, k]:
                 total, common = total + new - alpha[k], then
                 alpha[k] = new
-
-
-@compiled
-def add_products(places: Any, means: Any, matrix: Any) -> None:
-    """Add ``means[k]`` at all pairs of ``places[:, k]``, in the lower triangle.
-
-    Places grow along the first axis.
-    """
-    margins, cells = places.shape
-    for k in range(cells):
-        for a in range(margins):
-            for b in range(a + 1):
-                matrix[places[a, k], places[b, k]] += means[k]
-
-
-@compiled
-def quadratic_forms(places: Any, matrix: Any, out: Any) -> None:
-    """Fill ``out[k]`` with the sum of a symmetric matrix over all pairs of ``places[:, k]``."""
-    margins, cells = places.shape
-    for k in range(cells):
-        total = 0.0
-        for a in range(margins):
-            total += matrix[places[a, k], places[a, k]]
-            for b in range(a):
-                total += 2.0 * matrix[places[a, k], places[b, k]]
-        out[k] = total
 
 
 @compiled

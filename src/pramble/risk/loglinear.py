@@ -2,7 +2,7 @@
 
 By main effects in closed form; else over an explicit list of cells by iterative proportional
 fitting: those that the model can give a positive mean, enumerated, never a whole grid. The margins
-are all pairs of keys, those that the caller names, or found by a forward search.
+are all pairs of keys, or those that the caller names.
 """
 
 import math
@@ -42,6 +42,7 @@ from pramble.risk.spread import (
 )
 from pramble.values import Clock, Floats, Integers, names_of, value
 
+# Cells that are scanned at once: a few arrays of them stay in a processor's cache.
 PIECE = 2**18
 
 
@@ -105,7 +106,6 @@ def positive_cells(
     margins: Sequence[Margin],
     *,
     rules: Sequence[StructuralZero] = (),
-    limit: int | None = None,
 ) -> Codes:
     """Return the codes of all cells whose every fitted margin is positive and no rule forbids.
 
@@ -122,12 +122,17 @@ def positive_cells(
            [0, 1],
            [1, 1]], dtype=int32)
     """
-    if limit is None:  # 4 bytes for each key and margin, and 24 for the means
-        limit = MOST_MODEL_BYTES // (4 * len(table.columns) + 4 * len(margins) + 24)
+    # 4 bytes for each key and margin, and 24 for the means
+    limit = MOST_MODEL_BYTES // (4 * len(table.columns) + 4 * len(margins) + 24)
     observed = {margin: table.array(axes=margin) > 0 for margin in margins}
     cells = np.zeros((1, 0), dtype=np.int32)
     for axis, size in enumerate(table.shape):
-        _refuse_too_many(len(cells) * size, table, limit=limit)
+        if len(cells) * size > limit:
+            raise InvalidInput(
+                f"The model spans more than the {limit:,} cells that memory is set aside for (of "
+                f"{math.prod(table.shape):,} combinations of the key levels); use "
+                'model="independence", which needs no grid, coarser levels, or fewer keys.'
+            )
         joined = np.tile(np.arange(size, dtype=np.int32), len(cells))
         cells = np.column_stack([np.repeat(cells, size, axis=0), joined])
         keep = np.ones(len(cells), dtype=bool)
@@ -155,33 +160,19 @@ def locate(cells: Codes, wanted: Codes, shape: Sequence[int]) -> Integers:
     return place[member[len(cells) :]]
 
 
-def _refuse_too_many(found: int, table: Crosstab, *, limit: int) -> None:
-    if found > limit:
-        raise InvalidInput(
-            f"The model spans more than the {limit:,} cells that memory is set aside for (of "
-            f"{math.prod(table.shape):,} combinations of the key levels); use "
-            'model="independence", which needs no grid, coarser levels, or fewer keys.'
-        )
-
-
-TOLERANCE = 1e-8
-CLOSE = 0.01
-SWEEPS = 2000
+# Margins are met to this share of n; where means tend to 0 sweeps close in slowly, and after so
+# many of them a hundredth of a record is close enough.
+TOLERANCE, SWEEPS, CLOSE = 1e-8, 2000, 0.01
 
 
 @value(eq=False)
 class ListedMeans(CellMeans):
-    """Means of some cells, from so many sweeps, with margins off so far; all others have mean 0.
-
-    With a ``spread`` that is needed, cells vary around them.
-    """
+    """Means of some cells, which may vary around them by a ``spread``; all others have mean 0."""
 
     shape: tuple[int, ...]
     cells: Codes
     values: Floats
     generators: tuple[Margin, ...]
-    sweeps: int
-    deviation: float
     spread: Spread | None = None
 
     @property
@@ -224,7 +215,7 @@ class ListedMeans(CellMeans):
         member, first = group(list(codes[inside].T), list(shape), rows=int(inside.sum()))
         values = totals(member, self.values[inside], len(first))
         cells = codes[inside][first].astype(self.cells.dtype)
-        return ListedMeans(shape, cells, values, (), self.sweeps, self.deviation, self.spread)
+        return ListedMeans(shape, cells, values, (), self.spread)
 
     def shapes(self, means: Floats) -> Floats | None:
         return self.spread.shapes(means) if self.spread is not None and self.spread.needed else None
@@ -241,17 +232,11 @@ class ListedMeans(CellMeans):
         starts = np.cumsum([0, *sizes[:-1]])[:, None]
         places = margin_places(self.cells, self.generators, self.shape) + starts
         covariance = margin_covariance(places, self.values, size=sum(sizes))
-        uniques = Uniques(
-            self.values[chosen],
-            fraction[alone],
-            np.ascontiguousarray(places[:, chosen]),
-            covariance,
-            self.spread,
-        )
+        means = self.values[chosen]
+        uniques = Uniques(means, fraction[alone], places[:, chosen], covariance, self.spread)
         return tau_intervals(uniques)
 
     def observed(self, table: Crosstab) -> Floats:
-        """Return the sample count of each cell."""
         counts = np.zeros(len(self.cells))
         counts[locate(self.cells, table.cells, table.shape)] = table.counts
         return counts
@@ -262,8 +247,6 @@ def proportional_fit(
     cells: Codes,
     *,
     margins: Sequence[Margin],
-    start: Floats | None = None,
-    tolerance: float = TOLERANCE,
     clock: Clock | None = None,
 ) -> ListedMeans:
     r"""Return the maximum likelihood means of a log-linear Poisson model over the cells.
@@ -271,44 +254,33 @@ def proportional_fit(
     .. math:: \max_\mu \sum_k f_k \log\mu_k - \mu_k, \qquad
         \log\mu \in \operatorname{span}\{\text{indicators of the margins}\},
 
-    whose solution reproduces every observed margin. Each sweep scales the means to one margin after
-    the other; it ends when no margin cell is off by more than ``tolerance`` times n. Where the
-    likelihood has its supremum only as some means tend to 0, sweeps close in slowly; after 2,000 a
-    hundredth of a record is close enough.
-
-    ``cells`` are the possible ones, all others structural zeros; ``start`` are means inside the
-    model to start from.
+    whose solution reproduces every observed margin. ``cells`` are the possible ones, all others
+    structural zeros.
     """
     totals = [table.array(axes=margin) for margin in margins]
     places = margin_places(cells, margins, table.shape)
-    means = np.ones(len(cells)) if start is None else start.copy()
-    allowed = tolerance * table.n
+    means = np.ones(len(cells))
+    allowed = TOLERANCE * table.n
     swept = fit_listed(means, places, totals, close=allowed, sweeps=SWEEPS, clock=clock)
     if swept.deviation > max(allowed, CLOSE):
         raise NotConverged(
             f"The log-linear fit must reach its margins within {CLOSE} records; after {SWEEPS} "
             f"sweeps it is off by {swept.deviation:.3g}. Drop an interaction, or merge rare levels."
         )
-    return ListedMeans(table.shape, cells, means, tuple(margins), swept.sweeps, swept.deviation)
-
-
-def fit_independence(table: Crosstab) -> IndependentMeans:
-    """Return the main-effects model in closed form."""
-    shares = (table.array(axes=[axis]) / table.n for axis in range(len(table.columns)))
-    return IndependentMeans(table.n, tuple(shares))
+    return ListedMeans(table.shape, cells, means, tuple(margins))
 
 
 def fit_margins(sample: Sample, margins: Iterable[Margin]) -> CellMeans:
-    """Return the log-linear model that reproduces the given margins."""
     generators = maximal(margins, dimension=len(sample.table.columns))
     if not sample.rules and all(len(margin) == 1 for margin in generators):
-        return fit_independence(sample.table)
+        table = sample.table
+        shares = (table.array(axes=[axis]) / table.n for axis in range(len(table.columns)))
+        return IndependentMeans(table.n, tuple(shares))
     cells = positive_cells(sample.table, generators, rules=sample.rules)
     return proportional_fit(sample.table, cells, margins=generators, clock=sample.clock)
 
 
 def single_axes(dimension: int) -> tuple[Margin, ...]:
-    """Return every axis by itself."""
     return tuple((axis,) for axis in range(dimension))
 
 
@@ -325,17 +297,11 @@ def maximal(margins: Iterable[Margin], *, dimension: int) -> tuple[Margin, ...]:
 
 @value
 class MainEffects(RiskModel):
-    """Keys are independent of each other, but for structural zeros."""
-
     name: ClassVar[str] = "independence"
     summary: ClassVar[str] = "main effects, in closed form, for any number of cells"
 
     def fit(self, sample: Sample) -> FittedModel:
-        """Return the main effects."""
         return FittedModel(fit_margins(sample, ()), "main effects alone")
-
-
-PAIRS = "all pairs of keys"
 
 
 @value
@@ -356,9 +322,9 @@ class TwoWay(RiskModel):
         table = sample.table
         means = fit_margins(sample, combinations(range(len(table.columns)), 2))
         if not isinstance(means, ListedMeans):
-            return FittedModel(means, PAIRS)
+            return FittedModel(means, "all pairs of keys")
         spread = fit_spread(means.observed(table), means.values)
-        reason = PAIRS
+        reason = "all pairs of keys"
         if spread.needed:
             reason += (
                 "; cells vary more than the interactions explain (a random effect gains "
@@ -383,129 +349,3 @@ class Margins(RiskModel):
                 raise InvalidInput(f"A margin names {name!r}, which is not among the keys {keys}.")
         axes = [tuple(keys.index(name) for name in margin) for margin in named]
         return FittedModel(fit_margins(sample, axes), "the margins that were named")
-
-
-SMALL = 1.0
-LARGEST_ORDER = 3
-LOOSE = 1e-6
-
-
-@value
-class ForwardSearch(RiskModel):
-    r"""A log-linear model with small criteria of fit.
-
-    From independence, add at each step the interaction whose margin the model misses most: the
-    largest :math:`G^2 - 2\,\mathrm{df}`, :math:`G^2 = 2\sum n \log(n/\mu)` over that margin; pairs
-    first, then triples whose pairs are all in, as long as that is positive. Stop as soon as
-    :math:`B_1/\sqrt{v_1}` and :math:`B_2/\sqrt{v_2}` are at most 1, or nothing is left to add, and
-    take the model met on the way whose larger criterion is nearest to 0.
-    """
-
-    name: ClassVar[str] = "search"
-    summary: ClassVar[str] = (
-        "forward from independence until Skinner and Shlomo's criteria are small"
-    )
-
-    def fit(self, sample: Sample) -> FittedModel:
-        step = best = first_step(sample)
-        taken, why = 0, ""
-        while not why:
-            candidate = most_missed(sample.table, step)
-            if max(step.criteria.standardised) <= SMALL:
-                why = "the criteria are small"
-            elif candidate is None:
-                why = "no further interaction improves the fit"
-            else:
-                step = with_margin(sample, step, candidate)
-                best = min(best, step, key=lambda one: one.misfit)
-                taken += 1
-                sample.clock.tell("searching", 0.9 * (1 - math.exp(-taken / 20)))
-        z1, z2 = best.criteria.standardised
-        means = best.means
-        last = sample.clock.part(0.9, 0.1)
-        return FittedModel(
-            proportional_fit(
-                sample.table, means.cells, margins=means.margins, start=means.values, clock=last
-            ),
-            f"{why}: B1/√v1 = {z1:.2f} and B2/√v2 = {z2:.2f}, after adding {taken} interactions to "
-            "independence",
-        )
-
-
-@value(eq=False)
-class Step:
-    """A model on the way, and how well it fits."""
-
-    means: ListedMeans
-    criteria: FitCriteria
-
-    @property
-    def misfit(self) -> float:
-        """The larger standardised criterion, without sign."""
-        return max(abs(z) for z in self.criteria.standardised)
-
-
-def first_step(sample: Sample) -> Step:
-    """Return the model of independence, over all cells that are possible."""
-    table = sample.table
-    margins = maximal([], dimension=len(table.columns))
-    cells = positive_cells(table, margins, rules=sample.rules)
-    if sample.rules:
-        means = proportional_fit(table, cells, margins=margins, tolerance=LOOSE)
-    else:
-        closed = fit_independence(table).means(cells)
-        means = ListedMeans(table.shape, cells, closed, margins, 0, 0.0)
-    return Step(means, means.criteria(table, sample.fraction))
-
-
-def most_missed(table: Crosstab, step: Step) -> Margin | None:
-    """Return the interaction with the largest G² − 2 df; None when none is positive."""
-    for order in range(2, LARGEST_ORDER + 1):
-        gains = {
-            margin: margin_gain(table, step.means, margin)
-            for margin in candidates(step.means.margins, len(table.columns), order)
-        }
-        if gains:
-            margin = max(gains, key=lambda key: gains[key])
-            if order == 2 or gains[margin] > 0:
-                return margin
-    return None
-
-
-def candidates(margins: Sequence[Margin], dimension: int, order: int) -> list[Margin]:
-    """Return the interactions of an order that can be added: all their parts are in."""
-
-    def inside(part: Margin) -> bool:
-        return any(set(part) <= set(margin) for margin in margins)
-
-    return [
-        margin
-        for margin in combinations(range(dimension), order)
-        if not inside(margin) and all(inside(part) for part in combinations(margin, order - 1))
-    ]
-
-
-def margin_gain(table: Crosstab, means: ListedMeans, margin: Margin) -> float:
-    """Return G² − 2 df over a margin."""
-    observed = table.array(axes=margin)
-    index = np.ravel_multi_index(means.cells[:, list(margin)].T, observed.shape)
-    fitted = np.bincount(index, weights=means.values, minlength=observed.size)
-    seen = observed.ravel() > 0
-    counts = observed.ravel()[seen]
-    deviance = 2 * float((counts * np.log(counts / fitted[seen])).sum())
-    freedom = math.prod(size - 1 for size in observed.shape)
-    return deviance - 2.0 * float(freedom)
-
-
-def with_margin(sample: Sample, step: Step, margin: Margin) -> Step:
-    """Return the model with one interaction more."""
-    table, before = sample.table, step.means
-    keep = (table.array(axes=margin) > 0)[tuple(before.cells[:, list(margin)].T)]
-    means = proportional_fit(
-        table,
-        np.ascontiguousarray(before.cells[keep]),
-        margins=maximal([*before.margins, margin], dimension=len(table.columns)),
-        start=before.values[keep],
-        tolerance=LOOSE,
-    )
-    return Step(means, means.criteria(table, sample.fraction))

@@ -1,5 +1,6 @@
 """The grade of membership model: a Bayesian mixed-membership model, sampled by Gibbs steps."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,13 +26,16 @@ from pramble.risk.models import (
 )
 from pramble.values import Clock, Floats, value
 
+# Columns up to which the probabilities of cells are exact: 3^8 steps for a cell and profile.
 MOST_EXACT = 8
-"""Columns up to which the probabilities of cells are exact."""
+# Particles that begin in each profile, to estimate a cell's probability.
 REPEATS = 8
-"""Particles that begin in each profile, to estimate a cell's probability."""
-MOVES = 12
-STEPS = (0.1, 0.3, 1.0, 3.0)
-"""Sizes of Metropolis steps on logarithms."""
+# Metropolis steps on logarithms in a sweep, and their sizes in turn: small ones are accepted where
+# a parameter is well known, large ones leave regions where it is not.
+MOVES, STEPS = 12, (0.1, 0.3, 1.0, 3.0)
+# Factors that are multiplied at once: 8 MB of floats.
+PIECE = 2**20
+# Impossible records that are drawn at once.
 LARGEST_BATCH = 50_000
 
 
@@ -74,17 +78,19 @@ class MixtureMeans(CellMeans):
 
 
 def cell_probabilities(cells: Codes, tables: Floats, weights: Floats) -> Floats:
-    """Return the probability of each cell under a mixture of products."""
-    from pramble.risk.kernels import mixture_probabilities
-
     out = np.empty(len(cells))
-    codes = np.array(cells, dtype=np.int32)
-    mixture_probabilities(codes, np.ascontiguousarray(tables), weights, out)
+    step = max(1, PIECE // len(weights))
+    for start in range(0, len(cells), step):
+        piece = cells[start : start + step]
+        product = tables[0][piece[:, 0]]
+        for axis in range(1, len(tables)):
+            product *= tables[axis][piece[:, axis]]
+        out[start : start + step] = product @ weights
     return out
 
 
 class MembershipChain:
-    """The state of one chain: profiles z, the law of memberships, pseudo-counts of levels."""
+    """The state of one chain: profiles z, α0 ξ of memberships, pseudo-counts of levels."""
 
     def __init__(
         self,
@@ -139,7 +145,6 @@ class MembershipChain:
         return float(count * REPEATS * columns * len(self.alpha) ** 2) / 2
 
     def probabilities(self, cells: Codes) -> Floats:
-        """Return the probabilities of cells: exactly for few columns, else estimated."""
         from pramble.risk.kernels import cell_estimates, exact_probabilities
 
         out = np.zeros(len(cells))
@@ -221,13 +226,11 @@ class Chains:
 
     @property
     def converged(self) -> bool:
-        """Whether both diagnostics are as asked for."""
         mixed = self.r_hat <= self.r_hat_at_most
         return mixed and self.effective_size >= self.effective_at_least
 
     @property
     def verdict(self) -> str:
-        """Whether the chains agree, in words."""
         found = (
             f"R-hat {self.r_hat:.3f} and {self.effective_size:.0f} effective draws after "
             f"{self.sweeps:,} sweeps of each chain"
@@ -242,50 +245,34 @@ class Chains:
 
 
 def rank_r_hat(chains: Floats) -> float:
-    """Return the larger split R-hat of normal scores, of the draws and of how far out they are.
+    r"""Return the rank-normalised split R-hat of (chains, draws): Vehtari and others (2021).
 
-    Vehtari and others (2021): the second finds chains that differ in scale.
+    .. math:: \hat R = \sqrt{\frac{(l-1)/l\; W + B/l}{W}}
 
-    >>> wide = np.random.default_rng(1).normal(size=(2, 500)) * np.array([[1.0], [5.0]])
-    >>> split_r_hat(wide) < 1.01 < 1.1 < rank_r_hat(wide)
+    with W the mean variance within half-chains of length l and B/l the variance of their means, of
+    the normal scores of the draws, or of how far out they are, whichever is larger: the second
+    finds chains that differ in scale.
+
+    >>> rng = np.random.default_rng(1)
+    >>> rank_r_hat(rng.normal(size=(4, 1000))) < 1.02
     True
-    """
-    folded = np.abs(chains - np.median(chains))
-    return max(split_r_hat(normal_scores(chains)), split_r_hat(normal_scores(folded)))
-
-
-def normal_scores(values: Floats) -> Floats:
-    """Return the normal quantiles of the values' ranks, ties sharing theirs.
-
-    >>> normal_scores(np.array([3.0, 1.0, 2.0])).round(2)
-    array([ 0.87, -0.87,  0.  ])
+    >>> wide = rng.normal(size=(2, 500)) * np.array([[1.0], [5.0]])
+    >>> rank_r_hat(wide) > 1.1, rank_r_hat(np.array([[0.0, 1.0] * 20, [5.0, 6.0] * 20])) > 1.5
+    (True, True)
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata
 
-    ranks = rankdata(values).reshape(values.shape)
-    return np.asarray(ndtri((ranks - 0.375) / (values.size + 0.25)), dtype=np.float64)
-
-
-def split_r_hat(chains: Floats) -> float:
-    r"""Return the split R-hat of a (chains, draws) array (Gelman and others, BDA3, section 11.4).
-
-    .. math:: \hat R = \sqrt{\frac{(l-1)/l\; W + B/l}{W}}
-
-    with W the mean variance within half-chains of length l and B/l the variance of their means.
-
-    >>> split_r_hat(np.tile(np.array([0.0, 1.0]), (2, 20))) < 1.01
-    True
-    >>> split_r_hat(np.array([[0.0, 1.0] * 20, [5.0, 6.0] * 20])) > 2
-    True
-    """
-    halves = _halves(chains)
-    within = float(halves.var(axis=1, ddof=1).mean())
-    between = float(halves.mean(axis=1).var(ddof=1))
-    if within == 0:
-        return 1.0 if between == 0 else float("inf")
-    length = halves.shape[1]
-    return float(np.sqrt((length - 1) / length + between / within))
+    found = [1.0]
+    for values in (chains, np.abs(chains - np.median(chains))):
+        ranks = rankdata(values).reshape(values.shape)
+        halves = split_chains(ndtri((ranks - 0.375) / (values.size + 0.25)))  # Blom's scores
+        within, between = halves.var(axis=1, ddof=1).mean(), halves.mean(axis=1).var(ddof=1)
+        if between > 0:
+            length = halves.shape[1]
+            ratio = between / within if within > 0 else math.inf
+            found.append(math.sqrt((length - 1) / length + ratio))
+    return max(found)
 
 
 def effective_size(chains: Floats) -> float:
@@ -295,7 +282,7 @@ def effective_size(chains: Floats) -> float:
     >>> round(effective_size(draws), -2)
     2000.0
     """
-    halves = _halves(chains)
+    halves = split_chains(chains)
     count, length = halves.shape
     within = float(halves.var(axis=1, ddof=1).mean())
     total = within * (length - 1) / length + float(halves.mean(axis=1).var(ddof=1))
@@ -314,14 +301,14 @@ def effective_size(chains: Floats) -> float:
     return float(count * length / time)
 
 
-def _halves(chains: Floats) -> Floats:
+def split_chains(chains: Floats) -> Floats:
     half = chains.shape[1] // 2
     return np.concatenate([chains[:, :half], chains[:, -half:]])
 
 
 LEAST_DRAWS = 10
+# Draws of each chain and round that are kept whole, for the risk after randomisation.
 KEPT = 5
-"""Draws of each chain and round that are kept whole, for the risk after randomisation."""
 
 
 class Round(NamedTuple):
@@ -334,8 +321,6 @@ class Round(NamedTuple):
 
 
 class Walker:
-    """A chain with the sample uniques whose risk it estimates."""
-
     def __init__(self, chain: MembershipChain, sample: Sample) -> None:
         table = sample.table
         self.chain, self.sweeps = chain, 0
@@ -349,7 +334,6 @@ class Walker:
             self.tell()
 
     def walk(self, draws: int, *, thin: int) -> Round:
-        """Make the draws of a round."""
         risks, kept = np.zeros((2, len(self.uniques))), []
         expected, predicted = np.zeros((draws, 2)), np.zeros((draws, 2))
         for made in range(draws):

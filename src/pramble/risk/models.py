@@ -12,6 +12,7 @@ that is negative binomial with success probability :math:`p = f/\hat F` (Benedet
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from pramble.values import Clock, Floats, Integers, value
 if TYPE_CHECKING:
     from pramble.risk.membership import Chains
 
+# Below it scipy's 1F1 meets denormal numbers.
 SMALLEST = 1e-200
 
 
@@ -73,8 +75,8 @@ def mean_exponential(x: ArrayLike) -> Floats:
     return np.asarray(np.where(x == 0, 1.0, -np.expm1(-safe) / safe), dtype=np.float64)
 
 
+# From this class size on, twenty terms of the series reach full precision at any weight.
 FEW = 50
-"""From this class size on, twenty terms of the series reach full precision at any weight."""
 
 
 def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
@@ -82,12 +84,6 @@ def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
 
     .. math:: r = E(1/F \mid f) = \frac pf\, {}_2F_1(1,1;\,f+1;\,q)
         = \int_0^1 \frac{p\,w^{f-1}}{p + q w}\,dw, \qquad p = f/\hat F,\; q = 1-p.
-
-    All terms of the series are positive: term m+1 over term m is :math:`(m+1)q/(f+1+m)`. It
-    converges like :math:`q^m` for small f, so there, with :math:`c = p/q < 1`, the integrals
-    :math:`I_f = \int_0^1 w^{f-1}/(c+w)\,dw` come from :math:`I_1 = \log(1/p)` and
-    :math:`I_{f+1} = 1/f - c I_f`, which shrinks errors. Every f and every weight keep 14 digits or
-    more.
 
     Class sizes f are at least 1, and the summed weights of a class at least f.
 
@@ -101,9 +97,22 @@ def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
         raise InvalidInput("Class sizes must be at least 1, and weights at least the class size.")
     p = np.minimum(f / total, 1.0)
     risk = np.empty(f.shape)
+    # scipy's hyp2f1 is infinite or NaN from f of a hundred on, so terms are summed here: all are
+    # positive, and term m+1 over term m is (m+1)q/(f+1+m). That converges like q^m for small f.
+    # There, with c = p/q < 1, the integrals I_f of w^(f-1)/(c+w) over the unit interval come from
+    # I_1 = log(1/p) and I_(f+1) = 1/f - c I_f, which shrinks errors. Both keep 14 digits.
     recur = (f < FEW) & (p < 0.5)
-    risk[recur] = _by_recurrence(f[recur], p[recur])
-    risk[~recur] = _by_series(f[~recur], p[~recur])
+    few, own = f[recur], p[recur]
+    c, integral = own / (1 - own), -np.log(own)
+    for size in range(1, int(few.max(initial=1))):
+        integral = np.where(few > size, 1 / size - c * integral, integral)
+    risk[recur] = c * integral
+    many, own = f[~recur], p[~recur]
+    term, sums, m = np.ones_like(many), np.ones_like(many), 0
+    while (term > 1e-18 * sums).any():
+        term = term * ((m + 1) * (1 - own) / (many + 1 + m))
+        sums, m = sums + term, m + 1
+    risk[~recur] = own / many * sums
     return risk
 
 
@@ -122,27 +131,8 @@ def household_risk(risk: ArrayLike, household: ArrayLike) -> Floats:
     return np.asarray(-np.expm1(escapes)[member], dtype=np.float64)
 
 
-def _by_series(f: Floats, p: Floats) -> Floats:
-    term = np.ones_like(f)
-    total = np.ones_like(f)
-    m = 0
-    while (term > 1e-18 * total).any():
-        term = term * ((m + 1) * (1 - p) / (f + 1 + m))
-        total += term
-        m += 1
-    return np.asarray(p / f * total, dtype=np.float64)
-
-
-def _by_recurrence(f: Floats, p: Floats) -> Floats:
-    c = p / (1 - p)
-    integral = -np.log(p)
-    for size in range(1, int(f.max(initial=1))):
-        integral = np.where(f > size, 1 / size - c * integral, integral)
-    return np.asarray(c * integral, dtype=np.float64)
-
-
+# Below this ν differences of exponentials lose digits; so many terms reach full precision.
 SERIES_BELOW, SERIES_TERMS = 0.05, 10
-"""Below this ν differences of exponentials lose digits; so many terms reach full precision."""
 
 Interval = tuple[float, float]
 
@@ -181,12 +171,13 @@ class FitCriteria:
     @property
     def standardised(self) -> tuple[float, float]:
         """``B1 / sqrt(v1)`` and ``B2 / sqrt(v2)``; 0 where the variance is 0."""
-        return _ratio(self.B1, self.v1), _ratio(self.B2, self.v2)
+        pairs = (self.B1, self.v1), (self.B2, self.v2)
+        first, second = (bias / math.sqrt(v) if v > 0 else 0.0 for bias, v in pairs)
+        return first, second
 
     def __add__(self, other: "FitCriteria") -> "FitCriteria":
-        return FitCriteria(
-            self.B1 + other.B1, self.B2 + other.B2, self.v1 + other.v1, self.v2 + other.v2
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return FitCriteria(*(one + two for one, two in pairs))
 
 
 def fit_criteria(counts: Floats, fitted: Floats, fraction: float) -> FitCriteria:
@@ -234,12 +225,8 @@ def _differences(rest: Floats) -> tuple[Floats, Floats]:
     return first, second
 
 
-def _ratio(value: float, variance: float) -> float:
-    return value / math.sqrt(variance) if variance > 0 else 0.0
-
-
+# Of the double exponential rule, where both ends of the unit interval are met to 1e-12.
 NODES = np.linspace(-3.4, 3.4, 121)
-"""Of the double exponential rule, where both ends of the unit interval are met to 1e-12."""
 
 
 def mixed_risks(
@@ -284,12 +271,12 @@ def _match_integral(odds: Floats, powers: Floats, sizes: NDArray[Any]) -> Floats
     return total
 
 
+# (K, d): the codes of cells, one column per key.
 Codes = NDArray[np.integer]
-"""(K, d): the codes of cells, one column per key."""
+# The keys of a margin, by their place.
 Margin = tuple[int, ...]
-"""The keys of a margin, by their place."""
+# How the levels of each randomised key move among each other, by its place.
 Operators = Mapping[int, Operator]
-"""How the levels of each randomised key move among each other, by its place."""
 
 
 @value(eq=False)
@@ -309,7 +296,6 @@ class JointKey:
     count: int
 
     def codes(self, cells: Codes) -> Integers:
-        """Return the level of each cell."""
         index = np.zeros(len(cells), dtype=np.int64)
         for axis, size in zip(self.axes, self.sizes, strict=True):
             index = index * size + cells[:, axis]
@@ -362,7 +348,6 @@ class CellMeans(ABC):
         return None
 
     def criteria(self, table: Crosstab, fraction: float) -> FitCriteria | None:  # noqa: ARG002
-        """Return the criteria of fit; None where there are none, or too many cells to scan."""
         return None
 
     def intervals(self, table: Crosstab, fraction: Floats) -> Intervals | None:  # noqa: ARG002
@@ -389,7 +374,6 @@ class Sample:
 
     @property
     def fraction(self) -> float:
-        """The share of the population that was sampled."""
         return self.table.n / self.population_size
 
 
@@ -411,7 +395,7 @@ class FittedModel:
 
 
 class RiskModel(ABC):
-    """A model of the population; ``registry.MODELS`` lists those that have a name.
+    """A model of the population; ``MODELS`` of `pramble.risk.assess` lists those with a name.
 
     - ``name``, ``summary``: What it is called, and what it is, in a few words for help pages.
     - ``needs_population``: Whether it must know how many people the file was sampled from.

@@ -22,7 +22,6 @@ intruder takes the one that serves best:
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,6 @@ class BranchKeys:
     mechanisms: Mapping[str, Mechanism]
 
     def fit(self, fit: CellMeans) -> CellMeans:
-        """Return the model of the classes that are shown."""
         return fit.over(self.keys)
 
     def fractions(self, table: Crosstab, fraction: Floats) -> Floats:
@@ -82,7 +80,6 @@ def keys_by_branch(plan: Plan, table: Crosstab) -> Iterator[BranchKeys]:
 def by_shown_keys(
     table: Crosstab, parts: Sequence[tuple[Block, Mechanism | None]], *, share: float
 ) -> BranchKeys:
-    """Return the classes by the keys that a branch shows, with what is done to them."""
     found = [joint_key(table, names, mechanism) for names, mechanism in parts]
     keys = tuple(key for key, _ in found)
     codes = [key.codes(table.cells) for key in keys]
@@ -153,11 +150,13 @@ def of_keys(block: Block, mechanism: Mechanism, names: Block) -> Mechanism:
 
 
 def key_parts(label: Any, places: Sequence[int]) -> Label:
-    """Return the parts of a label that are asked for."""
     return label[places[0]] if len(places) == 1 else tuple(label[place] for place in places)
 
 
+# Entries of a matrix whose best matching is sought, in about a second; the other two readings serve
+# larger ones.
 LARGEST_ASSIGNMENT = 1_000_000
+# Entries of a matrix that is built to be read; larger ones are read by their labels.
 LARGEST_READING = 100_000_000
 TIE = 1 - 1e-12  # probabilities that differ by rounding alone are tied
 LABELS = "labels"
@@ -184,7 +183,6 @@ def key_readings(plan: Mapping[str, Mechanism], table: Crosstab) -> dict[str, di
 
 
 def readings_of(mechanism: Mechanism, table: Crosstab, axis: int) -> dict[str, Operator]:
-    """Return how the levels of a key move among each other, for every reading of its outputs."""
     rows = level_places(mechanism.labels.values, table.levels[axis])
     if (rows < 0).any():
         error = InvalidPlan(
@@ -215,13 +213,11 @@ def read_operator(mechanism: Mechanism, rows: Integers, reading: Integers) -> Op
 
 
 def level_places(labels: Sequence[Label], levels: Sequence[Label]) -> Integers:
-    """Return where each level stands among labels; −1 where it does not."""
     found = places_of(labels, levels)
     return np.array([-1 if place is None else place for place in found], dtype=np.int64)
 
 
 def shares_over(table: Crosstab, labels: Mapping[str, Sequence[Label]]) -> Floats:
-    """Return the shares of the values of some columns over labels that hold all of them."""
     axes = [table.columns.index(name) for name in labels]
     rows = []
     for axis, (name, own) in zip(axes, labels.items(), strict=True):
@@ -250,9 +246,11 @@ def information_of_keys(plan: Plan, table: Crosstab) -> tuple[float, float]:
     return float(information), float(whole)
 
 
-@singledispatch
 def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     """Return readings by their name: the category that each output is read as, −1 for none."""
+    uniform = mechanism if isinstance(mechanism, UniformRows) else None
+    if uniform is not None and (uniform.keep >= uniform.off)[shares > 0].all():
+        return {LABELS: np.arange(mechanism.shape[0])}  # no value is rather released as another
     if mechanism.shape[0] * mechanism.shape[1] > LARGEST_READING:
         return {LABELS: level_places(mechanism.labels.values, mechanism.output_labels.values)}
     M = mechanism.operator.dense()
@@ -269,14 +267,6 @@ def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     return dict(zip(READINGS, (posterior, likelihood, one_to_one), strict=True))
 
 
-@readings.register
-def _(mechanism: UniformRows, *, shares: Floats) -> dict[str, Integers]:
-    """Uniform rows keep their labels, unless some value is rather released as another."""
-    if (mechanism.keep >= mechanism.off)[shares > 0].all():
-        return {LABELS: np.arange(mechanism.shape[0])}
-    return readings.dispatch(Mechanism)(mechanism, shares=shares)
-
-
 def kept_labels(M: Floats) -> Integers | None:
     """Return the reading of a mechanism that keeps its labels up to their names, else None."""
     most = M.argmax(axis=0)
@@ -284,12 +274,11 @@ def kept_labels(M: Floats) -> Integers | None:
     return most if clear.all() and len(np.unique(most)) == len(most) else None
 
 
-def best_matching(worth: Floats) -> Integers:
-    """Return the row that each column is matched with for the largest sum; −1 where none."""
+def best_matching(weights: Floats) -> Integers:
     from scipy.optimize import linear_sum_assignment
 
-    matched = np.full(worth.shape[1], -1, dtype=np.int64)
-    if worth.size <= LARGEST_ASSIGNMENT:
-        rows, columns = linear_sum_assignment(worth, maximize=True)
+    matched = np.full(weights.shape[1], -1, dtype=np.int64)
+    if weights.size <= LARGEST_ASSIGNMENT:
+        rows, columns = linear_sum_assignment(weights, maximize=True)
         matched[columns] = rows
     return matched

@@ -11,18 +11,24 @@ With it come intervals of τ1 and τ2 under the log-linear model.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from pramble.risk.models import Interval, Intervals, mixed_risks
 from pramble.values import Floats, Integers, value
 
+# Of log c and θ: what files of the census end near to.
 START = (3.0, 0.4)
+# Gain in log-likelihood from which on a random effect is taken: 5 % by its χ² with 2 degrees.
 NEEDED = 3.0
-"""Gain in log-likelihood from which on a random effect is taken: 5 % by its χ² with 2 degrees."""
+# Cells with smaller means hold nobody, and their logarithms would only disturb the fit.
 LEAST_MEAN = 1e-9
+# Empty cells are most of all: they are gathered in so many classes of means.
 BINS = 2000
+# Shapes beyond e^15 are a Poisson variable in every digit, and below e^-15 overflow.
 LOGS = 15.0
+# Of log c and θ, for their curvature: smaller ones lose digits of the likelihood.
 STEP = 0.05
 
 
@@ -46,14 +52,12 @@ class Spread:
         return self.gain > NEEDED
 
     def shapes(self, means: Floats, *, change: tuple[float, float] = (0.0, 0.0)) -> Floats:
-        """Return a for cells with the given fitted sample means."""
         logs = np.log(np.maximum(means, LEAST_MEAN))
         powers = self.level + change[0] + (self.power + change[1]) * logs
         return np.asarray(np.exp(np.clip(powers, -LOGS, LOGS)), dtype=np.float64)
 
 
 def fit_spread(counts: Floats, means: Floats) -> Spread:
-    """Return the random effect of largest likelihood, the fitted means kept as they are."""
     from scipy.optimize import minimize
 
     loss = negative_likelihood(counts, means)
@@ -109,15 +113,19 @@ def inverse_curvature(loss: Callable[[Floats], float], at: Floats) -> Floats:
     return np.asarray((vectors * inverse) @ vectors.T, dtype=np.float64)
 
 
-NORMAL = 1.959964
+NORMAL = 1.959964  # the normal quantile of two-sided 95 %
+# Cells of the fitted margins up to which their joint covariance is formed: 72 MB of floats.
 MOST_PARAMETERS = 3000
-"""Cells of the fitted margins up to which their joint covariance is formed."""
+# Added to the diagonal of a singular sum: small beside a record, large beside rounding.
 RIDGE = 1e-9
+# One Newton step overshoots where a record carries its margins alone; e^3 is as far as it may go.
 LARGEST_SHIFT = 3.0
+# A shape so large that the gamma variable is constant.
 POISSON = 1e12
-"""A shape so large that the gamma variable is constant."""
-SLOPE_STEP = 1e-3
-CHANGE = 0.05
+# Steps of difference quotients: of log means, and of the parameters of the random effect.
+SLOPE_STEP, CHANGE = 1e-3, 0.05
+# Rows of the design that are multiplied at once.
+PIECE = 2**16
 
 Risks = tuple[Floats, Floats]
 
@@ -142,7 +150,6 @@ class Uniques:
     spread: Spread
 
     def risks(self, means: Floats, *, change: tuple[float, float] = (0.0, 0.0)) -> Risks:
-        """Return r1 and r2 at other means, and at a changed random effect."""
         rest = means * (1 / self.fraction - 1)
         shapes = np.full(len(means), POISSON)
         if self.spread.needed:
@@ -155,10 +162,8 @@ class Uniques:
         One Newton step: :math:`\log\mu_{(-k)} = \log\mu_k - v_k(1-\mu_k)/(1-h_k)`, where
         :math:`v_k = x_k^\top C x_k` and the leverage is :math:`h_k = \mu_k v_k`.
         """
-        from pramble.risk.kernels import quadratic_forms
-
-        variances = np.zeros(len(self.means))
-        quadratic_forms(self.places, self.covariance, variances)
+        design = design_rows(self.places, len(self.covariance))
+        variances = np.asarray(design.multiply(design @ self.covariance).sum(axis=1)).ravel()
         free = np.maximum(1 - self.means * variances, RIDGE)
         shift = variances * np.maximum(1 - self.means, RIDGE) / free
         return np.asarray(self.means * np.exp(-np.minimum(shift, LARGEST_SHIFT)))
@@ -202,7 +207,6 @@ def variance_of_luck(r1: Floats, r2: Floats, measure: int) -> float:
 
 
 def by_margins(uniques: Uniques, measure: int, *, means: Floats) -> float:
-    """Return the variance that the estimated margins add."""
     above, below = (
         uniques.risks(means * math.exp(step))[measure] for step in (SLOPE_STEP, -SLOPE_STEP)
     )
@@ -226,6 +230,14 @@ def by_spread(uniques: Uniques, measure: int, *, means: Floats) -> float:
     return float(gradient @ uniques.spread.covariance @ gradient) + (changed / 2) ** 2
 
 
+def design_rows(places: Integers, size: int) -> Any:
+    from scipy.sparse import csr_array
+
+    margins, cells = places.shape
+    starts = np.arange(0, places.size + 1, margins)
+    return csr_array((np.ones(places.size), places.T.ravel(), starts), shape=(cells, size))
+
+
 def margin_covariance(places: Integers, means: Floats, *, size: int) -> Floats:
     r"""Return :math:`(\sum_k \mu_k x_k x_k^\top)^{-1}`, ``places`` the ones of each x.
 
@@ -234,10 +246,10 @@ def margin_covariance(places: Integers, means: Floats, *, size: int) -> Floats:
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    from pramble.risk.kernels import add_products
-
     matrix = np.zeros((size, size))
-    add_products(places, means, matrix)
+    for start in range(0, len(means), PIECE):
+        design = design_rows(places[:, start : start + PIECE], size)
+        matrix += (design.T @ design.multiply(means[start : start + PIECE, None])).toarray()
     rounding = 8 * size * np.finfo(np.float64).eps * float(matrix.diagonal().max(initial=0.0))
     matrix[np.diag_indices(size)] += max(RIDGE, rounding)
     factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
