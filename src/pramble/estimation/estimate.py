@@ -25,8 +25,8 @@ from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
 from pramble.values import names_of
 
+# A p-value below which data and plan are said not to fit.
 UNLIKELY = 1e-6
-"""A p-value below which data and plan are said not to fit."""
 
 MISFIT = (
     f"The data fits its plan badly (p < {UNLIKELY:g}): is it what was released, and whole? Rows "

@@ -68,17 +68,17 @@ from pramble.one_thread import one_thread
 from pramble.shown import Display, Facts, number
 from pramble.values import Floats, Integers, value
 
+# Expected counts below this are too few for chi-square (Cochran 1954).
 RARE = 5
-"""Expected counts below this are too few for chi-square (Cochran 1954)."""
 
+# Tables drawn for a p-value where chi-square does not hold.
 DRAWS = 1999
-"""Tables drawn for a p-value where chi-square does not hold."""
 
 LARGEST_BATCH = 5_000_000
 NEGLIGIBLE = 1e-9
 
+# Cells of a protected table that is tested.
 MOST_TESTED = 5000
-"""Cells of a protected table that is tested."""
 
 STRENGTH_DRAWS = 2000
 MOST_NUMBERS = 20_000_000
@@ -88,7 +88,6 @@ STRONGEST = 2.0**20
 
 
 def share_as_far(draw: Callable[[int], Floats], found: float, *, width: int) -> float:
-    """Return the share of statistics drawn, the one found among them, that are as far off."""
     step, farther = max(LARGEST_BATCH // width, 1), 0
     for first in range(0, DRAWS, step):
         farther += int((draw(min(step, DRAWS - first)) >= found * (1 - 1e-9)).sum())
@@ -102,7 +101,6 @@ class MomentTest:
     tabulated: Tabulated
 
     def two_way(self, cells: Floats) -> Floats:
-        """Return cells (…, R, S1, …) as two-way tables in the order of the columns asked for."""
         layout, depth = self.tabulated.layout, 1 + len(self.tabulated.axes)
         flat = cells.reshape(*cells.shape[: cells.ndim - depth], -1)[..., layout.order]
         rows = len(np.unique(layout.codes[layout.by[0]]))
@@ -152,12 +150,10 @@ class MomentTest:
 
     @property
     def is_rare(self) -> bool:
-        """Whether some released cell is expected too seldom for chi-square to hold."""
         law = self.independent.law
         return self.freedom > 0 and self.tabulated.n * float(law[law > 0].min(initial=1.0)) < RARE
 
     def p_value(self) -> float:
-        """Return how likely a statistic as large is when the originals are independent."""
         from scipy.special import chdtrc
 
         if not self.freedom:
@@ -376,7 +372,6 @@ def independence_test(
 
 
 def from_released(tabulated: Tabulated, *, level: float) -> Independence:
-    """Return the test from the released table of two columns."""
     table = two_way(tabulated.counts, tabulated, side=1)
     matrices = [m.operator.dense() for m in tabulated.mechanisms.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
@@ -397,7 +392,6 @@ def from_released(tabulated: Tabulated, *, level: float) -> Independence:
 
 
 def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
-    """Return the test from estimated cells, for plans of branches and blocks."""
     test, order = MomentTest(tabulated), tabulated.layout.order
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
     return outcome(
@@ -411,7 +405,6 @@ def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
 
 
 def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
-    """Return the test from protected tables."""
     answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
     refuse_many(answers.noise.shape, columns, most=MOST_TESTED)
     test = TableTest(answers)
@@ -429,7 +422,6 @@ def outcome(
     released: float = float("nan"),
     drawn: str = "bootstrap",
 ) -> Independence:
-    """Return a test with the strength of dependence in the estimated table p."""
     interval = v_interval(p, variances, covariance, level=level)
     known = interval != (0.0, 1.0)
     found = cramers_v(float(unbiased_contingency(p, variances)), p.shape)
@@ -492,7 +484,6 @@ class ReleasedTest:
 
     @property
     def is_rare(self) -> bool:
-        """Whether some cell is expected too seldom for chi-square to hold."""
         return self.freedom > 0 and self.n * float(np.outer(*self.margins).min()) < RARE
 
     def residuals(self, tables: Floats) -> Floats:
@@ -500,7 +491,6 @@ class ReleasedTest:
         return np.asarray(np.sqrt(self.n) * (tables / self.n - expected) / np.sqrt(expected))
 
     def pearson(self) -> float:
-        """Return Pearson's statistic of the released table."""
         return float((self.residuals(self.table) ** 2).sum())
 
     def statistics(self, tables: Floats) -> Floats:
@@ -529,7 +519,6 @@ class ReleasedTest:
 
 
 def released_test(table: Floats, matrices: Sequence[Floats]) -> ReleasedTest:
-    """Return the test of a table without empty rows and columns."""
     margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
     bases = informative(matrices[0], margins[0]), informative(matrices[1], margins[1])
     return ReleasedTest(table, margins, bases)

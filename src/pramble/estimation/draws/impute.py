@@ -34,11 +34,11 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.values import Clock, Integers, Watcher, names_of, value
 
+# Sweeps of a chain: at least, at most, and for each record that a complete one is worth.
 FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
-"""Sweeps of a chain: at least, at most, and for each record that a complete one is worth."""
 
+# Steps of all chains together above which they are shorter.
 WORK = 2e10
-"""Steps of all chains together above which they are shorter."""
 
 
 @value(eq=False)
@@ -120,7 +120,6 @@ def checked_plan(plan: Any) -> Plan:
 
 
 def left_for_cells(left: Sequence[str]) -> list[str]:
-    """Return the note on columns for which the law has no room."""
     if not left:
         return []
     names = ", ".join(map(repr, left))
@@ -154,7 +153,6 @@ def source_of(data: Any, records: Records, reading: Any) -> Any:
 
 
 def filled(source: Any, release: Released, codes: Integers) -> Any:
-    """Return a copy of a frame with the randomised columns replaced by codes."""
     columns = {
         name: labels_like(codes[:, place], labels, like=without_blanks(source[name], labels))
         for place, (name, labels) in enumerate(release.labels.items())

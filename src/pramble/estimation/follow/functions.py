@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 QUARTERS = (0.25, 0.5, 0.75)
 
+# How far a cell is moved to find how a function changes, as a share of its standard error.
 STEP = 1e-5
-"""How far a cell is moved to find how a function changes, as a share of its standard error."""
 
 
 @value(eq=False)
@@ -91,12 +91,10 @@ class Ratios:
         return np.asarray(np.divide(top, bottom, out=empty, where=bottom > 0))
 
     def batches(self) -> Iterable[slice]:
-        """Return slices of ratios whose weights can be held as arrays."""
         return batches(len(self), max(self.answers.width, int(self.top.shape[1])))
 
     @cached_property
     def ranges(self) -> Floats:
-        """How far the largest value that each ratio can have is above the smallest."""
         pairs = ((self.top[some].toarray(), self.bottom[some].toarray()) for some in self.batches())
         wide = np.concatenate([range_of_ratios(*pair)[1] for pair in pairs])
         return np.where(wide > 0, wide, np.inf)
@@ -135,7 +133,6 @@ class Ratios:
         return lower, upper
 
     def known(self, bottom: Floats, *, level: float) -> NDArray[np.bool_]:
-        """Return which wholes can be told from nothing."""
         answers = self.answers
         D, s = bottom @ answers.unbiased, bottom @ answers.squares
         size = s - 2 * D * s + D**2 * answers.squares.sum()
@@ -163,7 +160,6 @@ class Ratios:
         return low + width * lower, low + width * upper
 
     def candidates(self, top: Floats, bottom: Floats) -> Candidates:
-        """Return the laws of the scores in each whole, for every candidate mean."""
         law = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
         inside = bottom > 0
         share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
@@ -179,7 +175,6 @@ def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
 
 
 def conditional(e: Estimate, given: Sequence[str]) -> Estimate:
-    """Return the shares of every cell among all with the same labels of some columns."""
     group, _ = groups(e.cells, given)
     same = indicator(group)
     ratios = Ratios(answers_of(e), identity(len(group)), (same.T @ same).tocsr())
@@ -288,7 +283,6 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
 
 
 def parts_of(e: Estimate) -> Any:
-    """Return what is known of the table behind an estimate, directly or as ratios of its sums."""
     parts = e.covariance_parts
     return parts.answers if isinstance(parts, Ratios) else parts
 
@@ -318,7 +312,6 @@ def counts_by_noisy_total(e: Estimate) -> Estimate:
 
 
 def inner_values(e: Estimate) -> Floats:
-    """Return the estimates, each inside its interval."""
     return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
 
 
@@ -396,7 +389,6 @@ def derived(
 def of_ratios(
     e: Estimate, ratios: Ratios, cells: Cells, *, quantity: str, given: Iterable[str] | None = None
 ) -> Estimate:
-    """Return ratios as an estimate, with a note on those of which nothing is known."""
     lower, upper = ratios.intervals(level=e.level)
     unknown = int((upper - lower >= ratios.ranges).sum())
     note = (
@@ -453,7 +445,6 @@ def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list
 
 
 def column_of(e: Estimate, column: str) -> Sequence[Any]:
-    """Return the labels of a column of the table, cell by cell."""
     if column not in e.cells:
         raise InvalidInput(
             f"{column!r} is no column of this table: {', '.join(map(repr, e.cells))}."
@@ -462,7 +453,6 @@ def column_of(e: Estimate, column: str) -> Sequence[Any]:
 
 
 def refuse_given(e: Estimate, column: str) -> None:
-    """Refuse to sum over a column that shares are conditional on."""
     column_of(e, column)
     if column in e.given:
         raise InvalidInput(
@@ -472,7 +462,6 @@ def refuse_given(e: Estimate, column: str) -> None:
 
 
 def refuse_unknown(e: Estimate, column: str, labels: Iterable[Any]) -> None:
-    """Refuse labels that a column of the table does not have."""
     own = {label_key(label) for label in column_of(e, column)}
     for label in labels:
         if label_key(label) not in own:
@@ -490,7 +479,6 @@ def labels_of(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequen
 
 
 def codes_of(e: Estimate, column: str) -> Integers:
-    """Return the place of each cell's label in the order of a column."""
     place = {label_key(label): i for i, label in enumerate(labels_of(e, column))}
     return np.array([place[label_key(label)] for label in e.cells[column]], dtype=np.int64)
 
@@ -515,12 +503,10 @@ def identity(size: int) -> csr_array:
 
 
 def indicator(place: Integers) -> csr_array:
-    """Return the (groups, cells) matrix that sums the cells of each group."""
     return matrix(place, np.arange(len(place)), shape=(int(place.max()) + 1, len(place)))
 
 
 def matrix(rows: Integers, columns: Integers, *, shape: tuple[int, int]) -> csr_array:
-    """Return the sparse matrix with ones at some places."""
     from scipy.sparse import csr_array
 
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)

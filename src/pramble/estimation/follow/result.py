@@ -35,7 +35,6 @@ COVERS = {
 
 
 def modelled_note(tables: Sequence[Sequence[str]]) -> str:
-    """Say what a modelled estimate rests on, and what its intervals leave out."""
     listed = ", ".join(" × ".join(table) for table in tables)
     return (
         f"Modelled: these columns were not measured together. The estimates follow from the "
@@ -228,7 +227,6 @@ class Settings:
         object.__setattr__(self, "covers", covers)
 
     def sampling_share(self, n: float) -> float:
-        """Return the share of the sampling variance that counts."""
         N = self.population_size
         if N is None or self.covers == "randomisation":
             return float(self.covers == "both")

@@ -52,7 +52,6 @@ class Layout:
 
     @cached_property
     def order(self) -> Integers:
-        """The permutation that sorts the cells by the columns as the caller named them."""
         return np.asarray(np.lexsort([self.codes[name] for name in reversed(self.by)]))
 
     def order_of(self, name: str) -> Sequence[Label]:
@@ -87,7 +86,6 @@ def groups_of(table: Crosstab, untouched: int) -> tuple[Integers, Integers]:
 
 
 def refuse_many(shape: Sequence[int], by: Sequence[str], *, most: int = MOST_CELLS) -> None:
-    """Refuse a table whose cells cannot be held together."""
     if math.prod(shape) > most:
         raise InvalidInput(
             f"A table must have at most {most:,} cells; {', '.join(by)} make "
@@ -153,7 +151,6 @@ def count_released(
 
 
 def sums_over(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
-    """Return counts and sums of a cross-tabulation as arrays, its cells at the places given."""
     given: Mapping[Powers, Any] = table.sums or {(1, 0): table.counts}
     size = math.prod(shape)
     sums = {powers: totals(place, own, size).reshape(shape) for powers, own in given.items()}

@@ -75,7 +75,6 @@ def tabulate(
 
 
 def default_table(plan: Plan) -> list[str]:
-    """Return the columns of a plan that has one block alone, in however many branches."""
     blocks = {frozenset(seen.columns): seen.columns for seen in plan.channel().blocks_seen}
     return list(*blocks.values()) if len(blocks) == 1 else []
 
@@ -107,7 +106,6 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
 def layout_of_blocks(
     channel: Channel, *, by: Sequence[str], levels: Mapping[str, Sequence[Any]], groups: Any
 ) -> Layout:
-    """Return the layout of a table of blocks: the cells of each, the last running fastest."""
     refuse_many([len(groups), *(seen.mechanism.shape[1] for seen in channel.axes or ())], by)
     cells = cells_of_blocks(channel)
     categories = {name: channel.coding.categories[name].values for name in cells}
@@ -115,7 +113,6 @@ def layout_of_blocks(
 
 
 def cells_of_blocks(channel: Channel) -> dict[str, Integers]:
-    """Return the code of each column in every combination of the cells of blocks."""
     axes = channel.axes or ()
     sizes = [seen.mechanism.shape[0] for seen in axes]
     grid = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes) if sizes else ()
@@ -135,7 +132,6 @@ def from_records(
     measure: str | None = None,
     backend: str | None = None,
 ) -> Tabulated:
-    """Return the sums of records, cross-classified in one pass, with one axis for each block."""
     table, places = shown_by_blocks(records, channel, by=by, weights=weights, measure=measure)
     known = {seen.columns: seen.mechanism for seen in channel.axes or ()}
     untouched = [name for name in by if name not in channel.columns]
@@ -221,7 +217,6 @@ def plan_of(plan: Any, by: Sequence[str]) -> Plan:
 
 
 def refuse_randomised(names: Sequence[Any], columns: Collection[str]) -> None:
-    """Refuse to read numbers from columns that were randomised."""
     for name in names:
         if isinstance(name, str) and name in columns:
             raise InvalidInput(

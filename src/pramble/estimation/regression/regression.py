@@ -170,7 +170,6 @@ def model_asked_for(material: Material, asked: Asked) -> tuple[Model, Response]:
 def pose(
     material: Material, asked: Asked, *, family: str, success: Any = None
 ) -> tuple[Problem, Model, Response, int]:
-    """Return a regression before it is solved, with the number of classes of its response."""
     model, response = model_asked_for(material, asked)
     kind, y, classes = family_of(family, response, success=success)
     source, design = material.source, model.design(material.groups, material.cells)

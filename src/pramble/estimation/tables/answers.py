@@ -32,8 +32,8 @@ from pramble.estimation.inverse.layout import NO_GROUPS, Layout
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, value
 
+# Variance that rounding to whole records adds to the noise of the total.
 ROUNDED = 1 / 12
-"""Variance that rounding to whole records adds to the noise of the total."""
 
 
 @value(eq=False)
@@ -67,7 +67,6 @@ class TableNoise:
         return np.asarray(sum(factor * (sums @ sums.T) for factor, sums in self.margins(w)))
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another."""
         pairs = zip(self.margins(w), self.margins(other), strict=True)
         parts = (
             factor * np.einsum("qk,qk->q", sums, others) for (factor, sums), (_, others) in pairs
@@ -89,7 +88,6 @@ class TableNoise:
 
 
 def noise_of(plan: TablePlan, columns: Columns) -> TableNoise:
-    """Return the noise of the table of some columns, in any order."""
     size = plan.sizes
     factors: dict[tuple[int, ...], float] = {}
     for margin in subsets(columns):
@@ -138,22 +136,18 @@ class TableAnswers:
 
     @property
     def squares(self) -> Floats:
-        """The squared weights of the records over the cells."""
         return np.maximum(self.p, 0.0) / self.n
 
     @property
     def width(self) -> int:
-        """The number of cells."""
         return len(self.p)
 
     @property
     def even(self) -> Floats:
-        """The shares that the cells have when the records are spread evenly."""
         return np.full(len(self.p), 1 / len(self.p))
 
     @property
     def cell_sampling(self) -> Floats:
-        """The share of the binomial variance of each cell that sampling adds."""
         return np.full(len(self.p), self.sampling)
 
     def moved_by_total(self, w: Floats) -> Floats:
@@ -161,7 +155,6 @@ class TableAnswers:
         return np.asarray(w.mean(axis=1) - w @ self.p)
 
     def randomised(self, w: Floats) -> Floats:
-        """Return the covariance of answers by noise."""
         found = self.noise.covariance(w)
         if self.total_variance:
             moved = self.moved_by_total(w)
@@ -169,7 +162,6 @@ class TableAnswers:
         return np.asarray(found / self.n**2)
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another, by noise."""
         found = self.noise.products(w, other)
         if self.total_variance:
             moved = self.moved_by_total(w) * self.moved_by_total(other)
@@ -219,7 +211,6 @@ class CountedByTotal:
 
     @property
     def added(self) -> Floats:
-        """What the noise of the total adds to the variances of the counts."""
         return self.total_variance * (2 * self.even * self.shares - self.shares**2)
 
     def covariance(self) -> Floats:
@@ -240,7 +231,6 @@ def positive(n: float) -> float:
 
 
 def layout_of(plan: TablePlan, names: Columns) -> Layout:
-    """Return the layout of a table whose last column runs fastest."""
     shape = plan.shape(names)
     grid = np.unravel_index(np.arange(math.prod(shape)), shape)
     categories = {name: plan.labels[name].values for name in names}

@@ -34,12 +34,13 @@ from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.values import Floats, names_of
 
+# Measured tables that a refusal lists.
 SHOWN = 6
-"""Measured tables that a refusal lists."""
 
+# What a table answers, measured or modelled.
 AnyAnswers = TableAnswers | ModelledAnswers
-"""What a table answers, measured or modelled."""
 
+# What takes records, and what to do instead.
 REFUSED = {
     "plan": "plan= does not go with protected tables: they bring their own.",
     "counts": "counts=True goes with counts of released values; protected tables are counts of the "
@@ -56,11 +57,9 @@ REFUSED = {
     "hold none: their errors take the records for a simple random sample. covers='randomisation' "
     "leaves sampling out.",
 }
-"""What takes records, and what to do instead."""
 
 
 def measured_of(data: Any) -> Measured | None:
-    """Return protected tables, or those of an opened release that has some."""
     if isinstance(data, Measured):
         return data
     tables = getattr(data, "tables", None)
@@ -68,7 +67,6 @@ def measured_of(data: Any) -> Measured | None:
 
 
 def refuse_records(**given: Any) -> None:
-    """Refuse what goes with records alone."""
     for name, wanted in given.items():
         if wanted is not None and wanted is not False and not (name in REFUSED and wanted == ()):
             raise InvalidInput(REFUSED[name])
@@ -123,7 +121,6 @@ def table_answers(
 
 
 def check_method(settings: Settings) -> None:
-    """Refuse a method that there is not."""
     if settings.method not in METHODS:
         raise InvalidInput(
             f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
@@ -145,7 +142,6 @@ def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
 
 
 def not_measured(plan: TablePlan, names: Columns) -> NotShown:
-    """Return the error for a table that lies within no measured one, with what comes nearest."""
     tables = sorted(plan.tables, key=lambda table: -len(set(table) & set(names)))
     most = len(set(tables[0]) & set(names))
     within = dict.fromkeys(

@@ -25,8 +25,8 @@ from pramble.estimation.inverse.moments import normal_draws
 from pramble.estimation.tables.answers import TableAnswers
 from pramble.values import Floats, value
 
+# Records, noise counted in, that a cell must be expected to have for chi-square.
 RARE = 5
-"""Records, noise counted in, that a cell must be expected to have for chi-square."""
 
 DRAWS = 1999
 
@@ -39,25 +39,21 @@ class TableTest:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of categories."""
         rows, columns = self.answers.noise.shape
         return rows, columns
 
     @cached_property
     def cells(self) -> Floats:
-        """The unbiased shares."""
         return self.answers.unbiased.reshape(self.shape)
 
     @cached_property
     def variances(self) -> Floats:
-        """Their variances by noise and sampling."""
         inside = np.clip(self.cells, 0.0, 1.0)
         noise = self.answers.cell_variances.reshape(self.shape)
         return np.asarray(noise + self.answers.sampling * inside * (1 - inside) / self.answers.n)
 
     @cached_property
     def margins(self) -> tuple[Floats, Floats]:
-        """The shares of rows and columns, none negative."""
         rows, columns = (np.maximum(self.cells.sum(axis=axis), 0.0) for axis in (1, 0))
         return rows / rows.sum(), columns / columns.sum()
 
@@ -67,12 +63,10 @@ class TableTest:
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom."""
         return (self.shape[0] - 1) * (self.shape[1] - 1)
 
     @cached_property
     def root(self) -> Floats:
-        """The Cholesky factor of the covariance of D without its first row and column."""
         away = [(np.eye(len(m)) - np.outer(m, np.ones(len(m))))[1:] for m in self.margins]
         J = np.kron(*away)
         try:
@@ -84,7 +78,6 @@ class TableTest:
             ) from None
 
     def statistics(self, tables: Floats) -> Floats:
-        """Return the statistic of each of many tables of shares."""
         from scipy.linalg import solve_triangular
 
         expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
@@ -97,13 +90,11 @@ class TableTest:
 
     @property
     def is_rare(self) -> bool:
-        """Whether some cell is expected too seldom for chi-square to hold."""
         n, independent = self.answers.n, self.independent
         expected = n * independent.p + n**2 * independent.cell_variances
         return bool(expected.min() < RARE)
 
     def p_value(self) -> float:
-        """Return how likely a statistic as large is when the columns are independent."""
         from scipy.special import chdtrc
 
         if not self.is_rare:

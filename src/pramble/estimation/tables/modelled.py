@@ -43,15 +43,15 @@ from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, Integers, value
 
+# A fit ends when no cell of a measured table is off by more than this part of its noise.
 CLOSE, SWEEPS = 1e-3, 500
-"""A fit ends when no cell of a measured table is off by more than this part of its noise."""
 
+# The same as a share of all records, where there is next to no noise.
 EXACTLY = 1e-10
-"""The same as a share of all records, where there is next to no noise."""
 
+# Where no distribution has all measured tables, a cell may be off by this part of its noise for
+# each unit of the interaction that holds it there.
 SLACK = 0.1
-"""Where no distribution has all measured tables, a cell may be off by this part of its noise for
-each unit of the interaction that holds it there."""
 
 
 @value(eq=False)
@@ -88,7 +88,6 @@ class Contrasts:
         return (found + found.T) / 2
 
     def diagonal(self, matrix: Floats) -> Floats:
-        """Return the diagonal of X times a matrix times the transpose of X."""
         d, found = len(self.places), np.zeros(math.prod(map(len, self.bases)))
         for some in batches(d, found.size):
             own, moved = self.spread(np.eye(d)[some]), self.spread(matrix[some])
@@ -142,17 +141,14 @@ class ModelledAnswers:
 
     @property
     def squares(self) -> Floats:
-        """The squared weights of the records over the cells."""
         return self.p / self.n
 
     @property
     def width(self) -> int:
-        """The number of cells."""
         return len(self.p)
 
     @cached_property
     def inverse(self) -> Floats:
-        """The inverse of M."""
         from scipy.linalg import cho_factor, cho_solve
 
         M = self.contrasts.information(self.inside)
@@ -160,7 +156,6 @@ class ModelledAnswers:
 
     @cached_property
     def by_noise(self) -> Floats:
-        """The covariance of β by noise."""
         found = (self.inverse * self.noise) @ self.inverse
         if self.total_variance:  # all shares but that of everything fall as the total grows
             moved = self.inverse[:, 1:] @ self.measured[1:]
@@ -169,14 +164,12 @@ class ModelledAnswers:
 
     @cached_property
     def by_sampling(self) -> Floats:
-        """The covariance of β by sampling, all of it."""
         found = self.inverse.copy()
         found[0, 0] -= self.width  # the inverse times t has the contrasts of 1: √K, then zeros
         return np.asarray(found / self.n)
 
     @cached_property
     def coefficients(self) -> Floats:
-        """The covariance of β."""
         return np.asarray(self.by_noise + self.sampled * self.by_sampling)
 
     @cached_property
@@ -195,24 +188,20 @@ class ModelledAnswers:
 
     @cached_property
     def cell_variances(self) -> Floats:
-        """The variance of each cell by noise."""
         return np.asarray(self.inside**2 * self.contrasts.diagonal(self.by_noise))
 
     @cached_property
     def cell_sampling(self) -> Floats:
-        """The share of the binomial variance of each cell that sampling adds."""
         if not self.sampled:
             return np.zeros(self.width)
         variances = self.inside**2 * self.contrasts.diagonal(self.by_sampling)
         return np.asarray(self.sampled * self.n * variances / (self.inside * (1 - self.inside)))
 
     def randomised(self, w: Floats) -> Floats:
-        """Return the covariance of answers, sampling included."""
         s = self.contrasts.of(w * self.inside)
         return np.asarray(s @ self.coefficients @ s.T)
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another, sampling included."""
         one, two = (self.contrasts.of(queries * self.inside) for queries in (w, other))
         return np.asarray(((one @ self.coefficients) * two).sum(axis=1))
 
@@ -222,7 +211,6 @@ class ModelledAnswers:
 
 
 def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> ModelledAnswers:
-    """Return what answers queries of a table of columns that were not measured together."""
     plan = measured.plan
     tables = measured_within(plan, names)
     refuse_unmodelled(plan, names, tables, method=settings.method)
@@ -252,7 +240,6 @@ def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> 
 
 
 def measured_within(plan: TablePlan, names: Columns) -> tuple[Columns, ...]:
-    """Return the largest measured tables of some of the columns."""
     shared = (tuple(name for name in table if name in names) for table in plan.tables)
     return largest_tables([table for table in dict.fromkeys(shared) if table])
 
@@ -260,7 +247,6 @@ def measured_within(plan: TablePlan, names: Columns) -> tuple[Columns, ...]:
 def refuse_unmodelled(
     plan: TablePlan, names: Columns, tables: tuple[Columns, ...], *, method: str
 ) -> None:
-    """Refuse a method without a model, columns without tables, and a model that is too large."""
     asked, listed = " × ".join(names), ", ".join(" × ".join(table) for table in tables)
     if method != "mle":
         raise NotShown(
@@ -285,7 +271,6 @@ def refuse_unmodelled(
 def contrasts_of(
     plan: TablePlan, names: Columns, tables: tuple[Columns, ...]
 ) -> tuple[Contrasts, Floats]:
-    """Return the contrasts that some tables hold, and the variance of each in people."""
     from scipy.linalg import helmert
 
     shape = plan.shape(names)

@@ -42,16 +42,16 @@ from pramble.mechanisms.table_plan import Columns
 from pramble.one_thread import one_thread
 from pramble.values import Floats, value
 
+# Steps of the solver; each applies K once. Some dozens do, unless noise drowns the tables.
 MOST_STEPS = 5000
-"""Steps of the solver; each applies K once. Some dozens do, unless noise drowns the tables."""
 
+# The gap at which the solver stops, relative to the distance where that is larger than one; and
+# what is accepted where it runs out of steps.
 CLOSE, ACCEPTED = 1e-9, 1e-5
-"""The gap at which the solver stops, relative to the distance where that is larger than one; and
-what is accepted where it runs out of steps."""
 
+# Shares of the records that count as nothing: a cell that is this small is set to zero, and no
+# cell of the tables before they are mixed with the even one is further below zero.
 EMPTY = 1e-12
-"""Shares of the records that count as nothing: a cell that is this small is set to zero, and no
-cell of the tables before they are mixed with the even one is further below zero."""
 
 
 @value(eq=False)
@@ -76,8 +76,8 @@ class NearestTables:
     steps: int
 
 
+# The nearest tables of what was measured, found once.
 KEPT: "WeakKeyDictionary[Measured, NearestTables]" = WeakKeyDictionary()
-"""The nearest tables of what was measured, found once."""
 
 
 def nearest_tables(measured: Measured) -> NearestTables:
@@ -98,7 +98,6 @@ def nearest_cells(measured: Measured, names: Columns) -> Floats:
 
 
 def solved(measured: Measured) -> NearestTables:
-    """Return the nearest tables without negative cells."""
     if measured.total <= 0:
         raise InvalidData(
             f"The measured number of records is {measured.total:,}: noise hides a file this small. "
@@ -137,7 +136,6 @@ class Dual:
         self.ahead, self.applied_ahead, self.age = self.multipliers, self.applied, 1.0
 
     def apply(self, multipliers: Floats) -> Floats:
-        """Return K times some multipliers."""
         programme = self.programme
         parts = programme.adjoint(multipliers / self.deviations) / programme.weights
         return np.asarray(programme.rebuild @ parts) / self.deviations

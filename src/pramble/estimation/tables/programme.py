@@ -58,7 +58,6 @@ class Programme:
 
     @cached_property
     def weights(self) -> Floats:
-        """The weight w of every entry of the parts in the distance."""
         plan = self.plan
         found = dict.fromkeys(plan.parts, 0.0)
         known: dict[Columns, float] = {}
@@ -75,14 +74,12 @@ class Programme:
 
     @cached_property
     def deviations(self) -> Floats:
-        """The standard deviation of the noise in every cell of the tables."""
         plan = self.plan
         own = [np.full(plan.cells(table), noise_deviation(plan, table)) for table in self.tables]
         return np.concatenate(own)
 
     @cached_property
     def even(self) -> Floats:
-        """What one record adds to every cell when it is spread evenly."""
         own = [self.plan.cells(table) for table in self.tables]
         return np.concatenate([np.full(cells, 1 / cells) for cells in own])
 
@@ -103,11 +100,9 @@ class Programme:
         return entries
 
     def adjoint(self, cells: Floats) -> Floats:
-        """Return what weights of the cells are as weights of centred parts."""
         return self.centred(np.asarray(self.rebuild.T @ cells))
 
     def flat(self, parts: Mapping[Columns, Floats]) -> Floats:
-        """Return the entries of parts, one after another."""
         return np.concatenate([np.ravel(parts[part]) for part in self.plan.parts])
 
     def by_part(self, entries: Floats) -> dict[Columns, Floats]:
@@ -121,7 +116,6 @@ class Programme:
 
 
 def noise_deviation(plan: TablePlan, table: Columns) -> float:
-    """Return the standard deviation of the noise in a cell when the total is held."""
     variance = plan.cell_variance(table)
     if not plan.total_is_public:
         variance -= 1 / (plan.precision[()] * plan.cells(table) ** 2)
