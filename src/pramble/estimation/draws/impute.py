@@ -27,8 +27,7 @@ from pramble.estimation.draws.released import (
     released,
     units_of,
 )
-from pramble.estimation.inverse.tabulate import data_and_plan
-from pramble.estimation.tables.cells import measured_of
+from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan

@@ -46,8 +46,7 @@ from pramble.estimation.draws.released import (
     refuse_no_whole,
     wider_zeros,
 )
-from pramble.estimation.inverse.tabulate import data_and_plan
-from pramble.estimation.tables.cells import measured_of
+from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
 from pramble.information.proportional import flat, sums_over
 from pramble.information.structural_zeros import Mask, Possible, as_possible

@@ -36,8 +36,13 @@ from pramble.estimation.inverse.intervals import (
     normal_quantile,
     unified_interval,
 )
-from pramble.estimation.inverse.moments import Answers, Known, Scaled, batches, covariance_of
-from pramble.estimation.tables.answers import CountedByTotal
+from pramble.estimation.inverse.moments import (
+    Answers,
+    CountedByTotal,
+    Known,
+    batches,
+    covariance_of,
+)
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
@@ -269,15 +274,23 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     whole = float(e.n if total is None else total)
     if not 0 < whole < np.inf:
         raise InvalidInput(f"total must be a positive number; found {total!r}.")
-    if total is None and getattr(parts_of(e), "total_variance", False):
-        return counts_by_noisy_total(e)
+    answers, ratios = parts_of(e), ratios_of(e)
+    noise = 0.0 if total is not None else float(getattr(answers, "total_variance", 0.0))
+    even = ratios.top @ answers.even if noise else np.zeros(len(e.values))
+    counted = CountedByTotal(e.covariance_parts, whole, noise, e.values, np.asarray(even))
+    # what the noise of the total adds to a variance is added to the squares of both arms
+    added = normal_quantile(e.level) ** 2 * counted.added
+    middle = whole * inner_values(e)
+    down, up = (
+        np.sqrt(np.maximum((whole * end - middle) ** 2 + added, 0.0)) for end in (e.lower, e.upper)
+    )
     return replace(
         e,
-        probabilities=whole * e.probabilities,
-        standard_errors=whole * e.standard_errors,
-        lower=whole * e.lower,
-        upper=whole * e.upper,
-        covariance_parts=Scaled(e.covariance_parts, whole),
+        probabilities=whole * e.values,
+        standard_errors=np.sqrt(np.maximum((whole * e.standard_errors) ** 2 + counted.added, 0.0)),
+        lower=np.maximum(middle - down, 0.0),
+        upper=middle + up,
+        covariance_parts=counted,
         quantity="count",
     )
 
@@ -285,30 +298,6 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
 def parts_of(e: Estimate) -> Any:
     parts = e.covariance_parts
     return parts.answers if isinstance(parts, Ratios) else parts
-
-
-def counts_by_noisy_total(e: Estimate) -> Estimate:
-    """Return counts whose errors know that the number of records is noisy too.
-
-    What that adds to a variance is added to the square of both arms of its interval.
-    """
-    answers, ratios, n = parts_of(e), ratios_of(e), float(e.n)
-    even = np.asarray(ratios.top @ answers.even)
-    counted = CountedByTotal(e.covariance_parts, n, answers.total_variance, e.values, even)
-    added = normal_quantile(e.level) ** 2 * counted.added
-    middle = n * inner_values(e)
-    down, up = (
-        np.sqrt(np.maximum((n * end - middle) ** 2 + added, 0.0)) for end in (e.lower, e.upper)
-    )
-    return replace(
-        e,
-        probabilities=n * e.values,
-        standard_errors=np.sqrt(np.maximum((n * e.standard_errors) ** 2 + counted.added, 0.0)),
-        lower=np.maximum(middle - down, 0.0),
-        upper=middle + up,
-        covariance_parts=counted,
-        quantity="count",
-    )
 
 
 def inner_values(e: Estimate) -> Floats:

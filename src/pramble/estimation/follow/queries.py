@@ -184,18 +184,12 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     lower, upper = intervals_of_weights(w, centre, variance_by, level=settings.level)
     whole = (lower <= w.min(axis=1)) & (upper >= w.max(axis=1)) & (lower < upper)
     note = f"Nothing is known of {int(whole.sum())} of {len(names)} answers."
-    errors = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    known = Known(matrix)
     return settings.estimate(
-        tabulated,
-        values,
-        errors,
-        (lower, upper),
-        covariance=Known(matrix),
-        cells={"query": names},
-        fitted=fitted,
-        quantity="estimate",
+        values, known.errors, (lower, upper), **tabulated.stated, **fitted.stated,
+        cells={"query": names}, covariance_parts=known, quantity="estimate",
         notes=(note,) if whole.any() else (),
-    )
+    )  # fmt: skip
 
 
 def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
@@ -343,7 +337,7 @@ def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Es
     errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
     lower, upper = groups.intervals(normal_quantile(settings.level))
     ends = layout.flatten(lower), layout.flatten(upper)
-    notes = groups.notes(upper)
     return settings.estimate(
-        tabulated, values, errors, ends, covariance=groups, quantity=kind, notes=notes
-    )
+        values, errors, ends, **tabulated.stated, cells=layout.labels(), method="inverse",
+        covariance_parts=groups, quantity=kind, notes=groups.notes(upper),
+    )  # fmt: skip

@@ -121,6 +121,11 @@ class Tabulated:
         return self.sums[1, 0]
 
     @property
+    def stated(self) -> dict[str, Any]:
+        """What an estimate states of the records."""
+        return {"n": self.n, "backend": self.backend}
+
+    @property
     def squared_weights(self) -> Floats | None:
         """Sums of squared weights, of weights that sum to one; None without weights."""
         return self.sums[2, 0] / self.counts.sum() ** 2 if self.weighted else None

@@ -449,6 +449,11 @@ class FittedTable:
     gap: float
     counts: Floats
 
+    @property
+    def stated(self) -> dict[str, float]:
+        """What an estimate states of the fit."""
+        return {"log_likelihood": self.log_likelihood, "gap": self.gap}
+
 
 def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
     """Return the fit of a table, by way of a finer one where there is one."""

@@ -166,19 +166,37 @@ class Known:
 
     matrix: Floats
 
+    @property
+    def errors(self) -> Floats:
+        return np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
+
     def covariance(self) -> Floats:
         return self.matrix
 
 
 @value(eq=False)
-class Scaled:
-    """A covariance of estimates that are multiplied by a number, built when asked for."""
+class CountedByTotal:
+    r"""The covariance of shares times a number of records that is itself noisy.
 
-    parts: Any
-    factor: float
+    A count :math:`\hat n s` with the even share :math:`\bar w` has the covariance
+    :math:`n^2\operatorname{Cov}(s, t) + (\bar w t + \bar v s - s t)\operatorname{Var}(\hat n)`.
+    """
+
+    parts: Any  # The covariance of the shares
+    n: float
+    total_variance: float
+    shares: Floats  # (Q,): the s above
+    even: Floats  # (Q,): what they would be if the records were spread evenly
+
+    @property
+    def added(self) -> Floats:
+        return self.total_variance * (2 * self.even * self.shares - self.shares**2)
 
     def covariance(self) -> Floats:
-        return np.asarray(self.factor**2 * self.parts.covariance())
+        """Return the (Q, Q) covariance of the counts."""
+        cross = np.outer(self.even, self.shares)
+        added = cross + cross.T - np.outer(self.shares, self.shares)
+        return np.asarray(self.n**2 * self.parts.covariance() + self.total_variance * added)
 
 
 @value(eq=False)

@@ -25,6 +25,7 @@ from pramble.estimation.inverse.layout import (
 )
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import Channel
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
 from pramble.mechanisms.product import axes_of
@@ -171,6 +172,12 @@ def shown_by_blocks(
     )
     released = {name: table.cells[:, table.columns.index(name)] for name in columns}
     return table, [seen.output_place(released) for seen in axes]
+
+
+def measured_of(data: Any) -> Measured | None:
+    """Return protected tables, or those of an opened release that has some."""
+    found = data if isinstance(data, Measured) else getattr(data, "tables", None)
+    return found if isinstance(found, Measured) else None
 
 
 def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:

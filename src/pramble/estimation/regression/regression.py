@@ -8,7 +8,7 @@ import numpy as np
 
 from pramble.data.reading import Reading
 from pramble.estimation.follow.result import Covers, Settings
-from pramble.estimation.inverse.tabulate import data_and_plan
+from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.estimation.regression.design_matrix import (
     Model,
     Response,
@@ -33,7 +33,7 @@ from pramble.estimation.regression.solve import (
     unestimable,
 )
 from pramble.estimation.survey import Survey, as_survey
-from pramble.estimation.tables.cells import measured_of, refuse_records
+from pramble.estimation.tables.cells import refuse_records
 from pramble.estimation.tables.regression import material_of_tables
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan

@@ -1,7 +1,7 @@
 """Estimates of tables that lie within a measured one, and what is refused."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,8 @@ from pramble.estimation.inverse.moments import Known, covariance_of
 from pramble.estimation.tables.answers import (
     TableAnswers,
     layout_of,
-    noise_of,
-    positive,
+    noise_of_table,
+    positive_total,
     total_variance,
 )
 from pramble.estimation.tables.modelled import ModelledAnswers, measured_within, modelled_answers
@@ -59,13 +59,6 @@ REFUSED = {
 }
 
 
-def measured_of(data: Any) -> Measured | None:
-    if isinstance(data, Measured):
-        return data
-    tables = getattr(data, "tables", None)
-    return tables if isinstance(tables, Measured) else None
-
-
 def refuse_records(**given: Any) -> None:
     for name, wanted in given.items():
         if wanted is not None and wanted is not False and not (name in REFUSED and wanted == ()):
@@ -88,12 +81,12 @@ def table_estimate(
         answers = table_answers(measured, names, settings)
     else:
         answers = modelled_answers(measured, names, settings)
-    found = cells_of(answers, settings) if query is None else queries_of(answers, settings, query)
-    return replace(
-        found,
-        notes=(*found.notes, *notes_of(measured, settings)),
-        rests_on=() if plan.is_measured(names) else measured_within(plan, names),
-    )
+    rests_on = () if plan.is_measured(names) else measured_within(plan, names)
+    if query is None:
+        found = estimate_of_cells(answers, settings)
+    else:
+        found = estimate_of_queries(answers, settings, query)
+    return replace(found, notes=(*found.notes, *notes_of(measured, settings)), rests_on=rests_on)
 
 
 def table_answers(
@@ -107,11 +100,11 @@ def table_answers(
     if not plan.is_measured(names):
         raise not_measured(plan, names)
     n = float(measured.total)
-    unbiased = measured.table(names).ravel() / positive(n)
+    unbiased = measured.table(names).ravel() / positive_total(n)
     fitted = nearest_cells(measured, names) if settings.method == "mle" else unbiased
     return TableAnswers(
         layout=layout_of(plan, names),
-        noise=noise_of(plan, names),
+        noise=noise_of_table(plan, names),
         p=fitted,
         unbiased=unbiased,
         n=n,
@@ -159,7 +152,7 @@ def not_measured(plan: TablePlan, names: Columns) -> NotShown:
     )
 
 
-def cells_of(answers: AnyAnswers, settings: Settings) -> Estimate:
+def estimate_of_cells(answers: AnyAnswers, settings: Settings) -> Estimate:
     p, f, n = answers.p, answers.cell_sampling, answers.n
     noise = answers.cell_variances
 
@@ -167,37 +160,26 @@ def cells_of(answers: AnyAnswers, settings: Settings) -> Estimate:
         return np.asarray(noise + f * mu * (1 - mu) / n)
 
     lower, upper = unified_interval(answers.unbiased, variance, level=settings.level)
-    inside = np.clip(p, 0.0, 1.0)
-    errors = np.sqrt(noise + f * inside * (1 - inside) / n)
+    errors = np.sqrt(variance(np.clip(p, 0.0, 1.0)))
     if settings.method == "mle":
         errors = errors_within(p, errors, np.sqrt(noise))
         lower, upper = np.minimum(lower, p), np.maximum(upper, p)
-    return estimate_of(
-        answers,
-        settings,
-        cells=answers.layout.labels(),
-        values=p,
-        ends=(errors, lower, upper),
-        covariance=answers,
-        notes=nothing_known(lower, upper, "cells"),
+    notes = nothing_known(lower, upper, "cells")
+    cells = answers.layout.labels()
+    return settings.estimate(
+        p, errors, (lower, upper), cells=cells, n=n, covariance_parts=answers, notes=notes
     )
 
 
-def queries_of(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
+def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
     names, flat = parse_queries(query, answers.layout)
     w = flat.reshape(len(names), -1)
-    covariance = covariance_of(answers, w)
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    lower, upper = query_ends(answers, w, level=settings.level)
-    return estimate_of(
-        answers,
-        settings,
-        cells={"query": names},
-        values=w @ answers.p,
-        ends=(errors, lower, upper),
-        covariance=Known(covariance),
-        quantity="estimate",
-    )
+    known = Known(covariance_of(answers, w))
+    ends = query_ends(answers, w, level=settings.level)
+    return settings.estimate(
+        w @ answers.p, known.errors, ends, cells={"query": names}, n=answers.n,
+        covariance_parts=known, quantity="estimate",
+    )  # fmt: skip
 
 
 def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
@@ -221,34 +203,6 @@ def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats,
         return variance
 
     return intervals_of_weights(w, w @ answers.unbiased, variance_by, level=level)
-
-
-def estimate_of(
-    answers: AnyAnswers,
-    settings: Settings,
-    *,
-    cells: Mapping[str, Sequence[Any]],
-    values: Floats,
-    ends: tuple[Floats, Floats, Floats],
-    covariance: Any,
-    quantity: str = "probability",
-    notes: tuple[str, ...] = (),
-) -> Estimate:
-    errors, lower, upper = ends
-    return Estimate(
-        cells=cells,
-        probabilities=values,
-        standard_errors=errors,
-        lower=lower,
-        upper=upper,
-        n=answers.n,
-        covariance_parts=covariance,
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        quantity=quantity,
-        notes=notes,
-    )
 
 
 def notes_of(measured: Measured, settings: Settings) -> list[str]:

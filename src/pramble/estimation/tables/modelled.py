@@ -34,9 +34,8 @@ from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import inner_point
 from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.moments import batches
-from pramble.estimation.tables.answers import layout_of, positive, total_variance
-from pramble.estimation.tables.nearest import nearest_cells
-from pramble.estimation.tables.programme import largest_tables
+from pramble.estimation.tables.answers import layout_of, positive_total, total_variance
+from pramble.estimation.tables.nearest import largest_tables, nearest_cells
 from pramble.information.proportional import Axes, Margin, fit_array, sums_over
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
 from pramble.mechanisms.measured import Measured, spread
@@ -56,18 +55,10 @@ SLACK = 0.1
 
 @value(eq=False)
 class Contrasts:
-    """The contrasts of the cells that some of their margins hold, orthonormal.
+    """The contrasts of the cells that some of their margins hold, orthonormal."""
 
-    Attributes
-    ----------
-    bases : tuple of (n, n) arrays
-        The contrasts along each axis, in rows; the first is constant.
-    places : (d,) array
-        Which products of them the margins hold; the first is constant.
-    """
-
-    bases: tuple[Floats, ...]
-    places: Integers
+    bases: tuple[Floats, ...]  # Those along each axis, in rows; the first is constant
+    places: Integers  # (d,): which products of them the margins hold; the first is constant
 
     def of(self, cells: Floats) -> Floats:
         """Return the contrasts (Q, d) of many tables (Q, K)."""
@@ -106,33 +97,17 @@ def along(bases: Sequence[Floats], cells: Floats) -> Floats:
 
 @value(eq=False)
 class ModelledAnswers:
-    """What a modelled table answers (:mod:`pramble.estimation.inverse.moments`).
-
-    Attributes
-    ----------
-    layout : Layout
-    contrasts : Contrasts
-    p, inside : (K,) arrays
-        The fitted shares, and those at which derivatives are taken.
-    measured : (d,) array
-        The measured contrasts, unbiased, as shares.
-    noise : (d,) array
-        The variances of their noise when the total is held.
-    n, total_variance : float
-        Number of records, and the variance of the noise of that number.
-    sampled : float
-        The share of the sampling variance that counts.
-    """
+    """What a modelled table answers (:mod:`pramble.estimation.inverse.moments`)."""
 
     layout: Layout
     contrasts: Contrasts
-    p: Floats
-    inside: Floats
-    measured: Floats
-    noise: Floats
-    n: float
-    total_variance: float
-    sampled: float
+    p: Floats  # (K,): the fitted shares
+    inside: Floats  # (K,): those at which derivatives are taken
+    measured: Floats  # (d,): the measured contrasts, unbiased, as shares
+    noise: Floats  # (d,): the variances of their noise when the total is held
+    n: float  # Number of records
+    total_variance: float  # Variance of the noise of that number
+    sampled: float  # The share of the sampling variance that counts
 
     @property
     def sampling(self) -> float:
@@ -215,15 +190,15 @@ def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> 
     tables = measured_within(plan, names)
     refuse_unmodelled(plan, names, tables, method=settings.method)
     contrasts, precision = contrasts_of(plan, names, tables)
-    n, shape = positive(float(measured.total)), plan.shape(names)
+    n, shape = positive_total(float(measured.total)), plan.shape(names)
     axes = [tuple(names.index(name) for name in table) for table in tables]
     wanted = [nearest_cells(measured, table).reshape(plan.shape(table)) for table in tables]
     variances = [plan.cell_variance(table) / n**2 for table in tables]
-    p = fitted(shape, axes, wanted, variances)
+    p = largest_entropy(shape, axes, wanted, variances)
     # as many even records as the noise of a typical table moves, and one
     loose = np.mean([math.sqrt(v) * one.size for v, one in zip(variances, wanted, strict=True)])
     mixed = inner_point(p, n=1 / (float(loose) + 1 / n)).reshape(shape)
-    inside = fitted(shape, axes, [sums_over(mixed, own) for own in axes], variances)
+    inside = largest_entropy(shape, axes, [sums_over(mixed, own) for own in axes], variances)
     whole = spread(measured.effects, plan.ordered(names), plan.sizes) / n
     whole = np.transpose(whole, [plan.ordered(names).index(name) for name in names])
     return ModelledAnswers(
@@ -285,7 +260,7 @@ def contrasts_of(
     return Contrasts(bases, places), variances.ravel()[places]
 
 
-def fitted(
+def largest_entropy(
     shape: tuple[int, ...], axes: list[Axes], wanted: list[Floats], variances: list[float]
 ) -> Floats:
     """Return the distribution of largest entropy that has some margins, or nearly has them."""
