@@ -1,6 +1,6 @@
 """Cross-tabulation: how many records have each combination of values, counted where they live."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import mul
 from typing import Any
@@ -195,7 +195,6 @@ class Tabulation:
         """Count by the engine that holds the records; only the groups come here."""
         w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
         y = nw.lit(1.0) if self.measure is None else nw.col(self.measure).cast(nw.Float64)
-        count = unused("count", self.names)
         terms = {
             unused(f"sum {i}", self.names): product(w, a, y, b)
             for i, (a, b) in enumerate(self.powers)
@@ -209,9 +208,7 @@ class Tabulation:
         for fresh in (terms, shown):
             frame = frame.with_columns(**fresh) if fresh else frame
         sums = [nw.col(name).sum().alias(name) for name in terms]
-        groups = frame.group_by(list(self.names)).agg(nw.len().alias(count), *sums)
-        for batch in records.collect(groups).to_batches():
-            times = as_numbers(batch[count], count)
+        for batch, times in groups_of(records, self.names, frame=frame, sums=sums):
             if terms and (as_numbers(batch[sound], sound) < times).any():
                 names = [repr(name) for name in (self.weights, self.measure) if name is not None]
                 raise InvalidData(
@@ -248,6 +245,21 @@ class Tabulation:
         starts = np.cumsum([0, *(len(part.cells) for part in self.parts)])
         parts = [member[start + own] for start, own in zip(starts, self.members, strict=False)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def groups_of(
+    records: LazyRecords,
+    columns: Sequence[str],
+    *,
+    frame: Any = None,
+    sums: Sequence[Any] = (),
+) -> Iterator[tuple[Any, Integers]]:
+    """Yield batches of the groups that the engine of a lazy frame counts, and their rows."""
+    count = unused("count", columns)
+    source = records.frame if frame is None else frame
+    groups = source.group_by(list(columns)).agg(nw.len().alias(count), *sums)
+    for batch in records.collect(groups).to_batches():
+        yield batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64)
 
 
 def is_shown(records: Records, name: str) -> Any:

@@ -299,6 +299,17 @@ class UndeclaredValues:
             self.add(error.undeclared)
             return np.zeros(len(rows), dtype=np.int64)
 
+    def codes_of_groups(self, encoder: Any, values: Any, times: Integers) -> Integers:
+        """Return the codes of groups of so many rows each, as :meth:`codes` does of rows."""
+        flat = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        codes = np.asarray(encoder.places(flat), dtype=np.int64)
+        bad = np.flatnonzero(codes < 0)
+        if bad.size:
+            shown = pc.unique(flat.take(pa.array(bad)))[:SHOWN].to_pylist()
+            labels = encoder.labels.values[: SHOWN + 1]
+            self.add(Undeclared(encoder.column, [], shown, int(times[bad].sum()), labels))
+        return np.maximum(codes, 0)
+
     def add(self, found: Undeclared, *, rows: int = 0) -> None:
         """Note values of rows that begin so many rows after those met before."""
         none = found._replace(rows=[], values=[], many=0)

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from pramble.data.arrays import plain
-from pramble.data.crosstab import unused
+from pramble.data.crosstab import groups_of
 from pramble.data.records import Records, Watch, scan
 from pramble.data.remote import RemoteRecords
 from pramble.data.sources import LazyRecords
@@ -116,7 +115,8 @@ class PersonCounts:
 def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = None) -> TableCounts:
     """Return the tables of at most so many rows of each person, wherever the rows are."""
     if isinstance(records, LazyRecords) and not records.reading.recode:
-        add_groups(records, job)
+        for batch, times in groups_of(records, job.columns):
+            job.add(batch, times)
     elif isinstance(records, RemoteRecords):
         count_on_spark(records, job, watch)
     else:
@@ -124,14 +124,6 @@ def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = N
     job.tables.refuse_undeclared()
     job.settle()
     return job.tables
-
-
-def add_groups(records: LazyRecords, job: PersonCounts) -> None:
-    """Take the cells of each person with their counts, from the engine that holds the rows."""
-    count = unused("count", job.columns)
-    groups = records.frame.group_by(job.columns).agg(nw.len().alias(count))
-    for batch in records.collect(groups).to_batches():
-        job.add(batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64))
 
 
 def count_on_spark(records: RemoteRecords, job: PersonCounts, watch: Watch | None) -> None:
