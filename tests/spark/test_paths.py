@@ -9,7 +9,7 @@ from tests.engine import plans
 from tests.spark.test_perturb import FRAME, KEY, PLAN, RELEASED, N, partitions
 
 import pramble
-from pramble.spark.paths import fitted
+from pramble.spark.files import fitted
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def folder(tmp_path):
 
 
 def test_it_is_the_release_of_one_machine(spark, folder, monkeypatch):
-    monkeypatch.setattr("pramble.spark.paths.partition_rows", lambda columns: 700)
+    monkeypatch.setattr("pramble.spark.files.partition_rows", lambda columns: 700)
     out = pramble.perturb(folder, PLAN, key=KEY, spark=spark)
     found = out.toArrow()
     assert found.to_pydict() == RELEASED.to_dict("list")
@@ -42,7 +42,7 @@ def test_rows_may_begin_at_any_number(sessions, folder):
 
 def test_partitions_do_not_tell_true_values(sessions, tmp_path, monkeypatch):
     """Blocks of files may end where values say; what is released ends where numbers say."""
-    monkeypatch.setattr("pramble.spark.paths.partition_rows", lambda columns: 700)
+    monkeypatch.setattr("pramble.spark.files.partition_rows", lambda columns: 700)
     blind = pramble.Mechanism.from_matrix([[0.5, 0.5], [0.5, 0.5]], categories=["f", "m"])
     files = []
     for name, size in (("a", 17), ("b", 999)):

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.data.records import Records
 from pramble.data.save import saving
 from pramble.engine.canonical import Canonical
-from pramble.engine.frames import check_names
 from pramble.engine.keystream import checked_key
-from pramble.engine.perturb import checked_first_row
+from pramble.engine.perturb import check_names, checked_first_row
 from pramble.engine.record import Record, as_record
 from pramble.engine.sampling import each_column
 from pramble.errors import InvalidData, InvalidInput

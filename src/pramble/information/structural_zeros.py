@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.data.bands import is_number
+from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label, places_of, typed_texts
-from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput, with_values
 from pramble.information.distributions import Table, margin_of
 from pramble.values import value

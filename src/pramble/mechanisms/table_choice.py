@@ -3,7 +3,7 @@ r"""How tables are chosen from the file itself, at a price that the promise incl
 All pairs are measured twice. The first measurement serves a choice: every candidate table gets a
 score, the distance between its counts and what the noisy pairs imply of them, with noise. The pairs
 are then measured again, with the chosen tables, and of the pairs only a mean of both measurements
-is published. `pramble.engine.chosen_tables` measures; what it may spend is stated here.
+is published. `pramble.engine.table_noise` measures; what it may spend is stated here.
 """
 
 from collections.abc import Mapping

@@ -75,5 +75,3 @@ def target_format(path: Path) -> Format:
             f"{', '.join(endings(written=True))}."
         )
     return form
-
-

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, Powers, totals
 from pramble.errors import NotShown
 from pramble.estimation.inverse.layout import (
     Layout,
