@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 BITS = 53
 TOTAL = 2**BITS
 
+# Every kind of mechanism by its name in JSON: a subclass joins by its definition.
 KINDS: dict[str, Any] = {}
-"""Every kind of mechanism by its name in JSON: a subclass joins by its definition."""
 
 
 class Mechanism(Display, ABC):

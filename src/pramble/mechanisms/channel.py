@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
     from pramble.mechanisms.plan import Block, Branch
 
+# Cells of a block up to which its matrix is held as an array.
 MOST_BLOCK_CELLS = 3000
-"""Cells of a block up to which its matrix is held as an array."""
 
 
 @value(eq=False)
@@ -69,7 +69,6 @@ class Margin:
 
     @property
     def size(self) -> int:
-        """The number of margins."""
         return len(next(iter(self.cells.values())))
 
 
@@ -94,23 +93,19 @@ class SeenBlock:
 
     @cached_property
     def cells(self) -> dict[str, Integers]:
-        """The code of each column in each category of the mechanism."""
         return self.coding.of_labels(self.columns, self.mechanism.labels)
 
     @cached_property
     def outputs(self) -> dict[str, Integers]:
-        """The code of each column in each output of the mechanism."""
         return self.coding.of_labels(self.columns, self.mechanism.output_labels, released=True)
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has a cell for every combination of its columns' labels."""
         sizes = [len(self.coding.categories[name]) for name in self.columns]
         return self.mechanism.shape[0] == math.prod(sizes)
 
     @cached_property
     def is_identifiable(self) -> bool:
-        """Whether what is released determines the distribution of all cells."""
         try:
             self.mechanism.operator.right_inverse()
         except NotIdentifiable:
@@ -125,7 +120,6 @@ class SeenBlock:
         return np.where(known[order[found]] == wanted, order[found], -1)
 
     def output_place(self, released: Mapping[str, Integers]) -> Integers:
-        """Return which output each released cell is; refuse what is none."""
         name = self.columns[0]
         if len(self.columns) == 1 and self.mechanism.output_labels is self.coding.outputs[name]:
             return released[name]
@@ -133,7 +127,6 @@ class SeenBlock:
         return places_among(known, self.coding.keys(released, self.columns, released=True))
 
     def margin(self, columns: Block) -> Margin:
-        """Return what it does to some of its columns."""
         keys, first, onto = np.unique(
             self.coding.keys(self.cells, columns), return_index=True, return_inverse=True
         )
@@ -186,7 +179,6 @@ class View:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanisms of the blocks that bear."""
         return tuple(seen.mechanism for seen in self.seen)
 
 
@@ -232,28 +224,23 @@ class Channel:
 
     @property
     def labels(self) -> dict[str, Labels]:
-        """The categories of each column."""
         return {name: self.coding.categories[name] for name in self.columns}
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of categories of each column."""
         return tuple(len(self.coding.categories[name]) for name in self.columns)
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return math.prod(self.shape)
 
     @cached_property
     def cells(self) -> dict[str, Integers]:
-        """The code of each column in every cell, the last running fastest."""
         grid = np.unravel_index(np.arange(self.size), self.shape) if self.columns else ()
         return dict(zip(self.columns, grid, strict=True))
 
     @property
     def blocks_seen(self) -> tuple[SeenBlock, ...]:
-        """The blocks that bear on the columns, each once for all branches that have it."""
         return tuple(dict.fromkeys(seen for view in self.views for seen in view.seen))
 
     @property

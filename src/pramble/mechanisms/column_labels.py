@@ -12,8 +12,8 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.product import Product
 from pramble.values import Integers, value
 
+# What a blank could be mistaken for; in a text file null and an empty text are the same.
 EMPTY = (None, "")
-"""What a blank could be mistaken for; in a text file null and an empty text are the same."""
 
 
 @value
@@ -29,7 +29,6 @@ class ColumnLabels:
 
     @property
     def released(self) -> Labels:
-        """What may stand in the release: the outputs, and None last where it may be blank."""
         return Labels((*self.outputs.values, None)) if self.blank else self.outputs
 
 
@@ -73,7 +72,6 @@ def labels_at(mechanism: Mechanism, position: int, *, columns: int) -> ColumnLab
 
 
 def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
-    """Return the labels of a column that two blocks hold; refuse categories that differ."""
     if one.labels is not two.labels and one.labels != two.labels:
         differing = set(label_keys(one.labels.values)) ^ set(label_keys(two.labels.values))
         if differing:
@@ -88,7 +86,6 @@ def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
 
 
 def refuse_empty(name: str, one: ColumnLabels) -> None:
-    """Raise if a blank could be mistaken for a category or an output."""
     for labels in (one.labels.values, one.outputs.values):
         if not isinstance(labels, range) and any(label in EMPTY for label in labels):
             raise InvalidPlan(
@@ -99,7 +96,6 @@ def refuse_empty(name: str, one: ColumnLabels) -> None:
 
 
 def distinct(labels: Iterable[Label]) -> Labels:
-    """Return the labels that differ, in the order of their first appearance."""
     listed = list(labels)
     first = dict(zip(reversed(label_keys(listed)), reversed(range(len(listed))), strict=True))
     return Labels(tuple(listed[place] for place in sorted(first.values())))
@@ -118,23 +114,19 @@ class Coding:
 
     @cached_property
     def categories(self) -> Mapping[str, Labels]:
-        """What each column may hold before."""
         return {name: own.labels for name, own in self.labels.items()}
 
     @cached_property
     def outputs(self) -> Mapping[str, Labels]:
-        """What may stand in the release; None last where a column may be blank."""
         return {name: own.released for name, own in self.labels.items()}
 
     @cached_property
     def blank(self) -> tuple[str, ...]:
-        """The columns that some branch leaves blank."""
         return tuple(name for name, own in self.labels.items() if own.blank)
 
     def of_labels(
         self, columns: Sequence[str], labels: Labels, *, released: bool = False
     ) -> dict[str, Integers]:
-        """Return the code of each column of a block in its cells, or outputs."""
         sides = self.outputs if released else self.categories
         if len(columns) == 1 and labels is sides[columns[0]]:
             return {columns[0]: np.arange(len(labels))}
@@ -168,7 +160,6 @@ class Coding:
 
 
 def places_among(known: Integers, wanted: Integers) -> Integers:
-    """Return where each number stands among others, which hold it once; refuse others."""
     order = np.argsort(known, kind="stable")
     found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
     place = order[found]

@@ -32,8 +32,8 @@ __all__ = ["Branch", "Mechanism", "Plan"]  # a mechanism from here can be read w
 
 T = TypeVar("T")
 
+# The columns that a mechanism randomises together; one column mostly.
 Block = tuple[str, ...]
-"""The columns that a mechanism randomises together; one column mostly."""
 
 
 @value
@@ -348,7 +348,6 @@ def _checked(mechanism: Any, key: Any) -> Mechanism:
 
 
 def _check_cells(block: Block, mechanism: Mechanism) -> None:
-    """Refuse a mechanism for several columns whose labels are no tuples of so many."""
     if len(block) == 1:
         return
     if isinstance(mechanism, Product) and len(mechanism.factors) == len(block):

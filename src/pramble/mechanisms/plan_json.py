@@ -35,7 +35,6 @@ def branches_in(document: Any) -> list[tuple[Fraction, list[tuple[Any, Mechanism
 
 
 def as_block(key: Any) -> tuple[str, ...]:
-    """Return the columns of a block from one name or several."""
     names = (key,) if isinstance(key, str) else key
     if not isinstance(names, tuple) or not names or not all(isinstance(n, str) for n in names):
         raise InvalidPlan(f"Columns of a plan are named by text; found {key!r}.")

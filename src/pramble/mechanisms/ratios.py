@@ -27,7 +27,6 @@ FIRST_DIGITS = 40
 
 
 def check_alpha(alpha: float) -> float:
-    r"""Return ``alpha`` as a float; refuse what is not finite and positive."""
     try:
         value = float(alpha)
     except (TypeError, ValueError):
@@ -124,7 +123,6 @@ class Ratio(NamedTuple):
     z: int
 
     def exceeds(self, other: "Ratio") -> bool:
-        """Whether this ratio is strictly larger; anything over zero is infinite."""
         return self.numerator * other.denominator > other.numerator * self.denominator
 
 
@@ -184,13 +182,11 @@ def ratio_at_extremes(
 
 
 def two_smallest(values: NDArray[Any]) -> list[int]:
-    """Return the indices of the smallest and the second smallest value."""
     first, second = np.argpartition(values, 1)[:2]
     return [int(first), int(second)]
 
 
 def largest(ratios: Iterable[Ratio]) -> Ratio:
-    """Return the largest of some ratios, the first among equals."""
     best: Ratio | None = None
     for ratio in ratios:
         if best is None or ratio.exceeds(best):
@@ -199,11 +195,11 @@ def largest(ratios: Iterable[Ratio]) -> Ratio:
     return best
 
 
+# How near to the steepest, in floats, a ratio must be to be looked at in integers.
 NEAR = 1 - 1e-12
-"""How near to the steepest, in floats, a ratio must be to be looked at in integers."""
 
+# Entries of one chunk of pairs by columns.
 MOST_AT_ONCE = 4_000_000
-"""Entries of one chunk of pairs by columns."""
 
 
 class Steep(NamedTuple):
@@ -286,7 +282,6 @@ def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
 
 
 def slope_of(A: Floats, distance: Distance) -> float:
-    """Return the α per unit of distance of a float matrix, as floats see it."""
     first, second = distance.pairs.T
     used = A[:, A.max(axis=0) > 0]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -12,13 +12,12 @@ if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
     from pramble.mechanisms.plan import Plan
 
+# Categories and outputs up to which a matrix is written down.
 MOST_SHOWN = 10
-"""Categories and outputs up to which a matrix is written down."""
 LABELS_SHOWN = 3
 
 
 def mechanism_shown(mechanism: Mechanism) -> Grid | Facts:
-    """Return the matrix with its labels, or how often a large one keeps a value."""
     S, T = mechanism.shape
     outputs = "" if S == T else f", {several(T, 'output')}"
     title = f"Mechanism: {S:,} categories{outputs}, α = {alpha_of(mechanism)}"
@@ -41,7 +40,6 @@ def mechanism_shown(mechanism: Mechanism) -> Grid | Facts:
 
 
 def plan_shown(plan: Plan) -> Grid:
-    """Return a line for each block of columns, with the share of records that it is for."""
     rows = [
         [
             f"{float(branch.share):.3g}",
@@ -61,7 +59,6 @@ def plan_shown(plan: Plan) -> Grid:
 
 
 def alpha_of(mechanism: Mechanism) -> str:
-    """Return the α of a mechanism as text; ∞ where a value rules a category out."""
     ratio = mechanism.largest_ratio()
     if not ratio.denominator:
         return "∞"

@@ -114,5 +114,4 @@ def merge_alike(rows: Floats) -> Floats:
 
 
 def attack_delta(attacks: list[Attack], epsilon: float, *, rows: int) -> float:
-    """Return the largest δ that one of the attacks proves."""
     return max((attack.delta(epsilon, rows=rows) for attack in attacks), default=0.0)

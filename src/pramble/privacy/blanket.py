@@ -108,7 +108,6 @@ class Crowd:
 
     @property
     def weights(self) -> Floats:
-        """The positive part of the blanket."""
         return np.asarray(self.blanket[self.blanket > 0])
 
     @property
@@ -144,7 +143,6 @@ def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
 
 
 def kronecker(parts: Sequence[Floats]) -> Floats:
-    """Return the Kronecker product of matrices, or of rows; of none, a single one."""
     made: Floats = np.ones((1, 1))
     for part in parts:
         made = np.asarray(np.kron(made, part), dtype=np.float64)
@@ -188,7 +186,6 @@ def uniform_crowd(mechanism: UniformRows) -> Crowd | None:
 
 
 def dense_crowd(mechanism: Mechanism) -> Crowd | None:
-    """Return the distinct rows with proportional columns merged; None where they are too many."""
     S, T = mechanism.shape
     if S > 4 * MOST_ROWS or T > MOST_COLUMNS:
         return None
@@ -218,8 +215,8 @@ def merge_proportional(weights: NDArray[Any]) -> NDArray[Any]:
 Pair = tuple[int, int]
 COARSE = 0.2
 MARGIN = 1e-6
+# By which share of δ pairs differ that are alike but for rounding.
 TIED = 1e-9
-"""By which share of δ pairs differ that are alike but for rounding."""
 MOST_ROUNDS = 8
 AT_ONCE = 2**17
 MOST_POINTS = 2**11
@@ -236,7 +233,6 @@ class Pairs:
 
     @property
     def terms(self) -> int:
-        """How many columns are added up."""
         return len(self.weights)
 
     @property
@@ -246,7 +242,6 @@ class Pairs:
         return most * (1 + self.factor) + abs(1 - self.factor)
 
     def __call__(self, z: NDArray[np.complex128], /) -> NDArray[np.complex128]:
-        """Return E exp(zU) of every pair (x, x'), x' fastest."""
         rest = max(1.0 - float(self.weights.sum()), 0.0)
         found = np.empty((len(z), len(self.first) * len(self.second)), dtype=np.complex128)
         size = max(1, AT_ONCE // (self.first.size + self.second.size))
@@ -265,7 +260,6 @@ def all_pairs(crowd: Crowd, factor: float) -> Pairs:
 
 
 def pair_law(crowd: Crowd, pair: Pair, factor: float) -> Summand:
-    """Return the law of the blanket's values for one pair."""
     ratios = crowd.ratios
     values = ratios[pair[0]] - factor * ratios[pair[1]]
     return Summand(values, crowd.weights, rounding(float(ratios.max(initial=1.0)), factor))
@@ -299,7 +293,6 @@ def first_pair(crowd: Crowd) -> Pair:
 
 
 def fineness(crowd: Crowd) -> float:
-    """Return the smoothing that the size of all pairs allows."""
     rows, columns = crowd.masses.shape
     work = rows**2 * columns
     return FINE if work < 2e6 else 0.05 if work < 8e6 else 0.1

@@ -29,8 +29,8 @@ from pramble.values import Floats, value
 T = TypeVar("T")
 R = TypeVar("R")
 
+# Characters of a label that a certificate shows.
 MOST_SHOWN = 80
-"""Characters of a label that a certificate shows."""
 
 
 @value
@@ -215,7 +215,6 @@ def _certify_mechanism(mechanism: Mechanism) -> Certificate:
 
 
 def certify_by(mechanism: Mechanism, distance: Distance) -> Certificate:
-    """Return the certificate of α per unit of distance."""
     if math.prod(mechanism.shape) > MOST_CELLS:
         raise InvalidInput(
             f"Certificates by distance are for matrices of at most {MOST_CELLS:,} entries; found "
@@ -233,7 +232,6 @@ def certify_by(mechanism: Mechanism, distance: Distance) -> Certificate:
 
 
 def witness_of(mechanism: Mechanism, ratio: Ratio) -> tuple[Any, Any, Any]:
-    """Return the labels at which a ratio stands."""
     labels, outputs = mechanism.labels.values, mechanism.output_labels.values
     return labels[ratio.x], labels[ratio.x_prime], outputs[ratio.z]
 
@@ -284,7 +282,6 @@ def _certify_plan(plan: Plan) -> Certificate:
 
 
 def certify_record_by(plan: Plan, distances: Any) -> Certificate:
-    """Return the certificate of a plan per unit of the distance summed over columns."""
     if not isinstance(distances, Mapping):
         raise InvalidInput("The distances of a plan are a mapping from columns to distances.")
     unknown = sorted(set(distances) - set(plan.columns))
@@ -301,7 +298,6 @@ def certify_record_by(plan: Plan, distances: Any) -> Certificate:
 def distance_of_block(
     block: tuple[str, ...], mechanism: Mechanism, distances: Mapping[str, Any]
 ) -> Distance:
-    """Return the distance between the cells of a block: the sum over its columns."""
     columns = [labels_at(mechanism, k, columns=len(block)).labels for k in range(len(block))]
     parts = [
         column_distance(distances.get(name), own) for name, own in zip(block, columns, strict=True)
@@ -319,14 +315,12 @@ def distance_of_block(
 
 
 def column_distance(given: Any, labels: Labels) -> Distance:
-    """Return the distance of a column: 1 between any two categories unless it is given."""
     return Distance.equal(len(labels)) if given is None else as_distance(given, labels)
 
 
 def distance_of_cells(
     cells: Labels, columns: Sequence[Labels], parts: Sequence[Distance]
 ) -> Distance:
-    """Return the distance between cells, summed over their columns, from those of the labels."""
     if len(columns) == 1:
         return parts[0].in_order_of(cells)
     if Labels(tuple(product(*(labels.values for labels in columns)))) == cells:
@@ -373,11 +367,9 @@ def distance_sentence(distance: Distance, alpha: float) -> str:
 
 
 def length(distance: Distance, level: float) -> str:
-    """Return a length with its unit."""
     plural = "" if level == 1 or distance.unit == "km" else "s"
     return f"{level:.3g} {distance.unit}{plural}"
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence, wrapped like others."""
     return f"{text[0].upper()}{text[1:]}."

@@ -86,14 +86,12 @@ MORE_ROWS = 6
 
 
 def plan_corners(plan: Plan) -> tuple[Corners, ...] | None:
-    """Return the corners of every branch; None if a ratio is infinite."""
     found = [corners_of(list(b.blocks.values()), b.share) for b in plan.branches]
     known = tuple(corners for corners in found if corners is not None)
     return known if len(known) == len(found) else None
 
 
 def plan_crowd(plan: Plan) -> Crowd | None:
-    """Return the crowd of a record; None where it is too large."""
     if len(plan.branches) == 1:
         return crowd_of(list(plan.branches[0].blocks.values()))
     sizes = [len(column.labels) for column in plan.column_labels().values()]
@@ -120,7 +118,6 @@ def record_rows(plan: Plan) -> Iterator[Floats]:
 
 
 def cell_places(mechanism: Mechanism, columns: int) -> dict[tuple[Any, ...], int]:
-    """Return the row of every cell, by the keys of its labels."""
     return {
         tuple(map(label_key, (label,) if columns == 1 else label)): place
         for place, label in enumerate(mechanism.labels.values)
@@ -238,7 +235,6 @@ class PlanEvidence(ShuffleEvidence):
 
     @property
     def most(self) -> float:
-        """The largest ε that is searched."""
         return min(self.alpha, LARGEST_EPSILON)
 
     def delta(self, epsilon: float) -> tuple[float, str]:
@@ -282,12 +278,10 @@ class PlanEvidence(ShuffleEvidence):
         return attack_delta(self.attacks, epsilon, rows=self.rows)
 
     def sampled(self, share: float) -> "PlanEvidence":
-        """Return the same with attacks on a record that is in the file with this chance."""
         return replace(self, attacks=[attack.sampled(share) for attack in self.attacks])
 
 
 def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
-    """Return what is known of one file in random order."""
     crowd = plan_crowd(plan)
     if crowd is not None and len(crowd.masses) < 2:
         crowd = None
@@ -338,12 +332,10 @@ class BesidesEvidence(ShuffleEvidence):
         return self.file.best_attack(epsilon)
 
     def sampled(self, share: float) -> "BesidesEvidence":
-        """Return the same with attacks on a record that is in the file with this chance."""
         return replace(self, file=self.file.sampled(share))
 
 
 def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
-    """Return what is known of a mechanism or a plan that leaves no column untouched."""
     plan = fully_randomised_plan(given)
     file = plan_evidence(plan, rows=rows)
     if not besides:
@@ -369,8 +361,8 @@ def fully_randomised_plan(given: Any) -> Plan:
     return as_plan(given)
 
 
+# Above this ε sampling is not counted: its exponential may be no float.
 STEEP = 600.0
-"""Above this ε sampling is not counted: its exponential may be no float."""
 
 
 @value(eq=False, repr=False)
@@ -410,7 +402,6 @@ class SampledEvidence(ShuffleEvidence):
 
 
 def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> ShuffleEvidence:
-    """Return what is known of so many records of which the file is a secret random sample."""
     if population < known.rows:
         raise InvalidInput(
             f"A sample is no larger than its population; found {known.rows:,} rows of "
