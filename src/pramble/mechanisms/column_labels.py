@@ -48,11 +48,11 @@ def labels_by_column(
         for block, mechanism in blocks.items():
             for position, name in enumerate(block):
                 own = labels_at(mechanism, position, columns=len(block))
-                found[name] = merged(name, found[name], own) if name in found else own
+                found[name] = common_labels(name, found[name], own) if name in found else own
     held = [{name for block in blocks for name in block} for blocks in branches]
     for name, one in found.items():
         if not all(name in names for names in held):
-            refuse_empty(name, one)
+            refuse_blank_labels(name, one)
             found[name] = ColumnLabels(one.labels, one.outputs, blank=True)
     return found
 
@@ -71,7 +71,7 @@ def labels_at(mechanism: Mechanism, position: int, *, columns: int) -> ColumnLab
     )
 
 
-def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
+def common_labels(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
     if one.labels is not two.labels and one.labels != two.labels:
         differing = set(label_keys(one.labels.values)) ^ set(label_keys(two.labels.values))
         if differing:
@@ -85,7 +85,7 @@ def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
     return ColumnLabels(one.labels, distinct([*one.outputs.values, *two.outputs.values]))
 
 
-def refuse_empty(name: str, one: ColumnLabels) -> None:
+def refuse_blank_labels(name: str, one: ColumnLabels) -> None:
     for labels in (one.labels.values, one.outputs.values):
         if not isinstance(labels, range) and any(label in EMPTY for label in labels):
             raise InvalidPlan(
@@ -103,12 +103,7 @@ def distinct(labels: Iterable[Label]) -> Labels:
 
 @value(eq=False)
 class Coding:
-    """The labels of the columns of a plan as codes: places among their categories, and outputs.
-
-    Attributes
-    ----------
-    labels : mapping from column to ColumnLabels
-    """
+    """The labels of the columns of a plan as codes: places among their categories, and outputs."""
 
     labels: Mapping[str, ColumnLabels]
 
@@ -159,10 +154,16 @@ class Coding:
         return self._known[name, released]
 
 
-def places_among(known: Integers, wanted: Integers) -> Integers:
+def places_if_among(known: Integers, wanted: Integers) -> Integers:
+    """Return where each number stands among others, which hold it once; −1 where they do not."""
     order = np.argsort(known, kind="stable")
     found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
-    place = order[found]
-    if (known[place] != wanted).any():
+    return np.where(known[order[found]] == wanted, order[found], -1)
+
+
+def places_among(known: Integers, wanted: Integers) -> Integers:
+    """Return where each number stands among others, which hold it once; refuse others."""
+    places = places_if_among(known, wanted)
+    if (places < 0).any():
         raise InvalidData("The data holds released values that the plan cannot release.")
-    return np.asarray(place)
+    return places

@@ -11,14 +11,8 @@ from pramble.mechanisms.json_form import rational, refuse_large
 SCHEMA = "pramble/plan/1"
 
 
-def branches_in(document: Any) -> list[tuple[Fraction, list[tuple[Any, Mechanism]]]]:
-    """Return the share of each branch of a document, and its blocks with their mechanisms.
-
-    Raises
-    ------
-    InvalidPlan
-        If it has other fields than those of a plan, or mechanisms that are too large together.
-    """
+def branches_in(document: Any) -> list[tuple[Fraction, dict[tuple[str, ...], Mechanism]]]:
+    """Return the share of each branch of a document, and its blocks with their mechanisms."""
     if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
         raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
     _refuse_fields(document, {"schema", "branches"}, "A plan")
@@ -57,8 +51,8 @@ def _share_of(branch: Any) -> Fraction:
     return rational(branch["share"], InvalidPlan)
 
 
-def _mechanisms_of(blocks: list[Any]) -> list[tuple[Any, Mechanism]]:
-    found: dict[Any, Mechanism] = {}
+def _mechanisms_of(blocks: list[Any]) -> dict[tuple[str, ...], Mechanism]:
+    found: dict[tuple[str, ...], Mechanism] = {}
     for part in blocks:
         block = as_block(tuple(_as_list(part["columns"], "The columns of a block")))
         if block in found:
@@ -67,7 +61,7 @@ def _mechanisms_of(blocks: list[Any]) -> list[tuple[Any, Mechanism]]:
             found[block] = Mechanism.from_body_of_kind(part["mechanism"])
         except InvalidMechanism as error:
             raise InvalidPlan(f"The mechanism of {', '.join(block)}: {error}") from None
-    return list(found.items())
+    return found
 
 
 def _as_list(found: Any, what: str) -> list[Any]:

@@ -122,9 +122,6 @@ class Ratio(NamedTuple):
     x_prime: int
     z: int
 
-    def exceeds(self, other: "Ratio") -> bool:
-        return self.numerator * other.denominator > other.numerator * self.denominator
-
 
 def largest_ratio(weights: IntegerMatrix) -> Ratio:
     """Return the largest ratio of two entries of one column of an integer matrix.
@@ -187,12 +184,12 @@ def two_smallest(values: NDArray[Any]) -> list[int]:
 
 
 def largest(ratios: Iterable[Ratio]) -> Ratio:
-    best: Ratio | None = None
-    for ratio in ratios:
-        if best is None or ratio.exceeds(best):
-            best = ratio
-    assert best is not None, "a row-stochastic matrix has a non-zero entry"
-    return best
+    return max(ratios, key=lambda ratio: ratio_of(ratio.numerator, ratio.denominator))
+
+
+def ratio_of(numerator: int, denominator: int) -> Fraction | float:
+    """Return a ratio of weights exactly; anything over zero is infinite."""
+    return Fraction(numerator, denominator) if denominator else math.inf
 
 
 # How near to the steepest, in floats, a ratio must be to be looked at in integers.
@@ -250,16 +247,13 @@ def chunks(weights: NDArray[Any], distance: Distance) -> Iterator[tuple[Floats, 
 
 def largest_at(weights: NDArray[Any], pairs: Integers, slopes: Floats, top: float) -> Ratio:
     """Return the largest ratio over edges of one length, among those with a slope near the top."""
-    best: Ratio | None = None
-    for k, z in np.argwhere(slopes >= top * NEAR).tolist():
-        x, y = pairs[k].tolist()
-        if weights[x, z] < weights[y, z]:
-            x, y = y, x
-        ratio = Ratio(int(weights[x, z]), int(weights[y, z]), x, y, z)
-        if best is None or ratio.exceeds(best):
-            best = ratio
-    assert best is not None, "the top slope is one of them"
-    return best
+
+    def found() -> Iterator[Ratio]:
+        for k, z in np.argwhere(slopes >= top * NEAR).tolist():
+            x, y = sorted(pairs[k].tolist(), key=lambda row: -weights[row, z])
+            yield Ratio(int(weights[x, z]), int(weights[y, z]), x, y, z)
+
+    return largest(found())
 
 
 def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
@@ -282,22 +276,13 @@ def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
 
 
 def slope_of(A: Floats, distance: Distance) -> float:
-    first, second = distance.pairs.T
-    used = A[:, A.max(axis=0) > 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(used)
-        slopes = np.abs(logs[first] - logs[second]) / distance.lengths[:, None]
-    return float(np.where(np.isnan(slopes), 0.0, slopes).max())
+    return max(float(slopes.max()) for slopes, _, _ in chunks(A, distance))
 
 
 def alpha_between(weights: NDArray[Any]) -> Floats:
     r"""Return :math:`\max_z |\log w_{xz}/w_{x'z}|` for every two rows, rounded up a little."""
-    used = weights[:, weights.max(axis=0) > 0].astype(np.float64)
-    with np.errstate(divide="ignore"):
-        logs = np.log(used)
-    found = np.zeros((len(used), len(used)))
-    for x, row in enumerate(logs):
-        with np.errstate(invalid="ignore"):
-            gaps = np.abs(logs - row)
-        found[x] = np.where(np.isnan(gaps), 0.0, gaps).max(axis=1)
+    found = np.zeros((len(weights), len(weights)))
+    for slopes, pairs, _ in chunks(weights, Distance.equal(len(weights))):
+        first, second = pairs.T
+        found[first, second] = found[second, first] = slopes.max(axis=1)
     return np.asarray(found * (1 + 1e-14) + np.where(found > 0, 1e-13, 0.0))

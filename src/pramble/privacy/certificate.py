@@ -8,7 +8,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, cmp_to_key, singledispatch, wraps
+from functools import cached_property, singledispatch, wraps
 from itertools import product
 from typing import Any, TypeVar
 
@@ -22,7 +22,14 @@ from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
-from pramble.mechanisms.ratios import Ratio, alpha_between, ratio_within, smallest_alpha, steepest
+from pramble.mechanisms.ratios import (
+    Ratio,
+    alpha_between,
+    ratio_of,
+    ratio_within,
+    smallest_alpha,
+    steepest,
+)
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.values import Floats, value
 
@@ -275,10 +282,8 @@ def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
 
 @once
 def _certify_plan(plan: Plan) -> Certificate:
-    branches = (
-        compose(map(_certify_mechanism, branch.blocks.values())) for branch in plan.branches
-    )
-    return max(branches, key=cmp_to_key(by_ratio))
+    branches = (compose(map(_certify_mechanism, v.mechanisms)) for v in plan.channel().views)
+    return max(branches, key=lambda one: ratio_of(one.numerator, one.denominator))
 
 
 def certify_record_by(plan: Plan, distances: Any) -> Certificate:
@@ -289,8 +294,7 @@ def certify_record_by(plan: Plan, distances: Any) -> Certificate:
         raise InvalidInput(f"A distance is given for {unknown[0]!r}, which is in no block.")
     found = [
         certify_by(mechanism, distance_of_block(block, mechanism, distances))
-        for branch in plan.branches
-        for block, mechanism in branch.blocks.items()
+        for block, mechanism in plan.mechanisms()
     ]
     return max(found, key=lambda one: one.alpha)
 
@@ -299,8 +303,12 @@ def distance_of_block(
     block: tuple[str, ...], mechanism: Mechanism, distances: Mapping[str, Any]
 ) -> Distance:
     columns = [labels_at(mechanism, k, columns=len(block)).labels for k in range(len(block))]
+    # Any two values of a column without a distance are one unit apart.
     parts = [
-        column_distance(distances.get(name), own) for name, own in zip(block, columns, strict=True)
+        Distance.equal(len(own))
+        if distances.get(name) is None
+        else as_distance(distances[name], own)
+        for name, own in zip(block, columns, strict=True)
     ]
     complete = math.prod(map(len, columns)) == len(mechanism.labels)
     for name in () if complete else block:
@@ -312,10 +320,6 @@ def distance_of_block(
                 "Distance.path(3).named([...])."
             )
     return distance_of_cells(mechanism.labels, columns, parts)
-
-
-def column_distance(given: Any, labels: Labels) -> Distance:
-    return Distance.equal(len(labels)) if given is None else as_distance(given, labels)
 
 
 def distance_of_cells(
@@ -331,14 +335,6 @@ def distance_of_cells(
         at = [code[label_key(cell[k])] for cell in cells.values]
         sums += part.matrix[np.ix_(at, at)]
     return Distance.from_matrix(sums)
-
-
-def by_ratio(one: Certificate, two: Certificate) -> int:
-    """Compare two certificates by their ratios, in integers; a zero denominator is infinite."""
-    left, right = one.numerator * two.denominator, two.numerator * one.denominator
-    if not one.denominator or not two.denominator:
-        return bool(two.denominator) - bool(one.denominator)
-    return (left > right) - (left < right)
 
 
 def distance_sentence(distance: Distance, alpha: float) -> str:

@@ -42,18 +42,16 @@ the same columns look alike to him, which the bounds from above may ignore and a
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product as cartesian
 from typing import Any
 
 import numpy as np
 
-from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.plan import Branch, Plan, as_plan
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.attacks import (
     Attack,
@@ -73,7 +71,6 @@ from pramble.privacy.blanket import (
     corner_delta,
     corners_of,
     crowd_of,
-    kronecker,
     merge_proportional,
     single,
 )
@@ -86,69 +83,45 @@ MORE_ROWS = 6
 
 
 def plan_corners(plan: Plan) -> tuple[Corners, ...] | None:
-    found = [corners_of(list(b.blocks.values()), b.share) for b in plan.branches]
+    """Return the corners of every branch; None if a ratio is infinite."""
+    found = [corners_of(view.mechanisms, view.share) for view in plan.channel().views]
     known = tuple(corners for corners in found if corners is not None)
     return known if len(known) == len(found) else None
 
 
 def plan_crowd(plan: Plan) -> Crowd | None:
-    if len(plan.branches) == 1:
-        return crowd_of(list(plan.branches[0].blocks.values()))
-    sizes = [len(column.labels) for column in plan.column_labels().values()]
-    outputs = sum(math.prod(m.shape[1] for m in branch.blocks.values()) for branch in plan.branches)
-    if math.prod(sizes) > MOST_ROWS or outputs > MOST_COLUMNS:
+    """Return the crowd of a record, the branches side by side; None where it is too large."""
+    channel = plan.channel()
+    if not plan.is_split:
+        return crowd_of(channel.views[0].mechanisms)
+    outputs = sum(math.prod(m.shape[1] for m in view.mechanisms) for view in channel.views)
+    if channel.size > MOST_ROWS or outputs > MOST_COLUMNS:
         return None
-    masses = np.array(list(record_rows(plan)))
+    places = {seen: seen.place(channel.cells) for seen in channel.blocks_seen}
+    known = np.all([own >= 0 for own in places.values()], axis=0)  # cells that all blocks have
+    branches = []
+    for view in channel.views:
+        rows = np.full((int(known.sum()), 1), float(view.share))
+        for seen in view.seen:
+            own = seen.mechanism.matrix[places[seen][known]]
+            rows = np.einsum("ri,rj->rij", rows, own).reshape(len(rows), -1)
+        branches.append(rows)
+    masses = np.concatenate(branches, axis=1)
     return Crowd(masses, masses.min(axis=0))
-
-
-def record_rows(plan: Plan) -> Iterator[Floats]:
-    """Yield the row of every record that all blocks know, the branches side by side."""
-    columns = plan.column_labels()
-    places = [
-        {block: cell_places(mechanism, len(block)) for block, mechanism in branch.blocks.items()}
-        for branch in plan.branches
-    ]
-    for labels in cartesian(*(column.labels.values for column in columns.values())):
-        keys = dict(zip(columns, map(label_key, labels), strict=True))
-        parts = [branch_row(b, p, keys) for b, p in zip(plan.branches, places, strict=True)]
-        known = [part for part in parts if part is not None]
-        if len(known) == len(parts):
-            yield np.concatenate(known)
-
-
-def cell_places(mechanism: Mechanism, columns: int) -> dict[tuple[Any, ...], int]:
-    return {
-        tuple(map(label_key, (label,) if columns == 1 else label)): place
-        for place, label in enumerate(mechanism.labels.values)
-    }
-
-
-def branch_row(
-    branch: Branch, places: dict[Any, dict[tuple[Any, ...], int]], keys: dict[str, Any]
-) -> Floats | None:
-    """Return a record's row in one branch, times its share; None if a block lacks its cell."""
-    rows = []
-    for block, mechanism in branch.blocks.items():
-        place = places[block].get(tuple(keys[name] for name in block))
-        if place is None:
-            return None
-        rows.append(np.asarray(mechanism.row(place) / 2**mechanism.bits, dtype=np.float64))
-    return np.asarray(float(branch.share) * kronecker(rows)[0])
 
 
 def visible_rows(plan: Plan, crowd: Crowd | None) -> list[Floats]:
     """Return rows of probabilities of what a reader may look at: all, or one branch at a time."""
-    sets = Counter(frozenset(branch.columns) for branch in plan.branches)
-    if crowd is not None and len(sets) == len(plan.branches):
+    views = plan.channel().views
+    sets = Counter(frozenset(view.columns) for view in views)
+    if crowd is not None and len(sets) == len(views):
         return [crowd.masses]
     found = []
-    for branch in plan.branches:
-        if sets[frozenset(branch.columns)] == 1 and branch.blocks:
-            parts = [few_rows(factor) for factor in single(list(branch.blocks.values()))]
-            one = attacks_together(parts)[0]
+    for view in views:
+        if sets[frozenset(view.columns)] == 1 and view.columns:
+            one = attacks_together([few_rows(factor) for factor in single(view.mechanisms)])[0]
             rows = np.stack([one.x, one.other, one.crowd])
-            found += [with_other_branches(rows, branch.share)]
+            found += [with_other_branches(rows, view.share)]
     return found
 
 
