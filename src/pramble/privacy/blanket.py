@@ -43,12 +43,6 @@ matrix has a larger bound than the law with
 
 and the rest at (1, 1), or at (a, a) if :math:`\beta > 1/2`. Randomised response and disjoint arcs
 attain it. With branches the public coin is part of the output, and each branch has its own corners.
-
-**The closed form** of Feldman, McMillan and Talwar (2021, Theorem 3.1): if
-:math:`16\, e^{\alpha} \log(2/\delta) \le n`,
-
-.. math:: \varepsilon = \log\Big(1 + \frac{e^\alpha - 1}{e^\alpha + 1}
-          \Big(8\sqrt{e^\alpha \log(4/\delta)/n} + 8 e^\alpha/n\Big)\Big).
 """
 
 import math
@@ -455,39 +449,6 @@ def corner_law(branches: Sequence[Corners], factor: float) -> Summand:
     return Summand(
         np.array(values), np.array([float(p) for p in probabilities]), rounding(largest, factor)
     )
-
-
-def closed_epsilon(alpha: float, rows: int, delta: float) -> float:
-    """Return the ε of the closed form, rounded up; infinite where it does not hold.
-
-    Examples
-    --------
-    >>> round(closed_epsilon(1.0, 10**6, 1e-6), 4)
-    0.0235
-    """
-    if alpha > 300 or 16 * math.exp(alpha) * math.log(2 / delta) * (1 + 1e-9) > rows:
-        return math.inf
-    a = math.exp(alpha)
-    root = 8 * math.sqrt(a * math.log(4 / delta) / rows) + 8 * a / rows
-    return math.log1p(math.tanh(alpha / 2) * root) * (1 + 1e-12)
-
-
-def closed_delta(alpha: float, rows: int, epsilon: float) -> float:
-    """Return the δ of the closed form at ε, rounded up; 1 where it does not hold.
-
-    Examples
-    --------
-    >>> 0 < closed_delta(1.0, 10**6, 0.0236) <= 1e-6
-    True
-    """
-    if not 0 < alpha <= 300:
-        return 1.0
-    a = math.exp(alpha)
-    root = math.expm1(epsilon) / math.tanh(alpha / 2) - 8 * a / rows
-    if root <= 0:
-        return 1.0
-    delta = 4 * math.exp(-rows * root**2 / (64 * a)) * (1 + 1e-9) + 1e-300
-    return delta if delta < 1 and closed_epsilon(alpha, rows, delta) <= epsilon else 1.0
 
 
 def corner_delta(branches: tuple[Corners, ...], epsilon: float, *, rows: int) -> float:

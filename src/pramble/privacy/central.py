@@ -34,7 +34,7 @@ class CentralGuarantee(Display):
         No smaller ε holds at this δ: an explicit attack shows it.
     method : str
         Which bound was the best: ``"blanket"`` (of this very matrix), ``"corners"`` (its ratios and
-        the blanket's weights), ``"closed form"`` (α alone) or ``"local"`` (α itself).
+        the blanket's weights) or ``"local"`` (α itself).
     alpha : float
         The local α of a record, which holds besides.
     rows, rows_per_person : int
@@ -152,8 +152,8 @@ def central_guarantee(
     It holds if every released column is randomised or blank, the rows stand in secure random order,
     and the number of rows is public. The smallest of all proven bounds is returned: the privacy
     blanket of this very matrix over all pairs of records (Balle, Bell, Gascón and Nissim 2019), the
-    same for the worst matrix with these ratios and this blanket, the closed form of Feldman,
-    McMillan and Talwar (2021), and the local α. Every float is on the safe side.
+    same for the worst matrix with these ratios and this blanket, and the local α. Every float is on
+    the safe side.
 
     Parameters
     ----------

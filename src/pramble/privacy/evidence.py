@@ -43,7 +43,6 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -55,7 +54,6 @@ from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.attacks import (
     Attack,
-    attack_delta,
     attacks_on,
     attacks_together,
 )
@@ -67,7 +65,6 @@ from pramble.privacy.blanket import (
     Crowd,
     blanket_delta,
     blanket_epsilon,
-    closed_delta,
     corner_delta,
     corners_of,
     crowd_of,
@@ -149,6 +146,7 @@ def few_rows(mechanism: Mechanism) -> Floats:
     return np.asarray(merge_proportional(rows) / TOTAL)
 
 
+# Searches end here: no promise that large protects anybody.
 LARGEST_EPSILON = 40.0
 
 
@@ -156,10 +154,12 @@ class ShuffleEvidence(ABC):
     """What is known of a release of so many rows: bounds from above, and attacks from below.
 
     - ``alpha``: The local α, rounded up; it is an ε by itself, with δ = 0.
+    - ``attacks``: On rows that a reader may look at.
     """
 
     alpha: float
     rows: int
+    attacks: list[Attack]
 
     @abstractmethod
     def delta(self, epsilon: float) -> tuple[float, str]:
@@ -169,27 +169,24 @@ class ShuffleEvidence(ABC):
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
         """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
 
-    @abstractmethod
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at ε can go below."""
+        return max((one.delta(epsilon, rows=self.rows) for one in self.attacks), default=0.0)
 
     def lower(self, delta: float, *, proven: float) -> float:
         """Return an ε below which an attack does better than δ."""
         high = min(proven, self.alpha, LARGEST_EPSILON)
-        if high <= 0:
+        if high <= 0 or not self.attacks:
             return 0.0
         # Which attack is best is decided once: any attack gives a valid bound, at every ε.
-        strike = self.best_attack(0.9 * high)
-        if strike(high) > delta:
+        best = max(self.attacks, key=lambda one: one.delta(0.9 * high, rows=self.rows))
+        if best.delta(high, rows=self.rows) > delta:
             return high
-        above = smallest_epsilon(lambda epsilon: strike(epsilon) <= delta, low=0.0, high=high)
-        below = above * (1 - 2e-4)
-        return below if below > 0 and strike(below) > delta else 0.0
-
-    def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
-        del epsilon
-        return self.attack
+        above = smallest_epsilon(
+            lambda epsilon: best.delta(epsilon, rows=self.rows) <= delta, low=0.0, high=high
+        )
+        below = above * (1 - 2e-4)  # the search ends within 1e-4 above the least
+        return below if below > 0 and best.delta(below, rows=self.rows) > delta else 0.0
 
 
 @value(eq=False, repr=False)
@@ -202,18 +199,19 @@ class PlanEvidence(ShuffleEvidence):
 
     alpha: float
     rows: int
+    attacks: list[Attack]
     crowd: Crowd | None
     corners: tuple[Corners, ...] | None
-    attacks: list[Attack]
 
     @property
     def most(self) -> float:
+        """The largest ε that is searched."""
         return min(self.alpha, LARGEST_EPSILON)
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         if epsilon >= self.alpha:
             return 0.0, "local"
-        found = [(1.0, "none"), (closed_delta(self.alpha, self.rows, epsilon), "closed form")]
+        found = [(1.0, "none")]
         if self.crowd is not None:
             found.append((blanket_delta(self.crowd, epsilon, rows=self.rows), "blanket"))
         elif self.corners is not None:
@@ -221,37 +219,20 @@ class PlanEvidence(ShuffleEvidence):
         return min(found)
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        found = [(self.alpha, "local")]
+        found, corners = [(self.alpha, "local")], self.corners
         if allowed(self.most) <= 0:
             return found[0]
-        curves = {"closed form": lambda epsilon: closed_delta(self.alpha, self.rows, epsilon)}
-        corners = self.corners
-        if corners is not None and self.crowd is None:
-            curves["corners"] = lambda epsilon: corner_delta(corners, epsilon, rows=self.rows)
-        for name, curve in curves.items():
-            least = smallest_epsilon(
-                lambda epsilon, curve=curve: curve(epsilon) <= allowed(epsilon),  # type: ignore[misc]
-                low=0.0,
-                high=self.most,
-            )
-            found.append((least, name))
         if self.crowd is not None:
             least = blanket_epsilon(self.crowd, allowed, rows=self.rows, most=self.most)
             found.append((least, "blanket"))
+        elif corners is not None:
+            least = smallest_epsilon(
+                lambda epsilon: corner_delta(corners, epsilon, rows=self.rows) <= allowed(epsilon),
+                low=0.0,
+                high=self.most,
+            )
+            found.append((least, "corners"))
         return min(found)
-
-    def best_attack(self, epsilon: float) -> Curve:
-        if not self.attacks:
-            return lambda _: 0.0
-        powers = [attack.delta(epsilon, rows=self.rows) for attack in self.attacks]
-        best = self.attacks[max(range(len(powers)), key=powers.__getitem__)]
-        return lambda epsilon: best.delta(epsilon, rows=self.rows)
-
-    def attack(self, epsilon: float) -> float:
-        return attack_delta(self.attacks, epsilon, rows=self.rows)
-
-    def sampled(self, share: float) -> "PlanEvidence":
-        return replace(self, attacks=[attack.sampled(share) for attack in self.attacks])
 
 
 def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
@@ -260,12 +241,12 @@ def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
         crowd = None
     attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
-    return PlanEvidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
+    return PlanEvidence(certify(plan).alpha, rows, attacks, crowd, plan_corners(plan))
 
 
 @value(eq=False, repr=False)
 class BesidesEvidence(ShuffleEvidence):
-    r"""The bounds that are known of a file together with what was spent besides, without a δ.
+    r"""The bounds that are known of a file together with what was spent in addition, without a δ.
 
     The loss of what has no δ is at worst that of randomised response, +c with the chance
     :math:`p = e^c/(1 + e^c)` and −c otherwise. Both together have :math:`\delta(\varepsilon) =
@@ -273,11 +254,12 @@ class BesidesEvidence(ShuffleEvidence):
     \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
 
     - ``alpha``: The local α of both.
-    - ``besides``: What was spent besides, c.
+    - ``besides``: What was spent in addition, c.
     """
 
     alpha: float
     rows: int
+    attacks: list[Attack]
     file: PlanEvidence
     besides: float
 
@@ -298,23 +280,14 @@ class BesidesEvidence(ShuffleEvidence):
         added = math.nextafter(own + self.besides, math.inf), method
         return min((self.alpha, "local"), added)
 
-    def attack(self, epsilon: float) -> float:
-        return self.file.attack(epsilon)
-
-    def best_attack(self, epsilon: float) -> Curve:
-        return self.file.best_attack(epsilon)
-
-    def sampled(self, share: float) -> "BesidesEvidence":
-        return replace(self, file=self.file.sampled(share))
-
 
 def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
-    plan = fully_randomised_plan(given)
-    file = plan_evidence(plan, rows=rows)
+    """Return what is known of a mechanism or a plan that leaves no column untouched."""
+    file = plan_evidence(fully_randomised_plan(given), rows=rows)
     if not besides:
         return file
     alpha = math.nextafter(file.alpha + besides, math.inf)
-    return BesidesEvidence(alpha, rows, file, besides)
+    return BesidesEvidence(alpha, rows, file.attacks, file, besides)
 
 
 def fully_randomised_plan(given: Any) -> Plan:
@@ -344,15 +317,15 @@ class SampledEvidence(ShuffleEvidence):
 
     - ``alpha``: The ε with δ = 0 that the local α of a record leaves.
     - ``rows``: The size n of the sample.
+    - ``attacks``: By a reader who does not know who is in the sample.
     - ``sample``: What is known of the sample.
-    - ``seen``: The same, with attacks by a reader who does not know who is in it.
     - ``share``: q, rounded up.
     """
 
     alpha: float
     rows: int
+    attacks: list[Attack]
     sample: ShuffleEvidence
-    seen: ShuffleEvidence
     share: float
 
     def delta(self, epsilon: float) -> tuple[float, str]:
@@ -367,12 +340,6 @@ class SampledEvidence(ShuffleEvidence):
         found, method = self.sample.epsilon(allowed_in_sample)
         return of_population(found, self.share), method
 
-    def attack(self, epsilon: float) -> float:
-        return self.seen.attack(epsilon)
-
-    def best_attack(self, epsilon: float) -> Curve:
-        return self.seen.best_attack(epsilon)
-
 
 def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> ShuffleEvidence:
     if population < known.rows:
@@ -386,7 +353,8 @@ def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) 
     above = float_above(exact)
     below = above if Fraction(above) == exact else math.nextafter(above, 0.0)
     alpha = of_population(known.alpha, above)
-    return SampledEvidence(alpha, known.rows, known, known.sampled(below), above)
+    attacks = [attack.sampled(below) for attack in known.attacks]
+    return SampledEvidence(alpha, known.rows, attacks, known, above)
 
 
 def of_population(epsilon: float, share: float) -> float:
