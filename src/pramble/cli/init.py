@@ -11,7 +11,7 @@ import typer
 from pramble.cli.console import VERBOSITY, complain, messages, show, shown_progress
 from pramble.cli.inputs import Confidential, Text, listed_names, new_file, option
 from pramble.data.bands import band_labels
-from pramble.data.reading import reading_of
+from pramble.data.recode import reading_of
 from pramble.data.save import whole_file
 from pramble.errors import InvalidInput
 from pramble.releasing.profile.columns import Look
