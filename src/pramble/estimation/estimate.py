@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.functions import conditional
 from pramble.estimation.follow.queries import group_estimate, query_estimate

@@ -51,7 +51,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import check_level

@@ -11,9 +11,8 @@ import numpy as np
 from pramble.data.decode import labels_like, with_columns
 from pramble.data.labels import Label
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
-from pramble.data.records import Records
-from pramble.data.sources import TableRecords
+from pramble.data.recode import Reading
+from pramble.data.records import Records, TableRecords
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.estimation.draws.chain import Chain, LawModel, model_of_law, start_law
 from pramble.estimation.draws.released import (

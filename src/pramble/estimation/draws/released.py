@@ -19,11 +19,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramble.data.arrays import is_text, numbers, plain
-from pramble.data.crosstab import crosstab
+from pramble.data.crosstab import Crosstab, crosstab, refuse_empty, reordered
 from pramble.data.labels import Label, object_key, places_of
-from pramble.data.records import Records
-from pramble.data.sources import FileRecords, LazyRecords, MixedRecords, TableRecords
-from pramble.data.table import Crosstab, refuse_empty, reordered
+from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records, TableRecords
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.branches import branches_of
 from pramble.estimation.inverse.layout import groups_of

@@ -25,7 +25,7 @@ import pyarrow as pa
 from pramble.data.decode import arrow_values, natural_arrow_labels
 from pramble.data.labels import Label
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.estimation.draws.distribution import (
     Shares,

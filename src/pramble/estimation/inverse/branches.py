@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, Powers, totals
 from pramble.errors import NotShown
 from pramble.estimation.inverse.layout import (
     Layout,
@@ -30,7 +30,7 @@ from pramble.estimation.inverse.layout import (
 from pramble.estimation.inverse.stacked import Aspect, Pooled, StackedOperator, stack
 from pramble.information.fisher import covariance_of_cells, inner
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Channel, Margin, SeenBlock
+from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock
 from pramble.mechanisms.column_labels import places_among
 from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.operators.dense import LARGEST_INVERSE
@@ -150,7 +150,7 @@ def part_of(seen: SeenBlock) -> Part | None:
     return None
 
 
-def by_margin(margin: Margin) -> ByMargin | None:
+def by_margin(margin: BlockMargin) -> ByMargin | None:
     """Return how margins are randomised by themselves; None if they are not, or are not told."""
     if margin.matrix is None:
         return None

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import crosstab
+from pramble.data.crosstab import Crosstab, Powers, crosstab, refuse_empty, totals
 from pramble.data.labels import Label, Labels
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, Powers, refuse_empty, totals
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.limits import MOST_CELLS

@@ -24,9 +24,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab, totals
 from pramble.data.labels import Label
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, totals
 from pramble.errors import InvalidData, NotIdentifiable
 from pramble.estimation.inverse.branches import gather, shown_by_branches, stacked_places
 from pramble.estimation.inverse.layout import groups_of, refuse_many, refuse_no_weight

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pramble.data.crosstab import Crosstab
 from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.data.records import Records
-from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
 from pramble.estimation.inverse.branches import from_branches
 from pramble.estimation.inverse.layout import (

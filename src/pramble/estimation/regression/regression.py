@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.estimation.follow.result import Covers, Settings
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.estimation.regression.design_matrix import (
