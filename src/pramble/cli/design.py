@@ -74,10 +74,6 @@ def design(
         Path | None,
         typer.Option(callback=new_file, help="Write the labelled matrix to this CSV file."),
     ] = None,
-    information_at_least: Annotated[
-        float | None,
-        typer.Option(help="General family: share of the best information to keep, as 0.95."),
-    ] = None,
     loss: Annotated[
         Path | None,
         typer.Option(
@@ -142,8 +138,7 @@ def design(
             "--categories": categories, "--objective": objective, "--invariant": invariant,
             "--symmetric": symmetric, "--keep-at-least": keep_at_least,
             "--time-limit": time_limit, "--matrix": matrix, "--loss": loss,
-            "--information-at-least": information_at_least, "--distance": distance,
-            "--whole": whole, "--impossible": impossible,
+            "--distance": distance, "--whole": whole, "--impossible": impossible,
         }  # fmt: skip
         refuse_of_records(of_records)
         answer_tables(columns, central, source=source, tables=tables, out=out, as_json=as_json)
@@ -166,8 +161,7 @@ def design(
     answer = pramble.design(
         probabilities, alpha, family=family, objective=objective or "information",
         categories=labels, invariant=invariant, symmetric=symmetric, keep_at_least=keep_at_least,
-        information_at_least=information_at_least, loss=losses, distance=between,
-        tolerance=tolerance, time_limit=time_limit,
+        loss=losses, distance=between, tolerance=tolerance, time_limit=time_limit,
     )  # fmt: skip
     if as_json:
         print_json(design_document(answer))
