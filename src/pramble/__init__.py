@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pramble import datasets, paper
     from pramble.calibration.calibrate import calibrate
     from pramble.calibration.calibration import Calibration
-    from pramble.data.reading import Reading
+    from pramble.data.recode import Reading
     from pramble.engine.files import perturb_file
     from pramble.engine.measure import measure
     from pramble.engine.perturb import perturb
@@ -113,7 +113,7 @@ _MODULES = {
     "PrambleWarning": "pramble.errors",
     "PrivacyError": "pramble.errors",
     "Progress": "pramble.values",
-    "Reading": "pramble.data.reading",
+    "Reading": "pramble.data.recode",
     "RecordDesign": "pramble.solvers.record.problem",
     "Regression": "pramble.estimation.regression.result",
     "Release": "pramble.releasing.folder.open",

@@ -24,12 +24,14 @@ def number(value: float, digits: int = 5) -> str:
     return f"{value:.{digits}g}"
 
 
-def shortened(rows: Sequence[Sequence[str]], most: int = MOST_ROWS) -> list[list[str]]:
-    """Return the first rows, and a line that says how many more there are."""
+def shortened(
+    rows: Sequence[Sequence[str]], most: int = MOST_ROWS, *, hint: str = ""
+) -> list[list[str]]:
+    """Return the first rows, and a line that says how many more there are, and where."""
     left = len(rows) - most
     shown = [list(row) for row in rows[:most]]
     if left > 0:
-        shown.append([f"… {left:,} more", *[""] * (len(rows[0]) - 1)])
+        shown.append([f"… {left:,} more{hint}", *[""] * (len(rows[0]) - 1)])
     return shown
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import pramble
 import pramble.releasing.record_design as record_design
-from pramble.data.sources import TableRecords
+from pramble.data.records import TableRecords
 from pramble.engine.shuffle import random_order
 from pramble.solvers.record.problem import RecordDesign
 

@@ -1355,7 +1355,7 @@ SETTINGS = [
     ),
     refused(
         "a design that keeps too much",
-        given({}, "design --alpha 1 --uniform 3 --keep-at-least 0.99"),
+        given({}, "design --alpha 1 --uniform 3 --set keep_at_least=0.99"),
         "0.99",
     ),
     refused(
@@ -1363,7 +1363,7 @@ SETTINGS = [
     ),
     refused(
         "a tolerance below zero",
-        given({}, "design --alpha 1 --uniform 3 --tolerance -1"),
+        given({}, "design --alpha 1 --uniform 3 --set tolerance=-1"),
         "tolerance",
     ),
     refused("a level of nan", released("estimate rel --by sex --level nan"), "level"),

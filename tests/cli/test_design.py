@@ -81,7 +81,7 @@ def test_counting_a_column_warns(run, people, tmp_path):
         (["--alpha", 1, "--prior", "0.5,half"], 1, "separated by commas"),
         (["--alpha", -1, "--prior", "0.5,0.5"], 1, "positive and finite"),
         (["--alpha", 1, "--prior", "1"], 1, "at least two categories"),
-        (["--alpha", 1, "--uniform", 4, "--keep-at-least", 0.9], 1, "at most one of 4"),
+        (["--alpha", 1, "--uniform", 4, "--set", "keep_at_least=0.9"], 1, "at most one of 4"),
         (["--alpha", 1], 2, "give one of"),
         (["--alpha", 1, "--uniform", 3, "--prior", "0.5,0.5"], 2, "give one of"),
         (["--alpha", 1, "--from", "people.csv"], 2, "go together"),
@@ -148,7 +148,7 @@ def test_a_record_is_designed_and_its_plan_certified(run, tmp_path, monkeypatch)
         "--time-limit", 3, "--out", "plan.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "sex with ill" in done.stdout
+    assert "sex + ill" in done.stdout
     assert run("certify", "plan.json", "--alpha", 2).returncode == 0
     assert run("certify", "plan.json", "--alpha", 1.9).returncode == 1
     assert run("design", "--alpha", 2, "--columns", "sex,ill").returncode == 2

@@ -173,7 +173,7 @@ def test_tables_are_designed_by_sizes_or_from_a_file(tmp_path):
         ["--central", "1,1e-6"],
         ["--central", "1", "--alpha", "1", "--columns", "a=2,b=2"],
         ["--columns", "a=2,b=2"],
-        ["--central", "1", "--columns", "a=2,b=2", "--whole"],
+        ["--central", "1", "--columns", "a=2,b=2", "--set", "whole=true"],
         ["--central", "1", "--columns", "a=2,b=2", "--objective", "information"],
         ["--central", "1", "--columns", "a,b"],
     ],

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pramble.data.encode import Encoder
+from pramble.data.encode import Encoder, Levels
 from pramble.data.labels import as_labels, in_order, label_key, typed_texts
-from pramble.data.levels import Levels
 from pramble.errors import InvalidData
 
 QUICK = settings(max_examples=60, deadline=None)

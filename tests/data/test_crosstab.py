@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pramble.data.crosstab import crosstab
+from pramble.data.crosstab import crosstab, reordered
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
-from pramble.data.table import reordered
 from pramble.errors import InvalidData
 
 RNG = np.random.default_rng(3)

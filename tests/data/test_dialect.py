@@ -5,9 +5,9 @@ import gzip
 import pyarrow as pa
 import pytest
 
-from pramble.data.formats.dialect import find_dialect
+from pramble.data.formats.delimited import find_dialect
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidData, InvalidInput
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pramble.data.formats.registry import endings, format_of
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.data.save import saving
 
 ENDINGS = endings(written=True, packed=True)

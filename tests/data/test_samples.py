@@ -7,9 +7,9 @@ import time
 import pyarrow as pa
 import pytest
 
-from pramble.data.formats.dialect import SAMPLE, find_dialect, lines_of
+from pramble.data.formats.delimited import SAMPLE, find_dialect, lines_of
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidData
 
 

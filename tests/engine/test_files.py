@@ -6,7 +6,6 @@ import gzip
 import os
 import subprocess
 import sys
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +96,7 @@ def test_every_format_to_every_other_is_one_release(tmp_path, small_batches, sou
     write(TABLE, tmp_path / source)
     done = pramble.perturb_file(tmp_path / source, tmp_path / target, PLAN, key=KEY)
     assert done.rows == N
-    assert done.files == (tmp_path / target,)
+    assert done.target == tmp_path / target
     assert done.seconds > 0
     found = values(read(tmp_path / target))
     for name, column in values(RELEASED).items():
@@ -391,95 +390,30 @@ def test_progress_is_told_with_rate_and_time_left(tmp_path, small_batches):
     assert all(0 < one.share <= 1 for one in told)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    source = tmp_path / "source"
-    (source / "year=2" / "deep").mkdir(parents=True)
-    write(TABLE.slice(0, 700), source / "a.parquet")
-    write(TABLE.slice(700, 1100), source / "b.csv")
-    write(TABLE.slice(1800, 200), source / "year=2" / "c.csv.gz")
-    write(TABLE.slice(2000), source / "year=2" / "deep" / "d.feather")
-    (source / "_SUCCESS").write_text("")
-    (source / "notes.txt").write_text("left alone")
-    return source
+def test_a_folder_is_one_release_numbered_through(tmp_path):
+    (tmp_path / "source" / "year=2").mkdir(parents=True)
+    write(TABLE.slice(0, 1000), tmp_path / "source" / "a.parquet")
+    write(TABLE.slice(1000), tmp_path / "source" / "year=2" / "b.parquet")
+    (tmp_path / "source" / "_SUCCESS").write_text("")
+    (tmp_path / "source" / "notes.txt").write_text("left alone")
+    for source in ("source", "source/**/*.parquet"):
+        target = tmp_path / f"out-{len(source)}.parquet"
+        done = pramble.perturb_file(tmp_path / source, target, PLAN, key=KEY)
+        assert done.rows == N
+        assert values(read(target)) == values(RELEASED)
 
 
-FILES = ["a.parquet", "b.csv", "year=2/c.csv.gz", "year=2/deep/d.feather"]
-
-
-def folder_values(target):
-    parts = [values(read(target / name)) for name in FILES]
-    return {name: list(chain(*(part[name] for part in parts))) for name in TABLE.column_names}
-
-
-def test_a_folder_is_one_release_numbered_through(tmp_path, folder):
-    told = []
-    done = pramble.perturb_file(folder, tmp_path / "out", PLAN, key=KEY, progress=told.append)
-    assert done.rows == N
-    assert [path.relative_to(tmp_path / "out").as_posix() for path in done.files] == FILES
-    assert folder_values(tmp_path / "out") == values(RELEASED)
-    assert names_in(tmp_path) == ["out", "source"]
-    assert sorted(p.name for p in (tmp_path / "out").rglob("*") if p.is_file()) == [
-        "a.parquet", "b.csv", "c.csv.gz", "d.feather",
-    ]  # fmt: skip
-    assert told[-1].share == pytest.approx(1.0)
-
-
-class Stopped(BaseException):
-    """Stands for a kill: nothing below may clean up after it."""
-
-
-def stop_after(count):
-    def watch(progress):
-        if progress.rows >= count:
-            raise Stopped
-
-    return watch
-
-
-def test_an_interrupted_folder_is_taken_up_with_its_key_only(tmp_path, folder):
-    out = tmp_path / "out"
-    with pytest.raises(Stopped):
-        pramble.perturb_file(folder, out, PLAN, key=KEY, progress=stop_after(1900))
-    assert not out.exists()
-    partial = tmp_path / ".out.partial"
-    assert {p.name for p in partial.rglob("*") if p.is_file()} == {
-        "journal.json",
-        "a.parquet",
-        "b.csv",
-    }
-    journal = (partial / "journal.json").read_text()
-    assert KEY.hex() not in journal
-    with pytest.raises(InvalidInput, match="another key, plan or source"):
-        pramble.perturb_file(folder, out, PLAN, key=bytes(32))
-    with pytest.raises(InvalidInput, match="another key, plan or source"):
-        pramble.perturb_file(folder, out, PLAN)
-    before = (partial / "a.parquet").stat().st_mtime_ns
-    pramble.perturb_file(folder, out, PLAN, key=KEY)
-    assert (out / "a.parquet").stat().st_mtime_ns == before
-    assert folder_values(out) == values(RELEASED)
-    assert names_in(tmp_path) == ["out", "source"]
-
-
-def test_a_bad_file_leaves_no_folder(tmp_path, folder):
-    (folder / "year=2" / "deep" / "e.csv").write_text("sex,age,region\nq,1,north\n")
+def test_a_bad_file_of_a_folder_leaves_nothing(tmp_path):
+    (tmp_path / "source").mkdir()
+    write(TABLE, tmp_path / "source" / "a.csv")
+    (tmp_path / "source" / "b.csv").write_text("id,sex,age,note,region\n1,q,1,,north\n")
     with pytest.raises(InvalidData, match=f"row {N}"):
-        pramble.perturb_file(folder, tmp_path / "out", PLAN)
+        pramble.perturb_file(tmp_path / "source", tmp_path / "out.csv", PLAN)
     assert names_in(tmp_path) == ["source"]
-    for path in folder.rglob("*.*"):
-        if path.is_file():
-            path.unlink()
+    for path in (tmp_path / "source").iterdir():
+        path.unlink()
     with pytest.raises(InvalidData, match="must hold data files"):
-        pramble.perturb_file(folder, tmp_path / "out", PLAN)
-
-
-def test_two_files_with_one_outcome_are_refused(tmp_path):
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "a.dta").write_bytes(b"x")
-    (source / "a.parquet").write_bytes(b"x")
-    with pytest.raises(InvalidData, match="both be written"):
-        pramble.perturb_file(source, tmp_path / "out", PLAN)
+        pramble.perturb_file(tmp_path / "source", tmp_path / "out.csv", PLAN)
 
 
 KILLED = Path(__file__).with_name("killed.py")
@@ -525,16 +459,6 @@ def test_a_plan_is_taken_as_a_mapping_is(tmp_path):
     assert values(read(tmp_path / "out.parquet")) == values(RELEASED)
 
 
-def test_a_pattern_is_one_release_numbered_through(tmp_path):
-    write(TABLE.slice(0, 1000), tmp_path / "part-1.parquet")
-    write(TABLE.slice(1000), tmp_path / "part-2.parquet")
-    done = pramble.perturb_file(
-        tmp_path / "part-*.parquet", tmp_path / "out.parquet", PLAN, key=KEY
-    )
-    assert done.rows == N
-    assert values(read(tmp_path / "out.parquet")) == values(RELEASED)
-
-
 def test_recoded_files_are_the_release_of_the_recoded_table(tmp_path, small_batches):
     write(TABLE, tmp_path / "in.csv")
     m = pramble.randomized_response(["0-1", "2+"], 1.0)
@@ -555,14 +479,6 @@ def test_clipped_columns_left_alone_are_written_in_every_format(tmp_path, small_
         pramble.perturb_file(tmp_path / "in.csv", tmp_path / target, plan, reading=reading)
     ages = pq.read_table(tmp_path / "out.parquet")["age"].to_pylist()
     assert ages == [str(max(2, age)) for age in TABLE["age"].to_pylist()]
-
-
-def test_an_interrupted_folder_is_not_taken_up_with_another_reading(tmp_path, folder):
-    out = tmp_path / "out"
-    with pytest.raises(Stopped):
-        pramble.perturb_file(folder, out, PLAN, key=KEY, progress=stop_after(1900))
-    with pytest.raises(InvalidInput, match="another key, plan or source"):
-        pramble.perturb_file(folder, out, PLAN, key=KEY, reading={"missing": ["x"]})
 
 
 def test_an_empty_batch_has_the_types_of_its_release():

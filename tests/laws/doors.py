@@ -17,7 +17,7 @@ import pyreadstat
 
 import pramble
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.releasing.profile.survey import survey_file
 
 N = 900

@@ -7,7 +7,7 @@ import pytest
 import pramble
 import pramble.releasing.linkage as links
 import pramble.releasing.value_sample as value_sample
-from pramble.data.levels import Levels
+from pramble.data.encode import Levels
 from pramble.errors import PrivacyError
 from pramble.releasing.linkage import Link, Links, likeness, refuse_links
 from pramble.releasing.profile.survey import survey_file

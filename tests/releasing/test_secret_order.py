@@ -13,7 +13,7 @@ import pramble
 import pramble.releasing.write.keys as secret
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
-from pramble.data.sources import TableRecords
+from pramble.data.records import TableRecords
 from pramble.engine import keystream, shuffle
 from pramble.engine.shuffle import ShuffledRecords, random_order
 from pramble.errors import InvalidInput

@@ -9,7 +9,7 @@ from tests.engine import plans
 from tests.spark.test_perturb import FRAME, KEY, PLAN, RELEASED, N, partitions
 
 import pramble
-from pramble.spark.paths import fitted
+from pramble.spark.files import fitted
 
 
 @pytest.fixture
@@ -22,15 +22,15 @@ def folder(tmp_path):
 
 
 def test_it_is_the_release_of_one_machine(spark, folder, monkeypatch):
-    monkeypatch.setattr("pramble.spark.paths.partition_rows", lambda columns: 700)
+    monkeypatch.setattr("pramble.spark.files.partition_rows", lambda columns: 700)
     out = pramble.perturb(folder, PLAN, key=KEY, spark=spark)
     found = out.toArrow()
     assert found.to_pydict() == RELEASED.to_dict("list")
     assert partitions(out) == 6
     assert out.toArrow() == found
-    written = pramble.perturb_file(folder, folder.with_name("out"), PLAN, key=KEY)
-    tables = [pq.read_table(file).select(found.column_names) for file in written.files]
-    assert pa.concat_tables(tables).to_pydict() == found.to_pydict()
+    pramble.perturb_file(folder, folder.with_name("out.parquet"), PLAN, key=KEY)
+    whole = pq.read_table(folder.with_name("out.parquet")).select(found.column_names)
+    assert whole.to_pydict() == found.to_pydict()
 
 
 def test_rows_may_begin_at_any_number(sessions, folder):
@@ -42,7 +42,7 @@ def test_rows_may_begin_at_any_number(sessions, folder):
 
 def test_partitions_do_not_tell_true_values(sessions, tmp_path, monkeypatch):
     """Blocks of files may end where values say; what is released ends where numbers say."""
-    monkeypatch.setattr("pramble.spark.paths.partition_rows", lambda columns: 700)
+    monkeypatch.setattr("pramble.spark.files.partition_rows", lambda columns: 700)
     blind = pramble.Mechanism.from_matrix([[0.5, 0.5], [0.5, 0.5]], categories=["f", "m"])
     files = []
     for name, size in (("a", 17), ("b", 999)):

@@ -8,8 +8,7 @@ from tests.engine import plans
 
 import pramble
 from pramble.engine.record import as_record
-from pramble.spark.frames import told_by_tasks
-from pramble.spark.packed_codes import Draws, codes_of, words_of
+from pramble.spark.frames import Draws, codes_of, told_by_tasks, words_of
 from pramble.spark.records import cut
 
 KEY = bytes(range(32))
@@ -126,7 +125,7 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
 @pytest.mark.parametrize("row_number", [None, "id"])
 def test_codes_of_many_columns_take_several_words(sessions, monkeypatch, row_number):
     """Eight columns of two bits in words of twelve, and one of integers that is no code."""
-    monkeypatch.setattr("pramble.spark.packed_codes.WORD_BITS", 12)
+    monkeypatch.setattr("pramble.spark.frames.WORD_BITS", 12)
     texts = {f"c.`{i}": RNG.choice(["a", "b", "c"], 300) for i in range(8)}
     table = pa.table({"id": np.arange(300), **texts, "age": RNG.integers(0, 5, 300)})
     plan = {name: pramble.randomized_response(["a", "b", "c"], 2.0) for name in texts}

@@ -88,7 +88,7 @@ def killed_at_an_address(self, batches, piece):
         mark.write_bytes(b"")
         (self.folder / ".attempts" / "half.parquet").write_bytes(b"PAR1 half a piece")
         os._exit(1)
-    from pramble.spark.piece import PieceTask
+    from pramble.spark.write import PieceTask
 
     yield from PieceTask.__call__(self, batches, piece)
 

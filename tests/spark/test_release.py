@@ -14,11 +14,10 @@ from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 import pramble
 import pramble.spark.write as spark_write
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.sources import FileRecords
+from pramble.data.records import FileRecords
 from pramble.releasing.scan import RowsOfPeople
-from pramble.spark.piece import LINE, PieceTask, merge_lines
 from pramble.spark.records import SparkRecords
-from pramble.spark.write import failed_on_spark
+from pramble.spark.write import LINE, PieceTask, failed_on_spark, merge_lines
 
 KEY = bytes(range(32))
 ROWS = BATCH_ROWS + 30_000
@@ -211,7 +210,7 @@ def always_failing(self, batches, piece):
 
 def counting_something_else(self, batches, piece):
     """Write a piece, and remember other values than were written."""
-    import pramble.spark.piece as spark_piece
+    import pramble.spark.write as spark_piece
 
     given = spark_piece.write_piece
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import pramble
 from pramble.cli.app import app
-from pramble.engine import chosen_tables, table_noise
+from pramble.engine import table_noise
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.measured import Measured
 from pramble.solvers.tables.choice import with_chosen
@@ -84,7 +84,7 @@ def test_a_replaced_record_moves_every_score_by_at_most_two():
         table = np.zeros((2, 2, 2), dtype=np.int64)
         for record in file:
             table[record] += 1
-        own = chosen_tables.exact_scores((PARITY,), {PARITY: table}, first, clock=Clock(None))
+        own = table_noise.exact_scores((PARITY,), {PARITY: table}, first, clock=Clock(None))
         return int(own[0])
 
     scores = {file: score(file) for file in combinations_with_replacement(records, 2)}
@@ -164,8 +164,7 @@ def test_another_record_gives_independent_noise_in_every_stage(monkeypatch):
         return lattice_noise(stream, cells, scale=scale, precision=precision)
 
     lattice_noise = table_noise.lattice_noise
-    for module in (table_noise, chosen_tables):
-        monkeypatch.setattr(module, "lattice_noise", watched)
+    monkeypatch.setattr(table_noise, "lattice_noise", watched)
     file = rows(parity=True)
     changed = {name: [*own[:-1], (own[-1] + 1) % 2] for name, own in file.items()}
     unseen = {name: [own[-1], *own[:-1]] for name, own in file.items()}

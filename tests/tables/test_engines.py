@@ -108,7 +108,7 @@ def test_the_released_bytes_are_the_same_whatever_the_engine(
     assert_same(found, expected[person])
 
 
-def test_a_database_without_grouping_sets_groups_for_each_table(table, expected, tmp_path):
+def test_a_database_in_a_file_is_counted_too(table, expected, tmp_path):
     pytest.importorskip("regex", reason="needs ibis-framework[sqlite]")
     assert_same(pramble.measure(in_sqlite(table, tmp_path), design(2), key=KEY), expected[None])
 
@@ -121,21 +121,6 @@ def test_no_rows_are_measured_too(table, way, person, tmp_path):
     assert found.total == 0
     assert_same(found, pramble.measure(table.slice(0, 0), design(1), key=KEY))
     assert any(np.any(part) for part in found.parts.values())
-
-
-def test_many_columns_are_counted_by_one_query_too(tmp_path):
-    """More columns than one GROUPING() can tell of."""
-    rng = np.random.default_rng(0)
-    names = [f"x{i}" for i in range(40)]
-    columns = {name: rng.integers(0, 2, 200).tolist() for name in names}
-    data = pa.table(columns)
-    pairs = [(names[0], names[39]), (names[3], names[31]), (names[30], names[29])]
-    rest = [(name,) for name in names if not any(name in pair for pair in pairs)]
-    plan = pramble.design_tables(dict.fromkeys(names, 2), 1.0, 1e-6, tables=[*pairs, *rest])
-    assert_same(
-        pramble.measure(duckdb.from_arrow(data), plan, key=KEY),
-        pramble.measure(data, plan, key=KEY),
-    )
 
 
 @pytest.mark.parametrize("way", ["arrow", "polars lazy", "duckdb"])

@@ -12,7 +12,7 @@ from pramble.app.tasks import BUILT_IN, survey, survey_built_in
 from pramble.app.view import View, notice, table, when, work_line
 from pramble.app.wizard import Source, Wizard
 from pramble.data.formats.registry import FORMATS
-from pramble.data.reading import reading_of
+from pramble.data.recode import reading_of
 from pramble.errors import InvalidInput
 from pramble.words import several, visible
 

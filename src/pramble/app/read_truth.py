@@ -22,7 +22,7 @@ from pramble.app.read_tasks import (
     title_of_table,
     wide_cells,
 )
-from pramble.data.reading import as_reading
+from pramble.data.recode import as_reading
 from pramble.errors import InvalidData, InvalidInput
 from pramble.releasing.bands import by_quantiles
 from pramble.releasing.repair import source_records

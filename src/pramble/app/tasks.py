@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 import pramble
 from pramble import numbers
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.datasets import synthetic_new_york
 from pramble.ledger.book import Ledger, default_ledger, pair
 from pramble.mechanisms.plan import Plan

@@ -14,8 +14,8 @@ from pramble.calibration.calibration import (
     curve_of,
     search,
 )
+from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label
-from pramble.data.table import Crosstab
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.distributions import as_prior, as_tables
 from pramble.information.fisher import estimation_variance, typical_error

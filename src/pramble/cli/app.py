@@ -18,6 +18,7 @@ from pramble.cli.demo import demo
 from pramble.cli.design import design
 from pramble.cli.estimate import estimate, impute, synthesize
 from pramble.cli.init import init
+from pramble.cli.inputs import option
 from pramble.cli.ledger import ledger
 from pramble.cli.release import release
 from pramble.cli.study import study
@@ -26,17 +27,15 @@ from pramble.words import visible
 
 
 def app_(
-    port: Annotated[
-        int | None, typer.Option(help="The port to listen on; a free one by default.")
-    ] = None,
+    port: Annotated[int | None, option("The port to listen on; a free one by default.")] = None,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+        bool, option("Open the page in a browser.", "--browser/--no-browser")
     ] = True,
 ) -> None:
-    """Open a curator's desk in the browser: from a file to a release by looking and sliding.
+    """Open the app in a browser: from a file to a release by looking and sliding.
 
-    It listens on this machine alone (127.0.0.1), and only for who has the token in the address that
-    is printed. Nothing is sent anywhere. Stop it with Ctrl+C: uploads are deleted then.
+    It listens on this machine alone (127.0.0.1), and only for those with the token in the address
+    that is printed. Nothing is sent anywhere. Stop it with Ctrl+C: uploads are deleted then.
 
     Examples
     --------
@@ -75,23 +74,11 @@ app = typer.Typer(
     "with the most information that privacy allows.",
 )
 
+# Every command, in the order that --help shows.
 VERBS: list[Callable[..., None]] = [
-    init,
-    design,
-    certify,
-    try_,
-    release,
-    estimate,
-    impute,
-    synthesize,
-    assess,
-    calibrate,
-    ledger,
-    study,
-    demo,
-    app_,
-]
-"""Every command, in the order that --help shows."""
+    init, design, certify, try_, release, estimate, impute, synthesize, assess, calibrate, ledger,
+    study, demo, app_,
+]  # fmt: skip
 
 for verb in VERBS:
     app.command(verb.__name__.removesuffix("_"))(verb)
@@ -108,19 +95,14 @@ def show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print answers only.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print more on the way.")
-    ] = False,
+    quiet: Annotated[bool, option("Print answers only.", "--quiet", "-q")] = False,
+    verbose: Annotated[bool, option("Print more on the way.", "--verbose", "-v")] = False,
     show_values: Annotated[
         bool,
-        typer.Option(
-            "--show-values", help="Let messages show values of the data; they may be confidential."
-        ),
+        option("Let messages show values of the data; they may be confidential.", "--show-values"),
     ] = False,
     _version: Annotated[
-        bool,
-        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+        bool, option("Show the version.", "--version", callback=show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Set what holds for every command."""

@@ -4,42 +4,38 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 import pramble
 from pramble.calibration.calibration import PromiseName, list_measures
-from pramble.cli.console import (
-    answers,
-    complain,
-    print_json,
-    shown_progress,
-    table_of,
-)
+from pramble.cli.console import complain, print_answer, shown_progress
 from pramble.cli.inputs import (
     AsJson,
+    Confidential,
     File,
     Impossible,
     Keys,
-    Margins,
-    Missing,
     ModelName,
-    Objective,
+    PlanFile,
     Population,
+    Text,
     Verify,
-    Weights,
-    margins,
-    names,
+    listed_names,
     new_file,
     new_picture,
+    option,
     read_plan,
-    rules,
+    structural_zeros,
     tables_in,
+    with_settings,
     write_json,
 )
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import save
 from pramble.risk.assess import Assessment
-from pramble.solvers.problem import FamilyName
+from pramble.risk.cells import Missing
+from pramble.shown import Grid
 
 
 def assess(
@@ -47,20 +43,23 @@ def assess(
     keys: Keys,
     population: Population = None,
     model: ModelName = "two-way",
-    margin: Margins = None,
-    weights: Weights = None,
-    household: Annotated[str | None, typer.Option(help="The column that names households.")] = None,
+    margin: Annotated[
+        list[str] | None,
+        option("Fit this margin, as 'age,sex'; give it as often as needed.", "--margin"),
+    ] = None,
+    weights: Annotated[Text, option("The column of sampling weights.")] = None,
+    household: Annotated[Text, option("The column that names households.")] = None,
     impossible: Impossible = None,
-    missing: Missing = "category",
+    missing: Annotated[
+        Missing, option("What an empty value is: a 'category', or a 'wildcard'.")
+    ] = "category",
     plan: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="A release folder or plan: show the risk that it leaves; give several to compare."
-        ),
+        option("A release folder or plan: show the risk that it leaves; give several to compare."),
     ] = None,
     verify: Verify = None,
     riskiest: Annotated[
-        int, typer.Option(help="List so many rows of highest risk. Shows confidential values.")
+        int, option("List so many rows of highest risk. Shows confidential values.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -75,65 +74,65 @@ def assess(
     with shown_progress() as progress:
         a = pramble.assess(
             file,
-            names(keys),
+            listed_names(keys) or [],
             population_size=population,
-            model=margins(model, margin or []),
+            model=[tuple(listed_names(one) or ()) for one in margin] if margin else model,
             weights=weights,
             household=household,
-            impossible=rules(impossible or []),
+            impossible=structural_zeros(impossible or []),
             missing=missing,
             progress=progress,
         )
-        plans = {str(path): read_plan(path, verify=verify) for path in plan or []}
+        plans = {str(path): plan_of_records(path, verify) for path in plan or []}
         comparison = a.compare(plans) if plans else None
-    if as_json:
-        document = a.summary()
-        if comparison is not None:
-            document["after"] = comparison.summary()
-        if riskiest:
-            document["riskiest"] = a.riskiest(riskiest)
-        print_json(document)
-        return
-    for answer in (a, comparison):
-        if answer is not None:
-            answers().print(repr(answer), markup=False, highlight=False, soft_wrap=True)
-    if riskiest:
-        answers().print(riskiest_table(a, riskiest))
+
+    def document() -> dict[str, Any]:
+        after = {} if comparison is None else {"after": comparison.summary()}
+        return {**a.summary(), **after, **({"riskiest": a.riskiest(riskiest)} if riskiest else {})}
+
+    rows = riskiest_rows(a, riskiest) if riskiest and not as_json else None
+    print_answer(as_json, document, a, comparison, rows)
 
 
-def riskiest_table(a: Assessment, count: int) -> Table:
+def plan_of_records(path: Path, verify: Path | None) -> Plan:
+    """Return the plan of a release folder, of its manifest, or of a JSON file."""
+    found = read_plan(path, verify=verify)
+    if isinstance(found, TablePlan):
+        raise InvalidPlan(
+            f"{str(path)!r} is of protected tables, in which there are no records to match. The "
+            "risk is compared for plans of randomised records; `pramble certify` says what "
+            "tables promise."
+        )
+    if not isinstance(found, Plan):
+        raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
+    return found
+
+
+def riskiest_rows(a: Assessment, count: int) -> Grid:
     """Return the rows of highest risk."""
     risks = [name for name in a.records.dtype.names if name != "class_size"]
-    headings = ("row", *a.keys, "class size", *risks)
-    table = table_of("Rows of highest risk (confidential)", *headings, left=a.keys)
-    for row in a.riskiest(count):
-        values = [str(value) for value in row["keys"].values()]
-        figures = [f"{row[name]:.4f}" for name in risks]
-        table.add_row(str(row["row"]), *values, str(row["class_size"]), *figures)
-    return table
+    rows = [
+        [*map(str, row["keys"].values()), str(row["row"]), str(row["class_size"]),
+         *(f"{row[name]:.4f}" for name in risks)]
+        for row in a.riskiest(count)
+    ]  # fmt: skip
+    head = [*a.keys, "row", "class size", *risks]
+    return Grid("Rows of highest risk (confidential)", head, rows, left=len(a.keys))
 
 
 def try_(
-    source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
-    plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Columns to randomise, or some of the plan's: a,b,c.")
-    ] = None,
-    alpha: Annotated[str | None, typer.Option(help="Local promises to try: 1,2,4.")] = None,
-    central: Annotated[
-        str | None, typer.Option(help="Central ε towards readers to try: 0.5,1, or none.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="δ of the central promises.")] = 1e-6,
-    tables: Annotated[
-        str | None, typer.Option(help="Tables that readers will want: 1, 2, all, or a+b,a+c.")
-    ] = None,
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
-    keys: Annotated[
-        str | None, typer.Option(help="What an intruder may know: a,b,c (with --population).")
-    ] = None,
-    population: Annotated[int | None, typer.Option(help="Size of the population.")] = None,
+    source: Confidential,
+    plan: PlanFile = None,
+    columns: Annotated[Text, option("Columns to randomise, or some of the plan's: a,b,c.")] = None,
+    alpha: Annotated[Text, option("Local promises to try: 1,2,4, or none.")] = None,
+    central: Annotated[Text, option("Central ε against readers to try: 0.5,1, or none.")] = None,
+    delta: Annotated[float, option("δ of the central promises.")] = 1e-6,
+    tables: Annotated[Text, option("Tables that readers will want: 1, 2, all, or a+b,a+c.")] = None,
+    drop: Annotated[Text, option("Columns to leave out: a,b,c.")] = None,
+    keys: Annotated[Text, option("What an intruder may know: a,b,c (with --population).")] = None,
+    population: Annotated[int | None, option("Size of the population.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(callback=new_picture, help="Draw it: .svg, .png or .pdf.")
+        Path | None, option("Draw it: .svg, .png or .pdf.", callback=new_picture)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -149,40 +148,36 @@ def try_(
 
       pramble try people.parquet --columns sex,age,region --alpha 1,2,4 --plot promises.svg
     """
-    settings: dict[str, Any] = {
-        "tables": None if tables is None else tables_in(tables),
-        "drop": None if drop is None else names([drop]),
+    size = {} if population is None else {"population_size": population}
+    settings = {
+        "tables": tables_in(tables),
+        "drop": listed_names(drop),
+        "risk": None if keys is None else {"keys": listed_names(keys), **size},
     }
-    if keys is not None:
-        size = {} if population is None else {"population_size": population}
-        settings["risk"] = {"keys": names([keys]), **size}
     with shown_progress() as progress:
         found = pramble.try_release(
             source,
             plan=plan,
-            columns=None if columns is None else names([columns]),
+            columns=listed_names(columns),
             alphas=promises_in(alpha),
             centrals=promises_in(central),
             delta=delta,
             progress=progress,
-            **{name: value for name, value in settings.items() if value is not None},
+            **{name: own for name, own in settings.items() if own is not None},
         )
     if plot is not None:
         save(found.plot(), plot, name="promises", description="Promises side by side")
-    if as_json:
-        print_json({"candidates": found.to_arrow().to_pylist(), "notes": list(found.notes)})
-    else:
-        answers().print(repr(found), markup=False, highlight=False, soft_wrap=True)
+    print_answer(
+        as_json, lambda: {"candidates": found.to_arrow().to_pylist(), "notes": found.notes}, found
+    )
 
 
 def promises_in(text: str | None) -> list[float] | None:
     """Return the numbers of a list; none for the word none."""
     if text is None:
         return None
-    if text.strip() == "none":
-        return []
     try:
-        return [float(part) for part in text.split(",")]
+        return [] if text.strip() == "none" else [float(part) for part in text.split(",")]
     except ValueError:
         raise InvalidInput(f"Promises to try are numbers such as 1,2,4; found {text!r}.") from None
 
@@ -190,45 +185,42 @@ def promises_in(text: str | None) -> list[float] | None:
 def calibrate(
     file: File,
     keys: Keys,
-    at_most: Annotated[float, typer.Option(help="The target.")],
+    at_most: Annotated[float, option("The target.")],
     column: Annotated[
-        list[str] | None, typer.Option(help="The key to randomise; several share α equally.")
+        list[str] | None, option("The key to randomise; several share α equally.")
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Keys to randomise together, by one plan: a,b,c.")
-    ] = None,
-    tables: Annotated[
-        str | None, typer.Option(help="With --columns: wanted tables, as 2, all, or a+b,a+c.")
-    ] = None,
-    measure: Annotated[
-        str, typer.Option(help=f"What the target is for. {list_measures()}.")
-    ] = "tau2",
+    columns: Annotated[Text, option("Keys to randomise together, by one plan: a,b,c.")] = None,
+    tables: Annotated[Text, option("With --columns: wanted tables, as 2, all, or a+b,a+c.")] = None,
+    measure: Annotated[str, option(f"What the target is for. {list_measures()}.")] = "tau2",
     level: Annotated[
-        float | None, typer.Option(help="With share: the chance above which a record counts.")
+        float | None, option("With share: the chance above which a record counts.")
     ] = None,
     population: Population = None,
     model: ModelName = "two-way",
     promise: Annotated[
         PromiseName,
-        typer.Option(help="With --columns: search α (local), or ε of the shuffled file (central)."),
+        option("With --columns: search α (local), or ε of the shuffled file (central)."),
     ] = "local",
     delta: Annotated[
-        float | None, typer.Option(help="δ of a central promise, or of measure epsilon: 1e-6.")
+        float | None, option("δ of a central promise, or of measure epsilon: 1e-6.")
     ] = None,
-    family: Annotated[
-        FamilyName | None, typer.Option(help="With --column: uniform or general matrices.")
+    given: Annotated[
+        list[str] | None,
+        option(
+            "A setting of the design, as NAME=VALUE: objective=estimation, or with --column "
+            "family=general. Repeat it for more.",
+            "--set",
+        ),
     ] = None,
-    objective: Objective = None,
     plan: Annotated[
-        Path | None,
-        typer.Option(callback=new_file, help="Write the mechanisms found to this JSON file."),
+        Path | None, option("Write the mechanisms found to this JSON file.", callback=new_file)
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(callback=new_picture, help="Draw the curve: .svg, .png or .pdf.")
+        Path | None, option("Draw the curve: .svg, .png or .pdf.", callback=new_picture)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the α, or the central ε, up to which risk, or from which on error, is at most a target.
+    """Find the largest α (or ε) that keeps risk below a target, or the smallest for an error.
 
     All of this is of randomised records. For protected tables see `pramble design --central`.
 
@@ -246,31 +238,23 @@ def calibrate(
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
-    settings = {
-        "tables": None if tables is None else tables_in(tables),
-        "family": family,
-        "objective": objective,
-    }
     with shown_progress() as progress:
         k = pramble.calibrate(
             file,
-            names(keys),
-            column=None if column is None else names(column),
-            columns=None if columns is None else names([columns]),
+            listed_names(keys) or [],
+            column=listed_names(column),
+            columns=listed_names(columns),
             at_most=at_most,
             measure=measure,
             level=level,
             population_size=population,
             model=model,
-            design={name: value for name, value in settings.items() if value is not None},
+            design=with_settings({"tables": tables_in(tables)}, given),
             promise=promise,
             delta=delta,
             progress=progress,
         )
-    if as_json:
-        print_json(k.summary())
-    else:
-        answers().print(repr(k), markup=False, highlight=False, soft_wrap=True)
+    print_answer(as_json, k.summary, k)
     if plot is not None:
         save(k.plot(), plot, name="calibration", description="The measure against the promise")
     if k.met and plan is not None:

@@ -8,7 +8,7 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +21,13 @@ from rich.text import Text
 
 from pramble import values
 from pramble.errors import PrambleWarning
+from pramble.shown import Display, Grid
 from pramble.words import STEERING, time_left, visible
 
 
 @contextmanager
-def said_later() -> Iterator[None]:
-    """Keep Python quiet about what the command itself will say of a result."""
+def without_remarks() -> Iterator[None]:
+    """Silence the warnings that the command itself prints with its result."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrambleWarning)
         yield
@@ -96,20 +97,33 @@ def finite(value: Any) -> Any:
     return value
 
 
-def table_of(title: str | None, *headings: str, left: Container[str] = (), **more: Any) -> Table:
-    """Return an empty table; its columns are of figures, but for those that stand to the left."""
-    table = Table(title=title, **more)
-    for heading in headings:
-        justify = "left" if heading in left else "right"
-        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    return table
+def print_answer(as_json: bool, document: Callable[[], Any], *shown: Any) -> None:
+    """Print an answer: as a document for scripts, or as people read it."""
+    if as_json:
+        print_json(document())
+    else:
+        show(*shown)
 
 
-def facts_table(title: str) -> Table:
-    """Return an empty table of names and what they are, without headings."""
-    table = Table(title=title, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+def show(*shown: Any, console: Console | None = None, **style: Any) -> None:
+    """Print results, tables and sentences; None is nothing to print."""
+    console = console or answers()
+    for one in shown:
+        if isinstance(one, Grid):
+            console.print(rich_table(one))
+            show(*one.notes, *filter(None, [one.below]), console=console)
+        elif one is not None:
+            text = repr(one) if isinstance(one, Display) else str(one)
+            console.print(text, soft_wrap=True, **style)
+
+
+def rich_table(grid: Grid) -> Table:
+    """Return a table that folds its cells where the terminal is narrow."""
+    table = Table(title=grid.title or None, title_justify="left", show_header=any(grid.head))
+    for place, heading in enumerate(grid.head):
+        table.add_column(heading, justify="left" if place < grid.left else "right", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*row)
     return table
 
 
@@ -131,10 +145,8 @@ def shown_progress() -> Iterator[values.Watcher]:
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("", total=1.0, left="")
 
-        def show(told: values.Progress) -> None:
-            left = time_left(told.seconds_left)
-            bar.update(
-                task, description=escape(visible(told.what)), completed=told.share, left=left
-            )
+        def update(now: values.Progress) -> None:
+            left = time_left(now.seconds_left)
+            bar.update(task, description=escape(visible(now.what)), completed=now.share, left=left)
 
-        yield show
+        yield update

@@ -1,108 +1,105 @@
-"""``pramble design``: which matrix is best at this privacy, and how do we know."""
+"""``pramble design``: which matrix, plan or tables are best at this privacy, and how do we know."""
 
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import pramble
-from pramble.cli.console import answers, messages, print_json
-from pramble.cli.design_records import answer_record, answer_tables, refuse_of_records
+from pramble.cli.console import messages, print_answer, shown_progress
 from pramble.cli.inputs import (
     AsJson,
-    Family,
     Impossible,
+    Text,
+    keywords,
     new_file,
+    option,
     read_distance,
     read_matrix,
+    structural_zeros,
+    tables_in,
     write_json,
 )
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
-from pramble.errors import InvalidData, InvalidPrior
+from pramble.data.records import Records
+from pramble.errors import InvalidData, InvalidInput, InvalidPrior
 from pramble.mechanisms.csv_form import write_csv
-from pramble.solvers.problem import ObjectiveName
+from pramble.releasing.spec.spec import DELTA
+from pramble.solvers.problem import FamilyName, ObjectiveName
+from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.result import Design
+from pramble.solvers.tables.result import TableDesign
+from pramble.values import Floats
+from pramble.words import names_in
 
-LEAK = (
-    "The prior was counted on {file!r}. If that file is confidential, publishing the matrix says "
-    "something about it that alpha does not cover: use a public prior, a uniform one, or "
-    "`pramble release`, which counts with noise paid from the budget."
+COUNTED = (
+    "Warning: the prior was counted on {file!r}. If that file is confidential, publishing the "
+    "{what} says something about it that alpha does not cover: use a public prior, a uniform one, "
+    "or `pramble release`, which counts with noise paid from the budget."
 )
-
-
-SHOWN = (
+OF_DESIGN = (
     "alpha", "family", "objective", "value", "bound", "gap", "stopped", "information", "share",
     "kept",
 )  # fmt: skip
 
 
 def design(
-    alpha: Annotated[
-        float | None, typer.Option(help="Privacy α (the ε of most of the literature).")
-    ] = None,
-    prior: Annotated[
-        str | None, typer.Option(help="Probabilities of the categories: 0.5,0.3,0.2.")
-    ] = None,
-    uniform: Annotated[
-        int | None, typer.Option(help="So many categories, all equally likely.")
-    ] = None,
+    alpha: Annotated[float | None, option("Privacy α (the ε of most of the literature).")] = None,
+    prior: Annotated[Text, option("Probabilities of the categories: 0.5,0.3,0.2.")] = None,
+    uniform: Annotated[int | None, option("So many categories, all equally likely.")] = None,
     source: Annotated[
-        Path | None, typer.Option("--from", help="Count the prior in this file (with --column).")
+        Path | None, option("Count the prior in this file (with --column).", "--from")
     ] = None,
-    column: Annotated[str | None, typer.Option(help="The column to count.")] = None,
-    categories: Annotated[str | None, typer.Option(help="Labels in order: a,b,c.")] = None,
-    family: Family = "uniform",
+    column: Annotated[Text, option("The column to count.")] = None,
+    categories: Annotated[Text, option("Labels in order: a,b,c.")] = None,
+    family: Annotated[FamilyName, option("uniform or general matrices.")] = "uniform",
     objective: Annotated[
-        ObjectiveName | None, typer.Option(help="information (default), estimation or loss.")
-    ] = None,
-    invariant: Annotated[bool, typer.Option("--invariant", help="Keep released shares.")] = False,
-    symmetric: Annotated[
-        bool, typer.Option("--symmetric", help="One keep probability for all.")
-    ] = False,
-    keep_at_least: Annotated[
-        float | None, typer.Option(help="No category is kept with less than this.")
-    ] = None,
-    tolerance: Annotated[float, typer.Option(help="Relative gap to prove.")] = 1e-6,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds to search at most.")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", callback=new_file, help="Write the mechanism: a JSON file."),
-    ] = None,
-    matrix: Annotated[
-        Path | None,
-        typer.Option(callback=new_file, help="Write the labelled matrix to this CSV file."),
+        ObjectiveName | None, option("information (default), estimation or loss.")
     ] = None,
     loss: Annotated[
         Path | None,
-        typer.Option(
-            help="With --objective loss: a CSV file of what it costs to release a column's value "
-            "for a row's, with labels or plain numbers."
+        option(
+            "With --objective loss: a CSV file of what it costs to release a column's value for a "
+            "row's, with labels or plain numbers."
         ),
     ] = None,
     distance: Annotated[
-        str | None,
-        typer.Option(
-            help="With --family general: α is per unit of distance between categories; path for "
-            "ordered ones (α per step), or a CSV file of distances. With --columns: of some of "
-            "them, as age=path,region=miles.csv."
+        Text,
+        option(
+            "With --family general: α is per unit of distance between categories; path for ordered "
+            "ones (α per step), or a CSV file of distances. With --columns: of some of them, as "
+            "age=path,region=miles.csv."
         ),
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option(help="Design a record of columns: a,b,c with --from, or sizes a=2,b=5."),
+        Text, option("Design a record of columns: a,b,c with --from, or sizes a=2,b=5.")
     ] = None,
     tables: Annotated[
-        str, typer.Option(help="With --columns: wanted tables, as 2, all, a+b,a+c, or auto.")
+        str, option("With --columns: wanted tables, as 2, all, a+b,a+c, or auto.")
     ] = "2",
-    whole: Annotated[
-        bool, typer.Option("--whole", help="With --columns: every record keeps all columns.")
-    ] = False,
     impossible: Impossible = None,
     central: Annotated[
-        str | None,
-        typer.Option(help="With --columns, for --alpha: protected tables at this ε,δ, as 1,1e-6."),
+        Text, option("With --columns, for --alpha: protected tables at this ε,δ, as 1,1e-6.")
+    ] = None,
+    time_limit: Annotated[float | None, option("Seconds to search at most.")] = None,
+    given: Annotated[
+        list[str] | None,
+        option(
+            "Another setting, as NAME=VALUE: keep_at_least=0.1, invariant=true, tolerance=1e-9, or "
+            "with --columns whole=true. Repeat it for more.",
+            "--set",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        option("Write the mechanism or plan: a JSON file.", "--out", "-o", callback=new_file),
+    ] = None,
+    matrix: Annotated[
+        Path | None, option("Write the labelled matrix to this CSV file.", callback=new_file)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -132,45 +129,63 @@ def design(
         raise typer.BadParameter(
             "give --alpha, or --central for protected tables", param_hint="--alpha"
         )
+    of_matrix = {
+        "--prior": prior, "--uniform": uniform, "--column": column, "--categories": categories,
+        "--matrix": matrix, "--loss": loss,
+    }  # fmt: skip
+    of_records = {
+        "--objective": objective, "--distance": distance, "--impossible": impossible,
+        "--time-limit": time_limit, "--set": given,
+    }  # fmt: skip
+    answer: Any
+    shown: list[Any] = []
     if central is not None:
-        of_records = {
-            "--prior": prior, "--uniform": uniform, "--column": column,
-            "--categories": categories, "--objective": objective, "--invariant": invariant,
-            "--symmetric": symmetric, "--keep-at-least": keep_at_least,
-            "--time-limit": time_limit, "--matrix": matrix, "--loss": loss,
-            "--distance": distance, "--whole": whole, "--impossible": impossible,
-        }  # fmt: skip
-        refuse_of_records(of_records)
-        answer_tables(columns, central, source=source, tables=tables, out=out, as_json=as_json)
-        return
-    assert alpha is not None, "one of the two is given"
-    if columns is not None:
+        refuse_options(
+            {**of_matrix, **of_records},
+            "it is of randomised records; protected tables (--central) take --columns, --tables "
+            "and --from",
+        )
+        answer = table_design(columns, central, source=source, tables=tables)
+    elif columns is not None:
+        refuse_options(of_matrix, "it is of one column, without --columns")
+        labels, shares = sizes_in(columns) if source is None else counted_pairs(source, columns)
+        settings = keywords(
+            pramble.design_record,
+            given,
+            prior=shares,
+            objective=objective or "estimation",
+            distance=given_distances(distance, labels),
+            possible=structural_zeros(impossible or []) or None,
+            time_limit=time_limit,
+        )
+        with shown_progress() as progress:
+            answer = pramble.design_record(
+                labels, alpha, tables=tables_in(tables), progress=progress, **settings
+            )
+        shown.append(answer.plan)
+    elif alpha is not None:
+        probabilities, own = given_prior(prior, uniform, source, column, categories)
+        losses = None
         if loss is not None:
-            raise typer.BadParameter("--loss is of one column", param_hint="--columns")
-        answer_record(
-            columns, alpha, source=source, tables=tables, objective=objective or "estimation",
-            whole=whole, distance=distance, impossible=impossible or [], time_limit=time_limit,
-            out=out, as_json=as_json,
+            losses, own = read_matrix(loss, own, what="losses")
+        between, own = read_distance(distance, own)
+        settings = keywords(
+            pramble.design, given, objective=objective, categories=own, loss=losses,
+            distance=between, time_limit=time_limit,
         )  # fmt: skip
-        return
-    probabilities, labels = given_prior(prior, uniform, source, column, categories)
-    losses = None
-    if loss is not None:
-        losses, labels = read_matrix(loss, labels, what="losses")
-    between, labels = read_distance(distance, labels)
-    answer = pramble.design(
-        probabilities, alpha, family=family, objective=objective or "information",
-        categories=labels, invariant=invariant, symmetric=symmetric, keep_at_least=keep_at_least,
-        loss=losses, distance=between, tolerance=tolerance, time_limit=time_limit,
-    )  # fmt: skip
-    if as_json:
-        print_json(design_document(answer))
-    else:
-        answers().print(repr(answer), soft_wrap=True)
+        answer = pramble.design(probabilities, alpha, family=family, **settings)
+    print_answer(as_json, lambda: document_of_design(answer), answer, *shown)
     if out is not None:
-        write_json(answer.mechanism, out)
+        write_json(answer.mechanism if isinstance(answer, Design) else answer.plan, out)
     if matrix is not None:
         write_csv(answer.mechanism, matrix)
+
+
+def refuse_options(given: Mapping[str, Any], why: str) -> None:
+    """Refuse options that do not go with the kind of design."""
+    for name, own in given.items():
+        if own:
+            raise typer.BadParameter(why, param_hint=name)
 
 
 def given_prior(
@@ -188,20 +203,15 @@ def given_prior(
     labels = None if categories is None else [label.strip() for label in categories.split(",")]
     if source is not None and column is not None:
         found = counted_shares(source, column, labels)
-        messages().print(f"Warning: {LEAK.format(file=source.name)}", style="yellow")
+        messages().print(COUNTED.format(file=source.name, what="matrix"), style="yellow")
         return found
     if uniform is not None:
         return [1 / uniform] * max(uniform, 0), labels
-    return probabilities_in(prior or ""), labels
-
-
-def probabilities_in(text: str) -> list[float]:
-    """Return comma-separated numbers."""
     try:
-        return [float(part) for part in text.split(",")]
+        return [float(part) for part in (prior or "").split(",")], labels
     except ValueError:
         raise InvalidPrior(
-            f"A prior must be numbers separated by commas, as 0.5,0.3,0.2; found {text!r}."
+            f"A prior must be numbers separated by commas, as 0.5,0.3,0.2; found {prior!r}."
         ) from None
 
 
@@ -219,11 +229,116 @@ def counted_shares(
     return [count / total for count in counts.values()], list(counts)
 
 
-def design_document(answer: Design) -> dict[str, Any]:
-    """Return the answer as plain data."""
+def sizes_in(text: str) -> tuple[dict[str, int], None]:
+    """Return columns with numbers of categories, as ``sex=2,age=5``."""
+    found = {}
+    for part in names_in(text):
+        name, _, size = part.partition("=")
+        if not size.isdigit():
+            raise typer.BadParameter(
+                "give --from a file, or numbers of categories as sex=2,age=5",
+                param_hint="--columns",
+            )
+        if int(size) < 2:
+            raise InvalidInput(f"Column {name!r} must have at least two categories; found {size}.")
+        found[name] = int(size)
+    return found, None
+
+
+def values_in_file(records: Records, wanted: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values of some columns of a file."""
+    found = {name: list(crosstab(records, [name]).levels[0]) for name in wanted}
+    for name, levels in found.items():
+        if None in levels:
+            raise InvalidData(f"Column {name!r} has empty cells; give them a label first.")
+    return found
+
+
+def counted_pairs(
+    source: Path, text: str
+) -> tuple[dict[str, list[Any]], dict[tuple[str, ...], Floats]]:
+    """Return the values of each column of a file, and the shares of every pair of columns."""
+    records, wanted = open_records(source), names_in(text)
+    labels = values_in_file(records, wanted)
+    messages().print(COUNTED.format(file=source.name, what="plan"), style="yellow")
+    tables = {}
+    for pair in combinations(wanted, min(2, len(wanted))):
+        cells = crosstab(records, list(pair)).array()
+        tables[pair] = cells / cells.sum()
+    return labels, tables
+
+
+def given_distances(text: str | None, labels: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the distances of some columns, as ``age=path,region=miles.csv``."""
+    if text is None:
+        return None
+    found = {}
+    for part in names_in(text):
+        name, _, given = part.partition("=")
+        if name not in labels or not given:
+            raise typer.BadParameter(
+                f"{part!r} is no distance of a column, as age=path", param_hint="--distance"
+            )
+        own = labels[name]
+        found[name] = read_distance(given, range(own) if isinstance(own, int) else own)[0]
+    return found
+
+
+def table_design(
+    columns: str | None, central: str, *, source: Path | None, tables: str
+) -> TableDesign:
+    """Design protected tables."""
+    if columns is None:
+        raise typer.BadParameter(
+            "--central goes with --columns, as sex=2,age=5", param_hint="--central"
+        )
+    labels: Mapping[str, Any] = (
+        sizes_in(columns)[0]
+        if source is None
+        else values_in_file(open_records(source), names_in(columns))
+    )
+    with shown_progress() as progress:
+        return pramble.design_tables(
+            labels, *central_promise_in(central), tables=tables_in(tables), progress=progress
+        )
+
+
+def central_promise_in(text: str) -> tuple[float, float]:
+    """Return the ε and δ of ``1,1e-6``; δ may be left out.
+
+    >>> central_promise_in("1,1e-8"), central_promise_in("0.5")
+    ((1.0, 1e-08), (0.5, 1e-06))
+    """
+    parts = text.split(",")
+    try:
+        epsilon, delta = (float(part) for part in (parts if len(parts) > 1 else (text, DELTA)))
+    except ValueError:
+        raise InvalidInput(f"A central promise is ε and δ, as 1,1e-6; found {text!r}.") from None
+    return epsilon, delta
+
+
+def document_of_design(answer: Design | RecordDesign | TableDesign) -> dict[str, Any]:
+    """Return a design for scripts."""
+    if isinstance(answer, Design):
+        return matrix_document(answer)
+    proven = {name: getattr(answer, name) for name in ("objective", "value", "bound", "gap")}
+    plan = {"plan": answer.plan.to_json()}
+    if isinstance(answer, RecordDesign):
+        costs = [{"table": list(table), "cost": cost} for table, cost in answer.costs.items()]
+        return {"alpha": answer.alpha, **proven, "costs": costs, **plan, "notes": answer.notes}
+    deviations = [
+        {"table": list(table), "cells": answer.plan.cells(table), "deviation": own}
+        for table, own in answer.deviations.items()
+    ]
+    promise = {"epsilon": answer.epsilon, "delta": answer.delta}
+    return {**promise, **proven, "deviations": deviations, **plan}
+
+
+def matrix_document(answer: Design) -> dict[str, Any]:
+    """Return the design of a matrix for scripts."""
     labels = answer.mechanism.labels.values
     return {
-        **{name: getattr(answer, name) for name in SHOWN},
+        **{name: getattr(answer, name) for name in OF_DESIGN},
         "certified_alpha": answer.certificate.alpha,
         "keep": {str(label): q for label, q in zip(labels, answer.keep.tolist(), strict=True)},
         "levels": [

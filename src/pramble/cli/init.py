@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from pramble.cli.console import VERBOSITY, complain, messages, shown_progress
-from pramble.cli.inputs import Decimal, Encoding, MissingTexts, Separator, Sheet, names, new_file
+from pramble.cli.console import VERBOSITY, complain, messages, show, shown_progress
+from pramble.cli.inputs import Confidential, Text, listed_names, new_file, option
 from pramble.data.bands import band_labels
-from pramble.data.reading import reading_of
+from pramble.data.recode import reading_of
 from pramble.data.save import whole_file
 from pramble.errors import InvalidInput
 from pramble.releasing.profile.columns import Look
@@ -30,35 +30,33 @@ MOST_SHOWN = 8
 
 
 def init(
-    source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", callback=new_file, help="The plan to write.")
-    ] = Path("plan.toml"),
-    columns: Annotated[
-        str | None, typer.Option(help="Columns to randomise: a,b,c; else they are proposed.")
-    ] = None,
+    source: Confidential,
+    out: Annotated[Path, option("The plan to write.", "--out", "-o", callback=new_file)] = Path(
+        "plan.toml"
+    ),
+    columns: Annotated[Text, option("Columns to randomise: a,b,c; else they are proposed.")] = None,
     accept: Annotated[
         bool,
-        typer.Option(
-            "--accept-seen", help="Take the values that occur as the categories, without asking."
-        ),
+        option("Take the values that occur as the categories, without asking.", "--accept-seen"),
     ] = False,
     decline: Annotated[
-        bool, typer.Option("--decline-seen", help="Leave all categories for you to declare.")
+        bool, option("Leave all categories for you to declare.", "--decline-seen")
     ] = False,
     alpha: Annotated[
-        float | None,
-        typer.Option(help="The promise against everybody, in total for a record; 2 by default."),
+        float | None, option("The promise against everybody, in total for a record; 2 by default.")
     ] = None,
     central: Annotated[
-        float | None,
-        typer.Option(help="Instead: a promise (ε) towards readers of the release alone."),
+        float | None, option("Instead: a promise (ε) against readers of the release alone.")
     ] = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    missing: MissingTexts = None,
-    sheet: Sheet = None,
+    separator: Annotated[
+        Text, option('What separates the fields of a delimited file: ",", ";", tab or "|".')
+    ] = None,
+    encoding: Annotated[Text, option("Of a text file, such as utf-8 or cp1252.")] = None,
+    decimal: Annotated[Text, option('The decimal sign of a text file: "." or ",".')] = None,
+    missing: Annotated[
+        Text, option("Strings that mean a missing value in a text file: NA,-9.")
+    ] = None,
+    sheet: Annotated[Text, option("The sheet of an Excel file, by its name.")] = None,
 ) -> None:
     """Write a commented plan from a file's columns, for you to edit.
 
@@ -86,16 +84,18 @@ def init(
     for name, promise in {"alpha": alpha, "central": central}.items():
         check_promise(name, promise)
     reading = reading_of(separator, encoding, decimal, missing, sheet)
-    wanted = None if columns is None else names([columns])
     with shown_progress() as progress:
-        survey = survey_file(source, reading, columns=wanted, progress=progress)
+        survey = survey_file(source, reading, columns=listed_names(columns), progress=progress)
     looks, chosen = survey.looks, survey.chosen
-    summarise(looks, chosen)
+    show(*summary_lines(looks, chosen), console=messages())
     accepted = [look.name for look in looks if accept]
     if not accept and not decline:
-        accepted = answered([look for look in looks if look.name in chosen and not look.is_public])
-    if alpha is None and central is None and not accept and not decline:
-        central = asked_against()
+        with asking():
+            seen = [look for look in looks if look.name in chosen and not look.is_public]
+            accepted = [look.name for look in seen if asked(look)]
+            if alpha is None and central is None:
+                against_all = typer.confirm(AGAINST, default=True, err=True)
+                central = None if against_all else CENTRAL
     text = survey.draft(accepted=accepted, alpha=ALPHA if alpha is None else alpha, central=central)
     with whole_file(out) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -115,26 +115,20 @@ def check_promise(name: str, value: float | None) -> None:
         raise InvalidInput(f"--{name} {mistake}.") from None
 
 
-def summarise(looks: Sequence[Look], chosen: Sequence[str]) -> None:
-    """Say in a line each what is randomised, what might be, and what is dropped."""
+def summary_lines(looks: Sequence[Look], chosen: Sequence[str]) -> Iterator[str]:
+    """Yield in a line each what is randomised, what might be, and what is dropped."""
     spare = [look.name for look in looks if look.is_fit and look.name not in chosen]
     if chosen:
-        say(f"To randomise: {few(chosen)}.")
+        yield f"To randomise: {few(chosen)}."
     else:
-        say("No column was found to randomise; name those to randomise with --columns.")
+        yield "No column was found to randomise; name those to randomise with --columns."
     if spare:
-        say(f"Not chosen, dropped: {few(spare)}. Others are chosen with --columns.")
+        yield f"Not chosen, dropped: {few(spare)}. Others are chosen with --columns."
     kinds: dict[str, list[str]] = {}
     for look in looks:
         if not look.is_fit and look.name not in chosen:
             kinds.setdefault(look.kind, []).append(look.name)
-    for kind, found in kinds.items():
-        say(f"Dropped ({kind}): {few(found)}.")
-
-
-def say(line: str) -> None:
-    """Print a line, as long as it is."""
-    messages().print(line, soft_wrap=True)
+    yield from (f"Dropped ({kind}): {few(found)}." for kind, found in kinds.items())
 
 
 def few(found: Sequence[str]) -> str:
@@ -145,18 +139,6 @@ def few(found: Sequence[str]) -> str:
     """
     more = len(found) - MOST_NAMED
     return visible_names(found[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def asked_against() -> float | None:
-    """Ask whom the promise must hold against; return the central ε if it is readers alone."""
-    with asking():
-        return None if typer.confirm(AGAINST, default=True, err=True) else CENTRAL
-
-
-def answered(looks: Sequence[Look]) -> list[str]:
-    """Return the columns whose categories are accepted, asking about each."""
-    with asking():
-        return [look.name for look in looks if asked(look)]
 
 
 @contextmanager
@@ -176,16 +158,14 @@ def asking() -> Iterator[None]:
 
 def asked(look: Look) -> bool:
     """Ask whether the values seen in a column are all there can be, or whether bands will do."""
-    if look.bands is not None:
-        bands = ", ".join(band_labels(look.bands.edges))
-        listed = bands if VERBOSITY.values else "pramble --show-values lists them"
-        question = f"{look.name}: round bands of the size of its numbers ({listed}). Take them?"
-    else:
-        labels = look.labels
-        shown = ", ".join(map(str, labels[:MOST_SHOWN])) + (
-            ", …" if len(labels) > MOST_SHOWN else ""
-        )
-        listed = shown if VERBOSITY.values else "pramble --show-values lists them"
+    labels = look.labels if look.bands is None else band_labels(look.bands.edges)
+    most = MOST_SHOWN if look.bands is None else len(labels)
+    listed = "pramble --show-values lists them"
+    if VERBOSITY.values:
+        listed = ", ".join(map(str, labels[:most])) + ", …" * (len(labels) > most)
+    if look.bands is None:
         seen = several(len(labels), "value")
         question = f"{look.name}: {seen} seen ({listed}). Take them as its categories?"
+    else:
+        question = f"{look.name}: round bands of the size of its numbers ({listed}). Take them?"
     return typer.confirm(visible(question), default=False, err=True)

@@ -3,10 +3,12 @@
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -22,82 +24,134 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import PICTURES
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST
+from pramble.releasing.spec.document import PLAN
 from pramble.risk.assess import list_models
-from pramble.risk.cells import Missing as MissingName
-from pramble.solvers.problem import FamilyName
-from pramble.words import names_in
+from pramble.solvers.budget import SearchOptions
+from pramble.words import hint_at, names_in
+
+# Settings that `--set` reads as a,b,c.
+LISTS = ("copies", "risk.keys", "central_budget")
+Text = str | None
+
+
+def option(sentence: str, *names: str, **more: Any) -> Any:
+    """Return an option of a command, with its sentence of help."""
+    return typer.Option(*names, help=sentence, **more)
+
+
+def setting(name: str) -> Any:
+    """Return the option of a setting of a plan: its help is the first sentence of the plan's."""
+    return option(PLAN[name].help.replace("``", "`").partition(". ")[0].rstrip(".") + ".")
+
 
 File = Annotated[
     Path, typer.Argument(help="A data file of any format, or a folder of them.", show_default=False)
 ]
-Keys = Annotated[
-    list[str], typer.Option(help="The columns an intruder may know, separated by commas.")
-]
-Population = Annotated[
-    float | None, typer.Option(help="How many people the file was sampled from.")
-]
-ModelName = Annotated[str, typer.Option(help=f"The model of the population. {list_models()}.")]
-Margins = Annotated[
+Confidential = Annotated[Path, typer.Argument(help="The confidential file, of any known format.")]
+PlanFile = Annotated[Path | None, option("A plan, as `pramble init` writes.")]
+Settings = Annotated[
     list[str] | None,
-    typer.Option("--margin", help="Fit this margin, as 'age,sex'; give it as often as needed."),
+    option("Any other setting, as NAME=VALUE; a list is a,b,c. Repeat it for more.", "--set"),
 ]
-Weights = Annotated[str | None, typer.Option(help="The column of sampling weights.")]
+Keys = Annotated[list[str], option("The columns an intruder may know, separated by commas.")]
+Population = Annotated[float | None, option("How many people the file was sampled from.")]
+ModelName = Annotated[str, option(f"The model of the population. {list_models()}.")]
 Impossible = Annotated[
     list[str] | None,
-    typer.Option(help="A combination that cannot occur: 'age=under 15,marital=married|widowed'."),
-]
-Missing = Annotated[
-    MissingName, typer.Option(help="What an empty value is: a 'category', or a 'wildcard'.")
+    option("A combination that cannot occur: 'age=under 15,marital=married|widowed'."),
 ]
 Verify = Annotated[
-    Path | None,
-    typer.Option(help="Public key (PEM) of who made the release; refuse what it did not sign."),
+    Path | None, option("Public key (PEM) of who made the release; refuse what it did not sign.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-Family = Annotated[FamilyName, typer.Option(help="uniform or general matrices.")]
-Objective = Annotated[
-    Literal["information", "estimation"] | None, typer.Option(help="information or estimation.")
-]
-
-Separator = Annotated[
-    str | None, typer.Option(help='What parts the fields of a text file: ",", ";", tab or "|".')
-]
-Encoding = Annotated[str | None, typer.Option(help="Of a text file, such as utf-8 or cp1252.")]
-Decimal = Annotated[str | None, typer.Option(help='The decimal sign of a text file: "." or ",".')]
-MissingTexts = Annotated[
-    str | None, typer.Option(help="Texts that mean a missing value in a text file: NA,-9.")
-]
-Sheet = Annotated[str | None, typer.Option(help="The sheet of an Excel file, by its name.")]
+AsJson = Annotated[bool, option("Print JSON.", "--json")]
+AsCsv = Annotated[bool, option("Print CSV.", "--csv")]
 
 
-def names(given: Sequence[str]) -> list[str]:
-    """Split comma-separated names.
+def with_settings(options: Mapping[str, Any], given: Sequence[str] | None) -> dict[str, Any]:
+    """Return options that were stated, and settings such as ``risk.population_size=20000``.
 
-    >>> names(["age,sex", "region"])
-    ['age', 'sex', 'region']
+    A setting is written as in a plan, but a string needs no quotes, and a list may be a,b,c.
+
+    >>> with_settings({"columns": ["age"], "alpha": None}, ["columns.age.family=general"])
+    {'columns': {'age': {'family': 'general'}}}
     """
-    return [name for part in given for name in names_in(part)]
+    stated = {name: own for name, own in options.items() if own is not None}
+    for text in given or []:
+        name, sign, words = text.partition("=")
+        if not sign:
+            raise InvalidInput(f"A setting must read like family=general; found {text!r}.")
+        merge(stated, setting_in(name.strip(), words.strip()))
+    return stated
 
 
-def tables_in(text: str) -> int | str | list[tuple[str, ...]]:
+def setting_in(name: str, words: str) -> dict[str, Any]:
+    """Return one setting, nested as its name has dots."""
+    texts = json.dumps(words.split(",") if name in LISTS else words)
+    for line in (f"{name} = {words}", f"{name} = {texts}"):
+        with suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(line)
+    raise InvalidInput(f"A setting must read like family=general; found {name!r}.")
+
+
+def merge(settings: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Take more settings into nested ones; columns that are listed become tables of settings."""
+    for name, own in more.items():
+        known = settings.get(name)
+        if isinstance(known, list) and isinstance(own, Mapping):
+            known = settings[name] = {column: {} for column in known}
+        if isinstance(known, dict) and isinstance(own, Mapping):
+            merge(known, own)
+        else:
+            settings[name] = own
+
+
+def keywords(verb: Callable[..., Any], given: Sequence[str] | None, **options: Any) -> Any:
+    """Return what ``--set`` and other options give to a verb; refuse what it does not take."""
+    found = with_settings(options, given)
+    parameters = signature(verb).parameters
+    known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
+    if len(known) < len(parameters):
+        known += SearchOptions.__annotations__  # the verb takes them by **search
+    for name in found:
+        if name not in known:
+            hint = hint_at(name, known)
+            raise InvalidInput(f"pramble.{verb.__name__} has no setting {name!r}{hint}.")
+    return found
+
+
+def listed_names(given: Sequence[str] | str | None) -> list[str] | None:
+    """Split names at their commas, where any are given.
+
+    >>> listed_names(["age,sex", "region"]), listed_names(None)
+    (['age', 'sex', 'region'], None)
+    """
+    if given is None:
+        return None
+    return [
+        name for part in ([given] if isinstance(given, str) else given) for name in names_in(part)
+    ]
+
+
+def tables_in(text: str | None) -> Any:
     """Return the tables of so many columns, of all, those in a list, or "auto".
 
     >>> tables_in("2"), tables_in("auto"), tables_in("sex+age,region")
     (2, 'auto', [('sex', 'age'), ('region',)])
     """
-    if text.isdigit() or text in ("all", "auto"):
-        return int(text) if text.isdigit() else text
-    found = [tuple(names(part.split("+"))) for part in names([text])]
+    if text is None or text in ("all", "auto"):
+        return text
+    if text.isdigit():
+        return int(text)
+    found = [tuple(names_in(part.replace("+", ","))) for part in names_in(text)]
     if not found:
         raise InvalidInput("--tables is a number, all, auto, or a list as sex+age,sex+region.")
     return found
 
 
-def rules(given: Sequence[str]) -> list[dict[str, list[str]]]:
+def structural_zeros(given: Sequence[str]) -> list[dict[str, list[str]]]:
     """Read rules such as ``age=under 15,marital=married|widowed``.
 
-    >>> rules(["age=under 15,marital=married|widowed"])
+    >>> structural_zeros(["age=under 15,marital=married|widowed"])
     [{'age': ['under 15'], 'marital': ['married', 'widowed']}]
     """
     read = []
@@ -112,11 +166,6 @@ def rules(given: Sequence[str]) -> list[dict[str, list[str]]]:
             rule[name.strip()] = [value.strip() for value in values.split("|")]
         read.append(rule)
     return read
-
-
-def margins(model: str, given: Sequence[str]) -> Any:
-    """Return the model: by its name, or the margins that were named instead."""
-    return [tuple(names([margin])) for margin in given] if given else model
 
 
 def write_json(found: Mechanism | Plan | TablePlan, path: Path) -> None:
@@ -159,24 +208,49 @@ def new_folder(path: Path | None) -> Path | None:
     return path
 
 
-def read_plan(path: Path, *, verify: Path | None = None) -> Plan:
-    """Return the plan of a release folder, of its manifest, or of a JSON file."""
-    found = plan_of(read_document(path, verify=verify), str(path))
-    if isinstance(found, TablePlan):
+def read_plan(path: Path, *, verify: Path | None = None) -> Plan | TablePlan | Mechanism:
+    """Return what a file or a release folder holds: a plan, or one mechanism."""
+    file = path / MANIFEST if path.is_dir() else path
+    if file.suffix.lower() == ".toml":
         raise InvalidPlan(
-            f"{str(path)!r} is of protected tables, in which there are no records to match. The "
-            "risk is compared for plans of randomised records; `pramble certify` says what "
-            "tables promise."
+            f"{path.name!r} says what is to be done, and has no matrices yet: `pramble release` "
+            "designs them (then give its folder here), and `pramble try FILE --plan "
+            f"{path.name}` compares what they would be worth and the risk they would leave."
         )
-    if not isinstance(found, Plan):
-        raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
-    return found
+    try:
+        if verify is None and file.suffix.lower() == ".csv":
+            return read_csv(file)
+        content = read_bytes(file, InvalidPlan)
+    except PrambleError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InvalidPlan(f"Cannot read a mechanism or plan from {str(file)!r}: {error}.") from None
+    if verify is not None:
+        check_signature(file.parent, content, key=verify)
+    return plan_in_document(document_in(content, InvalidPlan, name=file.name), str(path))
+
+
+def plan_in_document(document: Any, name: str) -> Plan | TablePlan | Mechanism:
+    """Return the mechanism or plan of a document: a manifest's, its own, or by column."""
+    if not isinstance(document, Mapping) or not document:
+        raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
+    if "plan" in document:
+        return plan_in_document(document["plan"], name)
+    if document.get("schema") in OF_TABLES:
+        return TablePlan.from_json(document)
+    if document.get("schema") == SCHEMA:
+        return Plan.from_json(document)
+    if "kind" in document:
+        return Mechanism.from_json(document)
+    if not all(isinstance(part, Mapping) for part in document.values()):
+        raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds other things.")
+    return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
 
 
 def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
     """Return an opened release folder; or data, and the plan that it was released with."""
     if plan is not None:
-        found = plan_of(read_document(plan, verify=verify), str(plan))
+        found = read_plan(plan, verify=verify)
         if isinstance(found, TablePlan):
             raise InvalidPlan(
                 f"{str(plan)!r} is of protected tables: give their release folder, and no --plan."
@@ -187,60 +261,6 @@ def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> t
     raise InvalidInput(
         f"{str(release)!r} is no release folder; say with --plan how the data was released."
     )
-
-
-def read_mechanism_or_plan(
-    path: Path, *, verify: Path | None = None
-) -> Plan | TablePlan | Mechanism:
-    """Return what a file or a release folder holds: one mechanism, or a plan."""
-    if verify is None and path.suffix.lower() == ".csv":
-        with readable(path):
-            return read_csv(path)
-    return plan_of(read_document(path, verify=verify), str(path))
-
-
-def read_document(path: Path, *, verify: Path | None = None) -> Any:
-    """Return the JSON document of a file, or of the manifest in a folder."""
-    file = path / MANIFEST if path.is_dir() else path
-    if file.suffix.lower() == ".toml":
-        raise InvalidPlan(
-            f"{path.name!r} says what is to be done, and has no matrices yet: `pramble release` "
-            "designs them (then give its folder here), and `pramble try FILE --plan "
-            f"{path.name}` compares what they would be worth and the risk they would leave."
-        )
-    with readable(file):
-        content = read_bytes(file, InvalidPlan)
-    if verify is not None:
-        check_signature(file.parent, content, key=verify)
-    return document_in(content, InvalidPlan, name=file.name)
-
-
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Refuse a file that cannot be read."""
-    try:
-        yield
-    except PrambleError:
-        raise
-    except (OSError, ValueError) as error:
-        raise InvalidPlan(f"Cannot read a mechanism or plan from {str(path)!r}: {error}.") from None
-
-
-def plan_of(document: Any, name: str) -> Plan | TablePlan | Mechanism:
-    """Return the mechanism or plan of a document: a manifest's, its own, or by column."""
-    if not isinstance(document, Mapping) or not document:
-        raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds none.")
-    if "plan" in document:
-        return plan_of(document["plan"], name)
-    if document.get("schema") in OF_TABLES:
-        return TablePlan.from_json(document)
-    if document.get("schema") == SCHEMA:
-        return Plan.from_json(document)
-    if "kind" in document:
-        return Mechanism.from_json(document)
-    if not all(isinstance(part, Mapping) for part in document.values()):
-        raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds other things.")
-    return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
 
 
 def read_matrix(

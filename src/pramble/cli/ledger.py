@@ -6,35 +6,31 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.box import SIMPLE
-
-from pramble.cli.console import answers, messages, print_csv, print_json, table_of
-from pramble.cli.inputs import AsCsv, AsJson
+from pramble.cli.console import messages, print_csv, print_json, show
+from pramble.cli.inputs import AsCsv, AsJson, Text, option
 from pramble.errors import InvalidInput
 from pramble.ledger.account import as_central
 from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger, pair
 from pramble.privacy.guarantee import RecordPrivacy, composed
+from pramble.shown import Grid
 
+# Columns of a release that are named one by one in a table.
 MOST_COLUMNS = 3
-"""Columns of a release that are named one by one in a table."""
 
 
 def ledger(
-    path: Annotated[
-        Path | None, typer.Option("--ledger", help="Ledger file; your own by default.")
-    ] = None,
+    path: Annotated[Path | None, option("Ledger file; your own by default.", "--ledger")] = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     cancel: Annotated[
-        int | None, typer.Option(help="Remove this pending entry, of which nothing was published.")
+        int | None, option("Remove this pending entry, of which nothing was published.")
     ] = None,
-    people: Annotated[str | None, typer.Option(help="List only releases of these people.")] = None,
+    people: Annotated[Text, option("List only releases of these people.")] = None,
     budget: Annotated[
-        float | None, typer.Option(help="Set the most α that may ever be spent on --people.")
+        float | None, option("Set the most α that may ever be spent on --people.")
     ] = None,
     central_budget: Annotated[
-        str | None, typer.Option(help="Set the most central ε,δ for --people: 2,1e-5.")
+        Text, option("Set the most central ε,δ for --people: 2,1e-5.")
     ] = None,
 ) -> None:
     """List the releases in a ledger, with the running total of each group of people.
@@ -74,26 +70,18 @@ def ledger(
 
 def print_releases(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
     """Print a line for each release, and below them what each people's add up to."""
-    texts = ("created", "people", "file", "columns", "state")
-    headings = ("id", "created", "people", "file", "columns", "α", "ε", "δ", "state")
-    table = table_of(f"Releases in {book.path}", *headings, left=texts, box=SIMPLE)
-    for column in table.columns:
-        column.no_wrap = column.header not in ("people", "file", "columns")
-    for row in rows:
-        table.add_row(
-            str(row["id"]),
-            row["created"][:10],
-            row["people"],
-            row["file"],
-            shown_columns(row["columns"]),
-            "—" if row["alpha"] is None else f"{row['alpha']:.4g}",
-            f"{row['epsilon']:.4g}",
+    head = ["id", "created", "people", "file", "columns", "state", "α", "ε", "δ"]
+    lines = [
+        [
+            str(row["id"]), row["created"][:10], row["people"], row["file"],
+            shown_columns(row["columns"]), row["state"],
+            "—" if row["alpha"] is None else f"{row['alpha']:.4g}", f"{row['epsilon']:.4g}",
             f"{row['delta']:.2g}" if row["delta"] else "",
-            row["state"],
-        )
-    answers().print(table)
-    for row in {row["people"]: row for row in rows}.values():
-        answers().print(total_sentence(row), soft_wrap=True)
+        ]
+        for row in rows
+    ]  # fmt: skip
+    latest = {row["people"]: row for row in rows}.values()
+    show(Grid(f"Releases in {book.path}", head, lines, left=6), *map(total_sentence, latest))
 
 
 def total_sentence(row: dict[str, Any]) -> str:

@@ -1,20 +1,28 @@
 """``pramble release``: file in, release folder out."""
 
-import json
-import tomllib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 import pramble
 from pramble import numbers
-from pramble.cli.console import answers, messages, print_json, said_later, shown_progress, table_of
-from pramble.cli.inputs import AsJson, names, new_file, new_folder, tables_in
-from pramble.errors import InvalidInput
+from pramble.cli.console import messages, print_answer, shown_progress, without_remarks
+from pramble.cli.inputs import (
+    AsJson,
+    Confidential,
+    PlanFile,
+    Settings,
+    Text,
+    listed_names,
+    new_file,
+    new_folder,
+    option,
+    setting,
+    tables_in,
+    with_settings,
+)
 from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.book import pair
 from pramble.outcome import RecordOutcome, ReleaseOutcome
@@ -22,6 +30,7 @@ from pramble.privacy.guarantee import CentralPrivacy
 from pramble.releasing.folder.build import LockedKey, private_key
 from pramble.releasing.folder.open import Release
 from pramble.report.pages import plan_sentences, protected_sentences, table_row
+from pramble.shown import Grid, shortened
 from pramble.words import visible
 
 SHOWN = (
@@ -29,83 +38,54 @@ SHOWN = (
     "entropy", "kept", "share", "standard_error",
 )  # fmt: skip
 MOST_TABLES = 20
-LISTS = ("copies", "risk.keys", "central_budget")
-"""Settings that ``--set`` reads as a,b,c."""
 TABLE_HEADINGS = ("table", "95 % interval", "typical cell", "cells", "smallest group")
-HEADINGS = ("column", "α", "prior", "changed", "information kept", "of the most possible")
+HEADINGS = ("column", "prior", "α", "changed", "information kept", "of the most possible")
 
 
 def release(
-    source: Annotated[Path, typer.Argument(help="The confidential file, of any known format.")],
+    source: Confidential,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", callback=new_folder, help="The folder to make.")
+        Path | None, option("The folder to make.", "--out", "-o", callback=new_folder)
     ] = None,
-    plan: Annotated[Path | None, typer.Option(help="A plan, as `pramble init` writes.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Columns to randomise: a,b,c.")] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="Privacy in total for a person (ε), whatever happens to the file."),
-    ] = None,
-    central: Annotated[
-        float | None,
-        typer.Option(help="Central ε against readers, instead of --alpha: protected tables."),
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="δ of the central promise; 1e-6 by default.")
-    ] = None,
-    prior: Annotated[
-        str | None, typer.Option(help="private (default), uniform, public or confidential.")
-    ] = None,
+    plan: PlanFile = None,
+    columns: Annotated[Text, option("Columns to randomise: a,b,c.")] = None,
+    alpha: Annotated[float | None, setting("alpha")] = None,
+    central: Annotated[float | None, setting("central")] = None,
+    delta: Annotated[float | None, setting("delta")] = None,
+    prior: Annotated[Text, option("private (default), uniform, public or confidential.")] = None,
     design: Annotated[
-        str | None, typer.Option(help="tables (with --central), records (with --alpha), or paper.")
+        Text, option("tables (with --central), records (with --alpha), or paper.")
     ] = None,
     tables: Annotated[
-        str | None,
-        typer.Option(
-            help="Tables that readers will want: 1, 2 (default), all, a+b,a+c, or, with --central, "
+        Text,
+        option(
+            "Tables that readers will want: 1, 2 (default), all, a+b,a+c, or, with --central, "
             "auto: all pairs, and triples chosen privately from the file."
         ),
     ] = None,
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out: a,b,c.")] = None,
-    person: Annotated[
-        str | None, typer.Option(help="Column that says whose row it is, if people have several.")
-    ] = None,
-    rows_per_person: Annotated[
-        int | None, typer.Option(help="Most rows of one person; counted by --person.")
-    ] = None,
+    drop: Annotated[Text, option("Columns to leave out: a,b,c.")] = None,
+    person: Annotated[Text, setting("person")] = None,
+    rows_per_person: Annotated[int | None, setting("rows_per_person")] = None,
     allow: Annotated[
-        str | None,
-        typer.Option(help="Columns to release although they tell protected ones: a,b,c."),
+        Text, option("Columns to release even though they reveal protected ones: a,b,c.")
     ] = None,
-    shuffle: Annotated[
-        bool, typer.Option("--shuffle", help="Release the rows in a random order.")
+    shuffle: Annotated[bool, option("Release the rows in a random order.", "--shuffle")] = False,
+    given: Settings = None,
+    dry_run: Annotated[bool, option("Do everything but write.", "--dry-run")] = False,
+    ledger: Annotated[Path | None, option("Ledger file; your own by default.")] = None,
+    no_ledger: Annotated[
+        bool, option("Do not record this release in the ledger.", "--no-ledger")
     ] = False,
-    given: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Any other setting of a plan: family=general, copies=csv,stata, "
-            "risk.population_size=20000. Give it as often as you like.",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")] = False,
-    ledger: Annotated[Path | None, typer.Option(help="Ledger file; your own by default.")] = None,
-    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Enter it nowhere.")] = False,
-    budget: Annotated[
-        float | None, typer.Option(help="Refuse to pass this α over all releases.")
-    ] = None,
+    budget: Annotated[float | None, option("Refuse to pass this α over all releases.")] = None,
     key_file: Annotated[
-        Path | None,
-        typer.Option(callback=new_file, help="Write the secret key here; by default nowhere."),
+        Path | None, option("Write the secret key here; by default nowhere.", callback=new_file)
     ] = None,
-    sign: Annotated[
-        Path | None, typer.Option(help="Sign with this private key (Ed25519, PEM).")
-    ] = None,
+    sign: Annotated[Path | None, option("Sign with this private key (Ed25519, PEM).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Protect columns of a confidential file in a folder that may be published.
 
-    With --alpha every other column is released as it is, unless dropped. Beside a plan, options
+    With --alpha every other column is released as it is, unless dropped. Next to a plan, options
     take the place of what it says; --columns then names some of its columns, and the others are
     dropped.
 
@@ -127,23 +107,23 @@ def release(
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
     if plan is None and columns is None:
         raise typer.BadParameter("give --plan or --columns", param_hint="--plan")
-    settings: dict[str, Any] = {
-        "columns": listed(columns),
+    options = {
+        "columns": listed_names(columns),
         "alpha": alpha,
         "central": central,
         "delta": delta,
         "prior": prior,
         "design": design,
-        "tables": None if tables is None else tables_in(tables),
-        "drop": listed(drop),
+        "tables": tables_in(tables),
+        "drop": listed_names(drop),
         "person": person,
         "rows_per_person": rows_per_person,
-        "allow": listed(allow),
+        "allow": listed_names(allow),
         "shuffle": shuffle or None,
     }
-    settings = with_settings(settings, given or [])
+    settings = with_settings(options, given)
     signer = sign and unlocked(sign)
-    with shown_progress() as progress, said_later():
+    with shown_progress() as progress, without_remarks():
         result = pramble.release(
             source,
             out or Path("unwritten"),
@@ -156,10 +136,11 @@ def release(
             progress=progress,
             **settings,
         )
-    if as_json:
-        print_json(as_document(result))
-    else:
-        show(result)
+    outcome = outcome_of(result)
+    print_answer(as_json, lambda: release_document(result), *released(result))
+    if not as_json:
+        for warning in outcome.warnings:
+            messages().print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
 
 def unlocked(path: Path) -> Any:
@@ -172,87 +153,41 @@ def unlocked(path: Path) -> Any:
     return path
 
 
-def listed(text: str | None) -> list[str] | None:
-    """Return the names in a comma-separated list, where there is one."""
-    return None if text is None else names([text])
-
-
-def with_settings(options: Mapping[str, Any], given: Sequence[str]) -> dict[str, Any]:
-    """Return options that were stated, and settings such as ``risk.population_size=20000``.
-
-    A setting is written as in a plan, but a text needs no quotes, and a list may be a,b,c.
-
-    >>> with_settings({"columns": ["age"], "alpha": None}, ["columns.age.family=general"])
-    {'columns': {'age': {'family': 'general'}}}
-    """
-    stated = {name: own for name, own in options.items() if own is not None}
-    for text in given:
-        name, sign, words = text.partition("=")
-        if not sign:
-            raise InvalidInput(f"A setting must read like family=general; found {text!r}.")
-        merge(stated, setting_in(name.strip(), words.strip()))
-    return stated
-
-
-def setting_in(name: str, words: str) -> dict[str, Any]:
-    """Return one setting, nested as its name has dots."""
-    texts = json.dumps(words.split(",") if name in LISTS else words)
-    for line in (f"{name} = {words}", f"{name} = {texts}"):
-        with suppress(tomllib.TOMLDecodeError):
-            return tomllib.loads(line)
-    raise InvalidInput(f"A setting must read like family=general; found {name!r}.")
-
-
-def merge(settings: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Take more settings into nested ones; columns that are listed become tables of settings."""
-    for name, own in more.items():
-        known = settings.get(name)
-        if isinstance(known, list) and isinstance(own, Mapping):
-            known = settings[name] = {column: {} for column in known}
-        if isinstance(known, dict) and isinstance(own, Mapping):
-            merge(known, own)
-        else:
-            settings[name] = own
-
-
 def outcome_of(result: Release) -> ReleaseOutcome:
     """Return the outcome, which a release made by this command always has."""
     assert result.outcome is not None
     return result.outcome
 
 
-def show(result: Release) -> None:
-    """Print what was done, or would be."""
-    outcome, console = outcome_of(result), answers()
+def released(result: Release) -> Iterator[Any]:
+    """Yield what was done, or would be."""
+    outcome = outcome_of(result)
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
-    console.print(f"{heading}: {outcome.rows:,} rows, {promise_text(outcome)}", style="bold")
+    yield f"{heading}: {outcome.rows:,} rows, {promise_text(outcome)}"
     if outcome.protected is not None:
-        for sentence in protected_sentences(outcome.protected):
-            console.print(sentence, soft_wrap=True)
+        yield from protected_sentences(outcome.protected)
     elif outcome.record is None:
-        console.print(column_table(outcome))
+        yield column_grid(outcome)
     else:
-        show_record(outcome.record)
+        yield from record_sentences(outcome.record)
     if outcome.tables:
-        show_worth(outcome)
-    if outcome.risk:
-        risk = outcome.risk
-        console.print(
+        verdict = verdict_of(outcome.tables)
+        yield precision_grid(outcome)
+        yield verdict.good or "Nothing useful is left."
+        yield verdict.bad or None
+    if risk := outcome.risk:
+        before, after = numbers.expected(risk.tau2_before), numbers.expected(risk.tau2_after)
+        yield (
             f"Risk ({risk.model}, {risk.sample_uniques:,} sample uniques): expected right matches "
-            f"{numbers.expected(risk.tau2_before)} before, "
-            f"{numbers.expected(risk.tau2_after)} after.",
-            soft_wrap=True,
+            f"{before} before, {after} after."
         )
     size, wait = numbers.size(outcome.data_bytes), f"{outcome.seconds:.1f} s"
-    console.print(
+    yield (
         f"It would need about {size} of disk and {wait}."
         if outcome.dry_run
         else f"{outcome.data_file}: {size}, in {wait}."
     )
-    for check in outcome.checks:
-        console.print(f"checked: {check.name}. {check.detail}", soft_wrap=True)
-    for warning in outcome.warnings:
-        messages().print(f"warning: {warning}", style="yellow", soft_wrap=True)
+    yield from (f"checked: {check.name}. {check.detail}" for check in outcome.checks)
 
 
 def promise_text(outcome: ReleaseOutcome) -> str:
@@ -265,59 +200,35 @@ def promise_text(outcome: ReleaseOutcome) -> str:
     return f"{pair(outcome.central)} against readers ({local} before shuffling)"
 
 
-def column_table(outcome: ReleaseOutcome) -> Table:
+def column_grid(outcome: ReleaseOutcome) -> Grid:
     """Return what each column keeps, where columns were designed one by one."""
-    table = table_of(None, *HEADINGS, left={"column", "prior"})
-    for c in outcome.columns:
-        table.add_row(
-            c.name,
-            f"{c.alpha:.4g}",
-            c.prior_source,
-            f"{c.change_expected:.1%}",
-            numbers.share_text(c.kept),
-            numbers.share_text(c.share),
-        )
-    return table
+    rows = [
+        [
+            c.name, c.prior_source, f"{c.alpha:.4g}", f"{c.change_expected:.1%}",
+            numbers.share_text(c.kept), numbers.share_text(c.share),
+        ]
+        for c in outcome.columns
+    ]  # fmt: skip
+    return Grid("", HEADINGS, rows, left=2)
 
 
-def show_worth(outcome: ReleaseOutcome) -> None:
-    """Print what single columns and the wanted tables will be worth, and what they are good for."""
-    console = answers()
-    table = table_of(
-        "What tables will be worth, widest for their cells first", *TABLE_HEADINGS, left={"table"},
-        title_justify="left",
-    )  # fmt: skip
-    for one in worst_first(outcome.tables)[:MOST_TABLES]:
-        row = table_row(one)
-        noise = "noise" if row["bad"] else row["group"]
-        table.add_row(row["name"], row["error"], row["typical"], row["cells"], noise)
-    console.print(table)
-    if len(outcome.tables) > MOST_TABLES:
-        console.print(f"{len(outcome.tables) - MOST_TABLES} more, narrower: see --json.")
-    verdict = verdict_of(outcome.tables)
-    for sentence in filter(None, (verdict.good or "Nothing useful is left.", verdict.bad)):
-        console.print(sentence, soft_wrap=True)
+def precision_grid(outcome: ReleaseOutcome) -> Grid:
+    """Return how precise single columns and the wanted tables will be."""
+    rows = [
+        [row["name"], row["error"], row["typical"], row["cells"],
+         "noise" if row["bad"] else row["group"]]
+        for row in map(table_row, worst_first(outcome.tables))
+    ]  # fmt: skip
+    title = "Expected precision of tables, least precise first"
+    return Grid(title, TABLE_HEADINGS, shortened(rows, MOST_TABLES, hint=": --json"))
 
 
-def show_record(record: RecordOutcome) -> None:
-    """Print what is done to a record."""
-    console = answers()
-    for sentence in plan_sentences(record):
-        console.print(sentence, soft_wrap=True)
-    console.print(f"Prior: {record.prior_detail}", soft_wrap=True)
+def record_sentences(record: RecordOutcome) -> list[str]:
+    """Say how records are changed."""
+    return [*plan_sentences(record), f"Prior: {record.prior_detail}"]
 
 
-def record_document(record: RecordOutcome) -> dict[str, Any]:
-    """Return the figures of a plan for records."""
-    return {
-        "alpha": record.alpha,
-        "alpha_prior": record.alpha_prior,
-        "prior": record.prior_source,
-        "branches": record.branches,
-    }
-
-
-def as_document(result: Release) -> dict[str, Any]:
+def release_document(result: Release) -> dict[str, Any]:
     """Return the answer for the curator's scripts; checks, risk and warnings are raw figures."""
     outcome = outcome_of(result)
     return {
@@ -335,18 +246,14 @@ def as_document(result: Release) -> dict[str, Any]:
         else outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,
-        "columns": [
-            {"prior": c.prior_source, **{name: getattr(c, name) for name in SHOWN}}
-            for c in outcome.columns
-        ],
-        "record": outcome.record and record_document(outcome.record),
-        "protected": outcome.protected
+        "columns": [{"prior": c.prior_source, **figures_of(c, *SHOWN)} for c in outcome.columns],
+        "record": outcome.record
         and {
-            "tables": outcome.protected.tables,
-            "noise": outcome.protected.noise,
-            "gap": outcome.protected.gap,
-            "fit": outcome.protected.fit,
+            "prior": outcome.record.prior_source,
+            **figures_of(outcome.record, "alpha", "alpha_prior", "branches"),
         },
+        "protected": outcome.protected
+        and figures_of(outcome.protected, "tables", "noise", "gap", "fit"),
         "tables": [
             {
                 "columns": list(one.columns),
@@ -362,3 +269,8 @@ def as_document(result: Release) -> dict[str, Any]:
         "warnings": list(outcome.warnings),
         "checks": [vars(check) for check in outcome.checks],
     }
+
+
+def figures_of(part: Any, *names: str) -> dict[str, Any]:
+    """Return some figures of a part of the outcome."""
+    return {name: getattr(part, name) for name in names}

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from pramble.cli.console import answers, messages
-from pramble.cli.inputs import new_folder
-from pramble.values import Progress as Told
+from pramble.cli.inputs import new_folder, option
+from pramble.values import Progress as Step
 
 
 def study(
@@ -17,14 +17,10 @@ def study(
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="Studies to run; all of them if none is named."),
     ] = None,
-    out: Annotated[Path, typer.Option(callback=new_folder, help="Folder to write.")] = Path(
-        "study"
-    ),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer repetitions; done within a minute.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random draw.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Processes to use.")] = os.cpu_count() or 1,
+    out: Annotated[Path, option("Folder to write.", callback=new_folder)] = Path("study"),
+    quick: Annotated[bool, option("Fewer repetitions; done within a minute.", "--quick")] = False,
+    seed: Annotated[int, option("Seed of every random draw.", min=0)] = 1,
+    workers: Annotated[int, option("Processes to use.", min=1)] = os.cpu_count() or 1,
 ) -> None:
     """Reproduce and correct every table and figure of the source paper.
 
@@ -56,12 +52,12 @@ def study(
     with Progress(*columns, console=messages(), transient=False) as bars:
         tasks = {one.name: bars.add_task(one.title, total=None, start=False) for one in studies}
 
-        def show(told: Told) -> None:
-            bars.start_task(tasks[told.what])
-            done, total = told.figures["done"], told.figures["tasks"]
-            bars.update(tasks[told.what], completed=done, total=total)
+        def update(now: Step) -> None:
+            bars.start_task(tasks[now.what])
+            done, total = now.figures["done"], now.figures["tasks"]
+            bars.update(tasks[now.what], completed=done, total=total)
 
-        finished = run_studies(asked, quick=quick, seed=seed, workers=workers, progress=show)
+        finished = run_studies(asked, quick=quick, seed=seed, workers=workers, progress=update)
     page = write_folder(finished, out, quick=quick, seed=seed)
     messages().print(f"Studies done: {len(finished)}, in {time.perf_counter() - started:.0f} s.")
     answers().print(str(page))

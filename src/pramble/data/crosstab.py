@@ -1,32 +1,171 @@
 """Cross-tabulation: how many records have each combination of values, counted where they live."""
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from functools import reduce
 from operator import mul
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from pramble.data.arrays import as_numbers, is_number_type
-from pramble.data.encode import Encoder, UndeclaredValues
-from pramble.data.labels import Label, Labels
-from pramble.data.levels import Levels, Presence
-from pramble.data.records import Records, Watch, scan
-from pramble.data.sources import LazyRecords
-from pramble.data.table import (
-    Cells,
-    Crosstab,
-    Powers,
-    group,
-    joined_cells,
-    merged_cells,
-    regrouped,
-    summed,
-)
+from pramble.data.encode import Encoder, Levels, Presence, UndeclaredValues
+from pramble.data.labels import Label, Labels, label_key
+from pramble.data.records import LazyRecords, Records, Watch, scan
 from pramble.errors import InvalidData, InvalidInput, bad_row
-from pramble.values import Floats, Integers
+from pramble.values import Floats, Integers, value
+
+LARGEST_INDEX = 2**62
+DENSE = 1 << 20
+Powers = tuple[int, int]
+"""The powers of the weight and of the measure whose product is summed."""
+
+
+@value(eq=False)
+class Crosstab:
+    r"""Counts of records by the combination of their values in some columns."""
+
+    columns: tuple[str, ...]
+    # the labels of each column: as declared, else those that occur in natural order, missing last
+    levels: tuple[tuple[Label, ...], ...]
+    cells: Integers  # the codes of every combination that occurs, in lexicographic order
+    counts: Integers  # records in each cell
+    # :math:`\sum_i w_i^a y_i^b` over the records of each cell, for the powers asked for
+    sums: Mapping[Powers, Floats] = field(default_factory=dict)
+    cell_of: Integers | None = None  # the cell of each record, if asked for
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.counts.sum())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each column."""
+        return tuple(map(len, self.levels))
+
+    def array(self, values: Any = None, axes: Sequence[int] | None = None) -> Floats:
+        """Return counts, or other values of the cells, as an array with one axis per column.
+
+        With ``axes``, over these columns alone: a margin.
+        """
+        wanted = range(len(self.columns)) if axes is None else axes
+        shape = tuple(self.shape[axis] for axis in wanted)
+        weights = self.counts if values is None else values
+        if not shape:
+            return np.asarray(weights.sum(), dtype=np.float64)
+        index = np.ravel_multi_index([self.cells[:, axis] for axis in wanted], shape)
+        flat = np.bincount(index, weights=weights, minlength=math.prod(shape))
+        return np.asarray(flat, dtype=np.float64).reshape(shape)
+
+    def labels_of(self, cell: int) -> tuple[Label, ...]:
+        codes = self.cells[cell]
+        return tuple(labels[code] for labels, code in zip(self.levels, codes, strict=True))
+
+
+def totals(member: Integers, values: Any, size: int) -> Floats:
+    """Return the sum of values (1 each by default) in every group."""
+    return np.asarray(np.bincount(member, values, size), dtype=np.float64)
+
+
+def group(
+    columns: Sequence[Integers], sizes: Sequence[int], *, rows: int
+) -> tuple[Integers, Integers]:
+    """Return the group of each row, numbered in lexicographic order, and a row of each group."""
+    index, radix = np.zeros(rows, dtype=np.int64), 1
+    for codes, size in zip(columns, sizes, strict=True):
+        if radix * size > LARGEST_INDEX:
+            distinct, index = np.unique(index, return_inverse=True)
+            radix = len(distinct)
+        index = index * size + codes
+        radix *= size
+    if radix > DENSE:
+        _, first, member = np.unique(index, return_index=True, return_inverse=True)
+        return member.astype(np.int64), first.astype(np.int64)
+    where = np.full(radix, -1, dtype=np.int64)
+    where[index[::-1]] = np.arange(rows - 1, -1, -1)
+    used = np.flatnonzero(where >= 0)
+    place = np.zeros(radix, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return place[index], where[used]
+
+
+class Cells(NamedTuple):
+    """Cells of a table, by their codes, with the counts and sums of their records."""
+
+    cells: Integers
+    counts: Integers
+    sums: list[Floats]
+
+
+def summed(
+    member: Integers, counts: Any, terms: Sequence[Floats], *, size: int
+) -> tuple[Integers, list[Floats]]:
+    """Return the counts of groups (of 1 each by default), and the sums of terms in them."""
+    own = totals(member, counts, size).astype(np.int64)
+    return own, [totals(member, term, size) for term in terms]
+
+
+def joined_cells(parts: Sequence[Cells]) -> Cells:
+    return Cells(
+        np.concatenate([part.cells for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        [np.concatenate(each) for each in zip(*(part.sums for part in parts), strict=True)],
+    )
+
+
+def regrouped(found: Cells, sizes: Sequence[int]) -> tuple[Cells, Integers]:
+    """Return each cell once, in order, and where every given cell is among them."""
+    member, first = group(list(found.cells.T), sizes, rows=len(found.cells))
+    counts, sums = summed(member, found.counts, found.sums, size=len(first))
+    return Cells(found.cells[first], counts, sums), member
+
+
+def merged_cells(parts: Sequence[Cells]) -> Cells:
+    found = joined_cells(parts)
+    return regrouped(found, (found.cells.max(axis=0, initial=0) + 1).tolist())[0]
+
+
+def reordered(table: Crosstab, columns: Sequence[str]) -> Crosstab:
+    """Return the table with its columns in another order, or fewer of them."""
+    axes = [table.columns.index(name) for name in columns]
+    given = Cells(table.cells[:, axes], table.counts, list(table.sums.values()))
+    (cells, counts, sums), member = regrouped(given, [table.shape[axis] for axis in axes])
+    return replace(
+        table,
+        columns=tuple(columns),
+        levels=tuple(table.levels[axis] for axis in axes),
+        cells=cells,
+        counts=counts,
+        sums=dict(zip(table.sums, sums, strict=True)),
+        cell_of=None if table.cell_of is None else member[table.cell_of],
+    )
+
+
+def refuse_empty(table: Crosstab, name: str) -> None:
+    if not table.n:
+        raise InvalidData(f"{name} must have at least one row; it has none.")
+
+
+def fill_missing(table: Crosstab, column: str, label: Label) -> Crosstab:
+    """Return the table with the missing values of a column counted as a label."""
+    axis = table.columns.index(column)
+    labels = table.levels[axis]
+    if None not in labels:
+        return table
+    gone = labels.index(None)
+    known = [label_key(one) for one in labels]
+    place = known.index(label_key(label)) if label_key(label) in known else gone
+    cells = table.cells.copy()
+    cells[cells[:, axis] == gone, axis] = place
+    if place == gone:
+        labels = (*labels[:gone], label, *labels[gone + 1 :])
+    levels = (*table.levels[:axis], labels, *table.levels[axis + 1 :])
+    return reordered(replace(table, cells=cells, levels=levels), table.columns)
+
 
 NO_COLUMNS = np.zeros((1, 0), dtype=np.int64)
 MERGED_AT = 1 << 20
@@ -195,7 +334,6 @@ class Tabulation:
         """Count by the engine that holds the records; only the groups come here."""
         w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
         y = nw.lit(1.0) if self.measure is None else nw.col(self.measure).cast(nw.Float64)
-        count = unused("count", self.names)
         terms = {
             unused(f"sum {i}", self.names): product(w, a, y, b)
             for i, (a, b) in enumerate(self.powers)
@@ -209,9 +347,7 @@ class Tabulation:
         for fresh in (terms, shown):
             frame = frame.with_columns(**fresh) if fresh else frame
         sums = [nw.col(name).sum().alias(name) for name in terms]
-        groups = frame.group_by(list(self.names)).agg(nw.len().alias(count), *sums)
-        for batch in records.collect(groups).to_batches():
-            times = as_numbers(batch[count], count)
+        for batch, times in groups_of(records, self.names, frame=frame, sums=sums):
             if terms and (as_numbers(batch[sound], sound) < times).any():
                 names = [repr(name) for name in (self.weights, self.measure) if name is not None]
                 raise InvalidData(
@@ -219,7 +355,7 @@ class Tabulation:
                     "be negative; some row breaks this."
                 )
             given = [as_numbers(batch[name], name) for name in terms if name != sound]
-            self.add(batch, times=times, sums=given)
+            self.add(batch, times=times.astype(np.float64), sums=given)
         return self.result()
 
     def result(self) -> Crosstab:
@@ -248,6 +384,21 @@ class Tabulation:
         starts = np.cumsum([0, *(len(part.cells) for part in self.parts)])
         parts = [member[start + own] for start, own in zip(starts, self.members, strict=False)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def groups_of(
+    records: LazyRecords,
+    columns: Sequence[str],
+    *,
+    frame: Any = None,
+    sums: Sequence[Any] = (),
+) -> Iterator[tuple[Any, Integers]]:
+    """Yield batches of the groups that the engine of a lazy frame counts, and their rows."""
+    count = unused("count", columns)
+    source = records.frame if frame is None else frame
+    groups = source.group_by(list(columns)).agg(nw.len().alias(count), *sums)
+    for batch in records.collect(groups).to_batches():
+        yield batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64)
 
 
 def is_shown(records: Records, name: str) -> Any:

@@ -13,16 +13,16 @@ from pramble.data.arrays import number_of_rows, value_type
 from pramble.data.formats.base import Format, Wanted, refuse_repeated, sound_file
 from pramble.data.formats.registry import format_of, split_ending
 from pramble.data.places import Place, is_address, path_or_place, shown_address
-from pramble.data.reading import Reading, as_reading
-from pramble.data.records import Records
-from pramble.data.remote import SparkPath, is_spark, on_spark
-from pramble.data.sources import (
+from pramble.data.recode import Reading, as_reading
+from pramble.data.records import (
     FileRecords,
     LazyRecords,
     MixedRecords,
+    Records,
     TableRecords,
     mixed,
 )
+from pramble.data.remote import SparkPath, is_spark, on_spark
 from pramble.errors import InvalidData, with_values
 
 

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pramble.data.crosstab import groups_of
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
-from pramble.data.records import Records, Watch, scan
+from pramble.data.recode import Reading
+from pramble.data.records import LazyRecords, Records, Watch, scan
 from pramble.data.remote import spark_source
-from pramble.data.table_counts import TableCounts, counted_by_engine
-from pramble.engine.chosen_tables import measure_chosen
 from pramble.engine.keystream import checked_key
-from pramble.engine.person_counts import PersonCounts, count_people
-from pramble.engine.table_noise import Counts, with_noise
+from pramble.engine.table_counts import PersonCounts, TableCounts, count_people
+from pramble.engine.table_noise import Counts, measure_chosen, with_noise
 from pramble.errors import InvalidInput
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import TablePlan
@@ -142,6 +141,9 @@ def exact_tables(
         together = records.rows_stay
         own = PersonCounts(job, person, plan.rows_per_person, secret=secret, together=together)
         return count_people(records, own, watch=watch).counts
-    if not counted_by_engine(records, job, watch):
+    if isinstance(records, LazyRecords) and not records.reading.recode:
+        for batch, times in groups_of(records, job.columns):
+            job.add(batch, times)
+    else:
         scan(records, [job], watch=watch)
     return job.counts

@@ -27,8 +27,7 @@ from pramble.data.bands import Points
 from pramble.data.decode import labels_like
 from pramble.data.encode import Codes
 from pramble.data.labels import Label
-from pramble.engine.block import Block
-from pramble.engine.columns import Column, codes_in
+from pramble.engine.block import Block, Column, codes_in
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.engine.sampling import AliasSampler, Each, available_threads, code_type, draw_rows
 from pramble.errors import InvalidInput

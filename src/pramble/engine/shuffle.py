@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import Rows, is_text
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.data.records import Records, Watch
 from pramble.engine.canonical import is_coded_text, plain_type
 from pramble.engine.keystream import KeyStream, derived_key

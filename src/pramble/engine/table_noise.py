@@ -1,16 +1,38 @@
-"""Noise is added to exact tables, once and exactly."""
+r"""Noise is added to exact tables, once and exactly; tables are chosen by noisy scores.
+
+Choosing takes three steps.
+
+1. Every part of all pairs is measured with the precision ``first`` of the plan's choice.
+2. The score of a candidate T is the whole number :math:`\sum_x |M_T(x) - F_T(x)|`, with
+   :math:`F_T` the table of largest entropy that has the noisy pairs of 1, rounded. Replace one
+   record and :math:`M_T` moves by one in two cells, so the score by at most 2, and all m scores by
+   at most :math:`2\sqrt m`. They get Gaussian noise, rounded to whole numbers.
+3. Tables are chosen by the noisy scores, and everything else of their plan is measured.
+
+Of two measurements of a part their mean is published, weighted by precision. Each step is a
+Gaussian mechanism that depends on those before it, and the squares of their shifts are bounded
+together (:mod:`pramble.solvers.tables.choice`, :doc:`/proofs`). All noise is bound to the exact
+tables, candidates included: a changed record changes every draw.
+"""
 
 import hashlib
 import json
 from collections.abc import Mapping
+from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.engine.lattice_noise import lattice_noise
+from pramble.errors import InvalidPlan
+from pramble.information.proportional import Margin, fit_array
 from pramble.mechanisms.measured import Exact, Measured
+from pramble.mechanisms.table_choice import SHARES, TableChoice
 from pramble.mechanisms.table_plan import Columns, TablePlan
-from pramble.values import Clock, Integers
+from pramble.privacy.table_privacy import table_guarantee
+from pramble.solvers.tables.choice import chosen_tables, with_chosen
+from pramble.values import Clock, Floats, Integers
 
 Counts = Mapping[Columns, Integers]
 
@@ -85,3 +107,111 @@ def fitting(numbers: Exact, factor: int) -> Exact:
     """Return whole numbers in a type in which so many times the largest is still exact."""
     largest = max(abs(int(numbers.max(initial=0))), abs(int(numbers.min(initial=0))))
     return numbers if largest * factor < 2**62 else numbers.astype(object)
+
+
+CLOSE, SWEEPS = 0.5, 50
+"""A fit ends when its pairs are met within half a record, or after so many sweeps."""
+
+
+def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) -> Measured:
+    """Return protected tables of all pairs and of the candidates that are worth their noise."""
+    plan = with_chosen(plan, ())
+    assert plan.choice is not None, "asked for where tables are chosen"
+    own = key_of_tables(secret, plan, counts)
+    first = measure_first(plan, plan.choice, counts, secret=own)
+    noise = lattice_noise(
+        KeyStream(own, "scores"),
+        len(plan.choice.candidates),
+        scale=1,
+        precision=plan.choice.score_precision,
+    )
+    scores = exact_scores(plan.choice.candidates, counts, first, clock=clock.part(0.0, 0.6))
+    final = with_chosen(plan, chosen_tables(plan, scores + noise))
+    table_guarantee(final)  # refuses a plan that would spend more than it states
+    second = measure_rest(final, plan.choice, counts, secret=own, clock=clock.part(0.6, 0.4))
+    parts: dict[Columns, Exact] = {}
+    for part in final.parts:
+        parts[part] = second.parts[part]
+        if part in first.parts:
+            weight = plan.choice.weight(part, final.precision[part])
+            parts[part] = mean_of(first.parts[part], second.parts[part], weight)
+    return Measured(final, first.total, parts)
+
+
+def measure_first(
+    plan: TablePlan, choice: TableChoice, counts: Counts, *, secret: bytes
+) -> Measured:
+    """Measure all pairs, and the number of records where it is no public number."""
+    total: dict[Columns, float] = {} if plan.total_is_public else {(): plan.precision[()]}
+    pairs = tuple(combinations(plan.labels, 2))
+    first = TablePlan(
+        plan.labels, pairs, {**total, **choice.first}, plan.delta, plan.rows_per_person
+    )
+    return with_noise(first, counts, secret=derived_key(secret, "first"), clock=Clock(None))
+
+
+def measure_rest(
+    plan: TablePlan, choice: TableChoice, counts: Counts, *, secret: bytes, clock: Clock
+) -> Measured:
+    """Measure every part with what is left of its precision; the number of records is not."""
+    rest = {}
+    for part in plan.parts:
+        rest[part] = plan.precision[part] - choice.first.get(part, 0.0)
+        exact = Fraction(plan.precision[part]) - Fraction(choice.first.get(part, 0.0))
+        if Fraction(rest[part]) != exact:
+            raise InvalidPlan("Two measurements together have a precision of few digits.")
+    second = TablePlan(plan.labels, plan.tables, rest, plan.delta)
+    return with_noise(second, counts, secret=derived_key(secret, "second"), clock=clock)
+
+
+def mean_of(first: Exact, second: Exact, weight: int) -> Exact:
+    """Return the weighted sum of two measurements, weights in whole numbers.
+
+    >>> mean_of(np.array([3, -3]), np.array([1, -1]), SHARES // 4).tolist()
+    [98304, -98304]
+    """
+    one, other = fitting(first, 2 * SHARES), fitting(second, 2 * SHARES)
+    return np.asarray(one * weight + other * (SHARES - weight))
+
+
+def exact_scores(
+    candidates: tuple[Columns, ...], counts: Counts, first: Measured, *, clock: Clock
+) -> Integers:
+    """Return how far each candidate is from what measured pairs imply of it, in whole records.
+
+    This must not leave the curator: noise is added to it.
+    """
+    pairs = {
+        pair: nearest_counts(first.table(pair), max(first.total, 1)) for pair in first.plan.tables
+    }
+    found = np.zeros(len(candidates), dtype=np.int64)
+    for i, table in enumerate(candidates):
+        # whole and bounded whatever the fit does: the proof rests on that alone
+        implied = np.nan_to_num(implied_table(table, pairs), nan=0.0, posinf=0.0)
+        implied = np.rint(np.clip(implied, 0, max(first.total, 1))).astype(np.int64)
+        found[i] = np.abs(margin_of(counts, table) - implied).sum()
+        clock.tell("choosing tables", (i + 1) / len(candidates))
+    return found
+
+
+def implied_table(table: Columns, pairs: dict[Columns, Floats]) -> Floats:
+    """Return the table of largest entropy that has the tables of all its pairs of columns."""
+    axes = list(combinations(range(len(table)), 2))
+    margins = [Margin((i, j), pairs[table[i], table[j]]) for i, j in axes]
+    sizes = {i: size for margin in margins for i, size in zip(margin.axes, margin.wanted.shape,
+                                                               strict=True)}  # fmt: skip
+    cells = np.ones(tuple(sizes[axis] for axis in range(len(table))))
+    fit_array(cells, margins, close=CLOSE, sweeps=SWEEPS)
+    return cells
+
+
+def nearest_counts(counts: Floats, total: int) -> Floats:
+    """Return the nearest table without negative cells that sums to a total.
+
+    >>> nearest_counts(np.array([5.0, 2.0, -3.0]), 4)
+    array([3.5, 0.5, 0. ])
+    """
+    ordered = np.sort(counts.ravel())[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
+    last = int(np.flatnonzero(ordered > excess)[-1])
+    return np.asarray(np.maximum(counts - excess[last], 0.0))

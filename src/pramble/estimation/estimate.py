@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.functions import conditional
 from pramble.estimation.follow.queries import group_estimate, query_estimate
@@ -17,16 +17,16 @@ from pramble.estimation.inverse.intervals import errors_within, nothing_known
 from pramble.estimation.inverse.layout import Tabulated
 from pramble.estimation.inverse.likelihood import FittedTable, fit_table
 from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
-from pramble.estimation.inverse.tabulate import data_and_plan, tabulate
+from pramble.estimation.inverse.tabulate import data_and_plan, measured_of, tabulate
 from pramble.estimation.survey import Survey, as_survey, surveyed
-from pramble.estimation.tables.cells import measured_of, refuse_records, table_estimate
+from pramble.estimation.tables.cells import refuse_records, table_estimate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
 from pramble.values import names_of
 
+# A p-value below which data and plan are said not to fit.
 UNLIKELY = 1e-6
-"""A p-value below which data and plan are said not to fit."""
 
 MISFIT = (
     f"The data fits its plan badly (p < {UNLIKELY:g}): is it what was released, and whole? Rows "
@@ -44,16 +44,12 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     p, errors = layout.flatten(fitted.p), np.sqrt(layout.flatten(moments.variances()))
     if settings.method == "mle":
         errors = errors_within(p, errors, layout.flatten(moments.noise()))
+    notes = (*nothing_known(lower, upper, "cells"), *([MISFIT] if misfit < UNLIKELY else []))
+    ends = layout.flatten(lower), layout.flatten(upper)
     return settings.estimate(
-        tabulated,
-        p,
-        errors,
-        (layout.flatten(lower), layout.flatten(upper)),
-        covariance=CellAnswers(layout, moments, centre),
-        fitted=fitted,
-        misfit=misfit,
-        notes=(*nothing_known(lower, upper, "cells"), *([MISFIT] if misfit < UNLIKELY else [])),
-    )
+        p, errors, ends, **tabulated.stated, **fitted.stated, misfit=misfit, notes=notes,
+        cells=layout.labels(), covariance_parts=CellAnswers(layout, moments, centre),
+    )  # fmt: skip
 
 
 def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:

@@ -27,8 +27,8 @@ that of :math:`\hat p` at the law :math:`ab^\top`, randomisation included:
           \chi^2_{(S-1)(S'-1)} .
 
 Where some released cell is expected fewer than five times, the statistic is compared with those of
-releases drawn from :math:`ab^\top` (a parametric bootstrap). The test of protected tables is alike
-(:mod:`pramble.estimation.tables.dependence`).
+releases drawn from :math:`ab^\top` (a parametric bootstrap). Protected tables are tested alike, C
+being that of their noise and of sampling.
 
 How strongly the originals depend on each other is Cramér's V, :math:`\sqrt{\phi^2/(\min(S,S')-1)}`
 with :math:`\phi^2 = \sum p^2/(ab) - 1` over the cells of the original table. From a release
@@ -43,23 +43,25 @@ among the largest nor among the smallest of its law.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import check_level
 from pramble.estimation.inverse.layout import Tabulated, refuse_many
-from pramble.estimation.inverse.likelihood import by_inverse, inverse_moments
+from pramble.estimation.inverse.likelihood import inverse_moments
 from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
-from pramble.estimation.inverse.tabulate import tabulate
-from pramble.estimation.tables.cells import measured_of, refuse_records, table_answers
-from pramble.estimation.tables.dependence import TableTest
+from pramble.estimation.inverse.tabulate import measured_of, tabulate
+from pramble.estimation.tables.answers import TableAnswers
+from pramble.estimation.tables.cells import refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import along_axes, apply_axes, category_shape
@@ -68,17 +70,17 @@ from pramble.one_thread import one_thread
 from pramble.shown import Display, Facts, number
 from pramble.values import Floats, Integers, value
 
+# Expected counts below this are too few for chi-square (Cochran 1954).
 RARE = 5
-"""Expected counts below this are too few for chi-square (Cochran 1954)."""
 
+# Tables drawn for a p-value where chi-square does not hold.
 DRAWS = 1999
-"""Tables drawn for a p-value where chi-square does not hold."""
 
 LARGEST_BATCH = 5_000_000
 NEGLIGIBLE = 1e-9
 
+# Cells of a protected table that is tested.
 MOST_TESTED = 5000
-"""Cells of a protected table that is tested."""
 
 STRENGTH_DRAWS = 2000
 MOST_NUMBERS = 20_000_000
@@ -87,92 +89,142 @@ HALVINGS = 30
 STRONGEST = 2.0**20
 
 
-def share_as_far(draw: Callable[[int], Floats], found: float, *, width: int) -> float:
-    """Return the share of statistics drawn, the one found among them, that are as far off."""
-    step, farther = max(LARGEST_BATCH // width, 1), 0
-    for first in range(0, DRAWS, step):
-        farther += int((draw(min(step, DRAWS - first)) >= found * (1 - 1e-9)).sum())
-    return (1 + farther) / (1 + DRAWS)
-
-
 @value(eq=False)
-class MomentTest:
-    """Estimated cells against those of independent columns."""
+class DependenceTest:
+    """A statistic that is chi-square under independence, and draws of it where counts are rare."""
 
-    tabulated: Tabulated
-
-    def two_way(self, cells: Floats) -> Floats:
-        """Return cells (…, R, S1, …) as two-way tables in the order of the columns asked for."""
-        layout, depth = self.tabulated.layout, 1 + len(self.tabulated.axes)
-        flat = cells.reshape(*cells.shape[: cells.ndim - depth], -1)[..., layout.order]
-        rows = len(np.unique(layout.codes[layout.by[0]]))
-        return flat.reshape(*flat.shape[:-1], rows, -1)
-
-    @cached_property
-    def cells(self) -> Floats:
-        return self.two_way(by_inverse(self.tabulated.axes, self.tabulated.counts).p)
-
-    @cached_property
-    def independent(self) -> SecondMoments:
-        tabulated = self.tabulated
-        rows, columns = (np.maximum(self.cells.sum(axis=axis), 0.0) for axis in (1, 0))
-        expected = np.outer(rows / rows.sum(), columns / columns.sum())
-        shape = (len(tabulated.layout.groups), *category_shape(tabulated.axes))
-        p = tabulated.layout.unflatten(expected.ravel()).reshape(shape)
-        law = apply_axes(tabulated.axes, p)
-        inverses = right_inverses(tabulated.axes)
-        return SecondMoments(tabulated.axes, inverses, p, law, law / tabulated.n, 1.0)
-
-    @cached_property
-    def scores(self) -> Floats:
-        """Directions (f, SS') along which the residuals have variance 1 under independence."""
-        order = self.tabulated.layout.order
-        covariance = self.independent.covariance()[np.ix_(order, order)]
-        p = self.two_way(self.independent.p)
-        away = [np.eye(len(m)) - np.outer(m, np.ones(len(m))) for m in (p.sum(1), p.sum(0))]
-        J = np.kron(*away)
-        values, vectors = np.linalg.eigh(J @ covariance @ J.T)
-        most = (p.shape[0] - 1) * (p.shape[1] - 1)
-        large = np.flatnonzero(values > NEGLIGIBLE * max(values[-1], 1e-300))
-        kept = large[max(len(large) - most, 0) :]
-        return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T)
-
-    @property
-    def freedom(self) -> int:
-        return len(self.scores)
-
-    def statistics(self, tables: Floats) -> Floats:
-        expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
-        residuals = (tables - expected).reshape(*tables.shape[:-2], -1)
-        return np.asarray(((residuals @ self.scores.T) ** 2).sum(axis=-1))
-
-    @property
-    def statistic(self) -> float:
-        return float(self.statistics(self.cells))
-
-    @property
-    def is_rare(self) -> bool:
-        """Whether some released cell is expected too seldom for chi-square to hold."""
-        law = self.independent.law
-        return self.freedom > 0 and self.tabulated.n * float(law[law > 0].min(initial=1.0)) < RARE
+    statistic: float
+    freedom: int
+    is_rare: bool  # Whether some cell is expected too seldom for chi-square to hold
+    draw: Callable[[int], Floats]  # So many statistics of independent columns
+    width: int  # The numbers that each takes
 
     def p_value(self) -> float:
-        """Return how likely a statistic as large is when the originals are independent."""
         from scipy.special import chdtrc
 
         if not self.freedom:
             return 1.0
         if not self.is_rare:
             return float(chdtrc(self.freedom, self.statistic))
-        law, rng = self.independent.law, np.random.default_rng(0)
-        flat = np.maximum(law.ravel(), 0.0)
-        n, inverses = round(self.tabulated.n), [one.apply for one in self.independent.inverses]
+        step, farther = max(LARGEST_BATCH // self.width, 1), 0
+        for first in range(0, DRAWS, step):
+            drawn = self.draw(min(step, DRAWS - first))
+            farther += int((drawn >= self.statistic * (1 - 1e-9)).sum())
+        return (1 + farther) / (1 + DRAWS)
 
-        def draw(count: int) -> Floats:
-            drawn = rng.multinomial(n, flat / flat.sum(), size=count).reshape(count, *law.shape)
-            return self.statistics(self.two_way(along_axes(inverses, drawn / n)))
 
-        return share_as_far(draw, self.statistic, width=flat.size)
+def margins_within(cells: Floats) -> tuple[Floats, Floats]:
+    """Return the shares of rows and columns of a two-way table, none negative."""
+    rows, columns = (np.maximum(cells.sum(axis=axis), 0.0) for axis in (1, 0))
+    return rows / rows.sum(), columns / columns.sum()
+
+
+def residual_statistics(
+    margins: tuple[Floats, Floats], covariance: Floats
+) -> tuple[int, Callable[[Floats], Floats]]:
+    """Return the rank of D under independence, and the statistic of tables with a covariance."""
+    J = np.kron(*(np.eye(len(m)) - np.outer(m, np.ones(len(m))) for m in margins))
+    values, vectors = np.linalg.eigh(J @ covariance @ J.T)
+    most = (len(margins[0]) - 1) * (len(margins[1]) - 1)
+    large = np.flatnonzero(values > NEGLIGIBLE * max(values[-1], 1e-300))
+    kept = large[max(len(large) - most, 0) :]
+    scores = (vectors[:, kept] / np.sqrt(values[kept])).T
+
+    def statistics(tables: Floats) -> Floats:
+        expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
+        residuals = (tables - expected).reshape(*tables.shape[:-2], -1)
+        return np.asarray(((residuals @ scores.T) ** 2).sum(axis=-1))
+
+    return len(scores), statistics
+
+
+def two_way_cells(cells: Floats, tabulated: Tabulated) -> Floats:
+    """Return cells (…, R, S1, …) as two-way tables in the order of the columns asked for."""
+    layout, depth = tabulated.layout, 1 + len(tabulated.axes)
+    flat = cells.reshape(*cells.shape[: cells.ndim - depth], -1)[..., layout.order]
+    rows = len(np.unique(layout.codes[layout.by[0]]))
+    return flat.reshape(*flat.shape[:-1], rows, -1)
+
+
+def cells_test(tabulated: Tabulated, cells: Floats) -> DependenceTest:
+    """Return the test from estimated cells, for plans of branches and blocks."""
+    axes, layout, n = tabulated.axes, tabulated.layout, tabulated.n
+    margins = margins_within(cells)
+    p = layout.unflatten(np.outer(*margins).ravel())
+    p = p.reshape(len(layout.groups), *category_shape(axes))
+    law, inverses = apply_axes(axes, p), right_inverses(axes)
+    independent = SecondMoments(axes, inverses, p, law, law / n, 1.0)
+    covariance = independent.covariance()[np.ix_(layout.order, layout.order)]
+    freedom, statistics = residual_statistics(margins, covariance)
+    rng, flat = np.random.default_rng(0), np.maximum(law.ravel(), 0.0)
+
+    def draw(count: int) -> Floats:
+        drawn = rng.multinomial(round(n), flat / flat.sum(), size=count).reshape(count, *law.shape)
+        found = along_axes([one.apply for one in inverses], drawn / round(n))
+        return statistics(two_way_cells(found, tabulated))
+
+    is_rare = freedom > 0 and n * float(law[law > 0].min(initial=1.0)) < RARE
+    return DependenceTest(float(statistics(cells)), freedom, is_rare, draw, flat.size)
+
+
+def tables_test(answers: TableAnswers, cells: Floats) -> DependenceTest:
+    """Return the test from a protected table."""
+    margins = margins_within(cells)
+    independent, n = replace(answers, p=np.outer(*margins).ravel()), answers.n
+    freedom, statistics = residual_statistics(margins, independent.covariance())
+    expected = n * independent.p + n**2 * independent.cell_variances
+    rng = np.random.default_rng(1)
+
+    @cache
+    def noise() -> Iterator[Floats]:
+        return iter(normal_draws(replace(independent, sampling=0.0).covariance(), draws=DRAWS))
+
+    def draw(count: int) -> Floats:
+        drawn = rng.multinomial(round(n), independent.p, size=count) / round(n)
+        drawn += np.array(list(islice(noise(), count)))
+        return statistics(drawn.reshape(count, *cells.shape))
+
+    is_rare = bool(expected.min() < RARE)
+    return DependenceTest(float(statistics(cells)), freedom, is_rare, draw, cells.size)
+
+
+def released_test(
+    table: Floats, margins: tuple[Floats, Floats], matrices: Sequence[Floats]
+) -> DependenceTest:
+    """Return the test of a released table without empty rows and columns."""
+    n, expected = float(table.sum()), np.outer(*margins)
+    Q, other = (informative(M, margin) for M, margin in zip(matrices, margins, strict=True))
+
+    def statistics(tables: Floats) -> Floats:
+        kept = Q.T @ standardised(tables, expected) @ other
+        return np.asarray((kept**2).sum(axis=(-2, -1)))
+
+    rows, columns = (np.rint(n * margin).astype(np.int64) for margin in margins)
+    rng = np.random.default_rng(0)
+
+    def draw(count: int) -> Floats:
+        from scipy.stats import random_table
+
+        tables = random_table(rows, columns).rvs(size=count, random_state=rng)
+        return statistics(tables.reshape(count, *table.shape))
+
+    freedom = int(Q.shape[1] * other.shape[1])
+    is_rare = freedom > 0 and n * float(expected.min()) < RARE
+    return DependenceTest(float(statistics(table)), freedom, is_rare, draw, table.size)
+
+
+def standardised(tables: Floats, expected: Floats) -> Floats:
+    """Return the residuals R of tables of counts, all of one size."""
+    n = float(tables.sum(axis=(-2, -1)).flat[0])
+    return np.asarray(np.sqrt(n) * (tables / n - expected) / np.sqrt(expected))
+
+
+def informative(M: Floats, margin: Floats) -> Floats:
+    """Return an orthonormal basis of the standardised directions that originals can move."""
+    moves = ((M[1:] - M[0]) / np.sqrt(margin)).T
+    moves -= np.outer(np.sqrt(margin), np.sqrt(margin) @ moves)
+    left, values, _ = np.linalg.svd(moves, full_matrices=False)
+    return np.asarray(left[:, values > 1e-10 * max(float(values.max(initial=0.0)), 1e-300)])
 
 
 def cramers_v(contingency: float, shape: tuple[int, ...]) -> float:
@@ -371,55 +423,56 @@ def independence_test(
     tabulated = tabulate(data, plan, by=names, reading=reading)
     is_stacked = any(isinstance(axis, StackedOperator) for axis in tabulated.axes)
     if is_stacked or not all(len(block) == 1 for block in tabulated.mechanisms):
-        return from_moments(tabulated, level=level)
+        return from_cells(tabulated, level=level)
     return from_released(tabulated, level=level)
 
 
 def from_released(tabulated: Tabulated, *, level: float) -> Independence:
-    """Return the test from the released table of two columns."""
     table = two_way(tabulated.counts, tabulated, side=1)
     matrices = [m.operator.dense() for m in tabulated.mechanisms.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
     seen = table.sum(axis=1) > 0, table.sum(axis=0) > 0
-    occurring = [M[:, z] for M, z in zip(matrices, seen, strict=True)]
-    test = released_test(table[np.ix_(*seen)], occurring)
+    occurring, n = table[np.ix_(*seen)], float(table.sum())
+    margins = occurring.sum(axis=1) / n, occurring.sum(axis=0) / n
+    pearson = float((standardised(occurring, np.outer(*margins)) ** 2).sum())
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
     return outcome(
-        test,
+        released_test(occurring, margins, [M[:, z] for M, z in zip(matrices, seen, strict=True)]),
         two_way(moments.p, tabulated, side=0),
         two_way(moments.variances(), tabulated, side=0),
         lambda: two_way_covariance(moments, tabulated),
         level=level,
         n=tabulated.n,
-        released=cramers_v(test.pearson() / tabulated.n, table.shape),
+        released=cramers_v(pearson / tabulated.n, table.shape),
         drawn="permutation",
     )
 
 
-def from_moments(tabulated: Tabulated, *, level: float) -> Independence:
-    """Return the test from estimated cells, for plans of branches and blocks."""
-    test, order = MomentTest(tabulated), tabulated.layout.order
+def from_cells(tabulated: Tabulated, *, level: float) -> Independence:
+    order = tabulated.layout.order
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
-    return outcome(
-        test,
-        test.cells,
-        test.two_way(moments.variances()),
-        lambda: moments.covariance()[np.ix_(order, order)],
-        level=level,
-        n=tabulated.n,
-    )
+    cells, variances = (two_way_cells(own, tabulated) for own in (moments.p, moments.variances()))
+    test = cells_test(tabulated, cells)
+
+    def covariance() -> Floats:
+        return moments.covariance()[np.ix_(order, order)]
+
+    return outcome(test, cells, variances, covariance, level=level, n=tabulated.n)
 
 
 def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
-    """Return the test from protected tables."""
     answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
     refuse_many(answers.noise.shape, columns, most=MOST_TESTED)
-    test = TableTest(answers)
-    return outcome(test, test.cells, test.variances, answers.covariance, level=level, n=answers.n)
+    cells = answers.unbiased.reshape(answers.noise.shape)
+    inside = np.clip(cells, 0.0, 1.0)
+    noise = answers.cell_variances.reshape(cells.shape)
+    variances = noise + answers.sampling * inside * (1 - inside) / answers.n
+    test = tables_test(answers, cells)
+    return outcome(test, cells, variances, answers.covariance, level=level, n=answers.n)
 
 
 def outcome(
-    test: Any,
+    test: DependenceTest,
     p: Floats,
     variances: Floats,
     covariance: Callable[[], Floats],
@@ -431,14 +484,13 @@ def outcome(
 ) -> Independence:
     """Return a test with the strength of dependence in the estimated table p."""
     interval = v_interval(p, variances, covariance, level=level)
-    known = interval != (0.0, 1.0)
     found = cramers_v(float(unbiased_contingency(p, variances)), p.shape)
     return Independence(
         statistic=test.statistic,
         degrees_of_freedom=test.freedom,
         p_value=test.p_value(),
         method=drawn if test.is_rare else "chi-square",
-        cramers_v=found if known else float("nan"),
+        cramers_v=float("nan") if interval == (0.0, 1.0) else found,
         cramers_v_interval=interval,
         cramers_v_released=released,
         level=level,
@@ -464,80 +516,8 @@ def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
 
 def two_way_covariance(moments: SecondMoments, tabulated: Tabulated) -> Floats:
     """Return the covariance of the cells of the two-way table; absent combinations have none."""
-    own = moments.covariance()
-    place = np.flatnonzero(two_way(np.ones_like(moments.p), tabulated, side=0))
-    size = two_way(moments.p, tabulated, side=0).size
-    if size == len(own):
-        return own
-    answer = np.zeros((size, size))
+    own, table = moments.covariance(), two_way(np.ones_like(moments.p), tabulated, side=0)
+    place = np.flatnonzero(table)
+    answer = np.zeros((table.size, table.size))
     answer[np.ix_(place, place)] = own
     return answer
-
-
-@value(eq=False)
-class ReleasedTest:
-    """A released table, and where dependence of the originals can show in it."""
-
-    table: Floats
-    margins: tuple[Floats, Floats]  # Shares of the outputs that occur
-    bases: tuple[Floats, Floats]  # Q and Q'
-
-    @property
-    def n(self) -> float:
-        return float(self.table.sum())
-
-    @property
-    def freedom(self) -> int:
-        return int(self.bases[0].shape[1] * self.bases[1].shape[1])
-
-    @property
-    def is_rare(self) -> bool:
-        """Whether some cell is expected too seldom for chi-square to hold."""
-        return self.freedom > 0 and self.n * float(np.outer(*self.margins).min()) < RARE
-
-    def residuals(self, tables: Floats) -> Floats:
-        expected = np.outer(*self.margins)
-        return np.asarray(np.sqrt(self.n) * (tables / self.n - expected) / np.sqrt(expected))
-
-    def pearson(self) -> float:
-        """Return Pearson's statistic of the released table."""
-        return float((self.residuals(self.table) ** 2).sum())
-
-    def statistics(self, tables: Floats) -> Floats:
-        kept = self.bases[0].T @ self.residuals(tables) @ self.bases[1]
-        return np.asarray((kept**2).sum(axis=(-2, -1)))
-
-    @property
-    def statistic(self) -> float:
-        return float(self.statistics(self.table))
-
-    def p_value(self) -> float:
-        """Return how likely a statistic as large is, given both margins where cells are rare."""
-        from scipy.special import chdtrc
-        from scipy.stats import random_table
-
-        if not self.is_rare:
-            return float(chdtrc(self.freedom, self.statistic)) if self.freedom else 1.0
-        rows, columns = (np.rint(self.n * margin).astype(np.int64) for margin in self.margins)
-        law, rng = random_table(rows, columns), np.random.default_rng(0)
-
-        def draw(count: int) -> Floats:
-            tables = law.rvs(size=count, random_state=rng).reshape(count, len(rows), -1)
-            return self.statistics(tables)
-
-        return share_as_far(draw, self.statistic, width=len(rows) * len(columns))
-
-
-def released_test(table: Floats, matrices: Sequence[Floats]) -> ReleasedTest:
-    """Return the test of a table without empty rows and columns."""
-    margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
-    bases = informative(matrices[0], margins[0]), informative(matrices[1], margins[1])
-    return ReleasedTest(table, margins, bases)
-
-
-def informative(M: Floats, margin: Floats) -> Floats:
-    """Return an orthonormal basis of the standardised directions that originals can move."""
-    moves = ((M[1:] - M[0]) / np.sqrt(margin)).T
-    moves -= np.outer(np.sqrt(margin), np.sqrt(margin) @ moves)
-    left, values, _ = np.linalg.svd(moves, full_matrices=False)
-    return np.asarray(left[:, values > 1e-10 * max(float(values.max(initial=0.0)), 1e-300)])

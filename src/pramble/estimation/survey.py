@@ -32,13 +32,13 @@ from pramble.estimation.inverse.tabulate import plan_of, tabulate
 from pramble.values import Floats, names_of, value
 
 ReplicateMethod = Literal["acs", "brr", "jackknife"]
+# What squared differences of replicates are multiplied by: successive differences as those of the
+# American Community Survey, balanced halves, and one cluster left out at a time.
 SCALES = {
     "acs": lambda many: 4 / many,
     "brr": lambda many: 1 / many,
     "jackknife": lambda many: (many - 1) / many,
 }
-"""What squared differences of replicates are multiplied by: successive differences as those of the
-American Community Survey, balanced halves, and one cluster left out at a time."""
 
 
 @value
@@ -125,8 +125,8 @@ def as_survey(given: Survey | Mapping[str, Any] | None, *, covers: str, weights:
     return survey
 
 
+# Cells of a table with the variance of a survey design.
 MOST_CELLS = 1500
-"""Cells of a table with the variance of a survey design."""
 
 
 @value(eq=False)
@@ -156,7 +156,6 @@ class SurveyAnswers(CellAnswers):
 def surveyed(
     e: Estimate, data: Any, plan: Any, *, survey: Survey, weights: Any, reading: Any
 ) -> Estimate:
-    """Return an estimated table with the errors of a survey design."""
     answers = e.covariance_parts
     if not isinstance(answers, CellAnswers) or len(e.values) > MOST_CELLS:
         raise InvalidInput(
@@ -189,7 +188,6 @@ def surveyed(
 def design_covariance(
     data: Any, plan: Any, answers: CellAnswers, *, survey: Survey, weights: Any, reading: Any
 ) -> Floats:
-    """Return the covariance of the cells from strata and clusters, in the order of the table."""
     by, order = answers.layout.by, answers.layout.order
     patterns = patterns_of(
         open_records(data, reading),

@@ -66,12 +66,10 @@ class TableOutcome:
 
     @property
     def name(self) -> str:
-        """The columns in one name."""
         return " × ".join(self.columns)
 
     @property
     def text(self) -> str:
-        """Half of the 95 % interval in words."""
         if math.isinf(self.cost):
             return "cannot be told"
         return f"± {numbers.points(self.half_width)} points"
@@ -95,12 +93,10 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """The interval of a typical cell of that table."""
         return "none" if math.isinf(self.typical.cost) else self.typical.text
 
     @property
     def about(self) -> str:
-        """Which table that is."""
         if math.isinf(self.typical.cost):
             return "of the typical wanted table can be told"
         return (
@@ -109,12 +105,10 @@ class Verdict:
 
     @property
     def is_noise(self) -> bool:
-        """Whether nothing useful is left."""
         return not self.good
 
 
 def worst_first(tables: Sequence[TableOutcome]) -> list[TableOutcome]:
-    """Return tables, those with the widest intervals for their cells first."""
     return sorted(tables, key=lambda table: -table.half_width / table.typical)
 
 

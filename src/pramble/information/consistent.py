@@ -27,8 +27,8 @@ from pramble.information.structural_zeros import Mask
 from pramble.values import Floats
 
 ROUNDS, CLOSE = 60, 1e-7
+# The variance of a table without noise, as a part of the largest.
 EXACT = 1e-9
-"""The variance of a table without noise, as a part of the largest."""
 
 
 def consistent(
@@ -79,14 +79,12 @@ def as_noise(variances: Mapping[Table, float]) -> dict[Table, float]:
 
 
 def as_simplex(table: Floats, mask: Mask) -> Floats:
-    """Return the nearest law of a table's possible cells."""
     answer = np.zeros(table.shape)
     answer[mask] = nearest_on_simplex(table[mask])
     return answer
 
 
 def overlaps(tables: list[Table]) -> list[Table]:
-    """Return the sets of columns that two tables share, the smaller ones first."""
     found = {
         tuple(sorted(set(one) & set(two)))
         for one, two in combinations(tables, 2)

@@ -54,11 +54,11 @@ def as_prior(p: ArrayLike, *, size: int | None = None) -> NDArray[np.float64]:
 
 
 SWEEPS, CLOSE = 200, 1e-10
+# An array with a smaller part of its cells filled is summed over those alone.
 SPARSE = 4
-"""An array with a smaller part of its cells filled is summed over those alone."""
 
+# The columns of a table.
 Table = tuple[str, ...]
-"""The columns of a table."""
 
 
 class RecordDistribution(ABC):
@@ -71,7 +71,6 @@ class RecordDistribution(ABC):
         """Return the probabilities of the cells of some columns, an axis for each."""
 
     def shape(self, columns: Sequence[str]) -> tuple[int, ...]:
-        """Return the numbers of categories of some columns."""
         return tuple(self.sizes[name] for name in columns)
 
 
@@ -86,7 +85,6 @@ class UniformDistribution(RecordDistribution):
     sizes: Mapping[str, int]
 
     def margin(self, columns: Sequence[str]) -> Floats:
-        """Return equal probabilities."""
         shape = self.shape(columns)
         return np.full(shape, 1 / math.prod(shape))
 
@@ -99,7 +97,6 @@ class ArrayDistribution(RecordDistribution):
     cells: Floats
 
     def margin(self, columns: Sequence[str]) -> Floats:
-        """Return the sums over the other columns."""
         codes, masses = self.occupied
         if len(masses) * SPARSE > self.cells.size:
             return margin_of(self.cells, tuple(self.sizes), columns)
@@ -110,7 +107,6 @@ class ArrayDistribution(RecordDistribution):
 
     @cached_property
     def occupied(self) -> tuple[tuple[Integers, ...], Floats]:
-        """The codes of all cells that are not empty, column by column, and their masses."""
         codes = np.nonzero(self.cells)
         return tuple(codes), np.asarray(self.cells[codes])
 
@@ -160,7 +156,6 @@ def join_tables(
 
 
 def margin_of(cells: Floats, names: Sequence[str], columns: Sequence[str]) -> Floats:
-    """Return the sums of an array over all columns but some, in their order."""
     others = tuple(i for i, name in enumerate(names) if name not in columns)
     left = [name for name in names if name in columns]
     summed = cells.sum(axis=others)
@@ -168,7 +163,6 @@ def margin_of(cells: Floats, names: Sequence[str], columns: Sequence[str]) -> Fl
 
 
 def as_distribution(prior: Any, sizes: Mapping[str, int]) -> RecordDistribution:
-    """Return a distribution of records from an array, from tables, or uniform from None."""
     if prior is None:
         return UniformDistribution(sizes)
     if isinstance(prior, Mapping):
@@ -189,7 +183,6 @@ def as_distribution(prior: Any, sizes: Mapping[str, int]) -> RecordDistribution:
 
 
 def as_probabilities(values: Any, shape: tuple[int, ...], *, what: str) -> Floats:
-    """Return probabilities of a shape; refuse others."""
     found = np.asarray(values, dtype=np.float64)
     if found.shape != shape:
         raise InvalidPrior(f"{what} must have the shape {shape}; found {found.shape}.")

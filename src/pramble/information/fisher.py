@@ -27,24 +27,22 @@ from pramble.information.measures import check, released_distribution
 from pramble.mechanisms.base import Mechanism
 from pramble.values import Floats, Integers, value
 
+# Cells that the law makes impossible count as if they were this likely.
 EMPTY = 1e-12
-"""Cells that the law makes impossible count as if they were this likely."""
 
+# Informations are scaled by roots of the law, mixed with so much of an even one.
 EVEN = 1e-3
-"""Informations are scaled by roots of the law, mixed with so much of an even one."""
 
 SINGULAR = 1e-13
 LOST = 1e-6
 
 
 def inner(law: Floats) -> Floats:
-    """Return a law without zeros."""
     floored = np.maximum(law, EMPTY)
     return np.asarray(floored / floored.sum())
 
 
 def fisher(matrix: Floats, law: Floats) -> Floats:
-    """Return the Fisher information of cell probabilities from one record."""
     released = law @ matrix
     used = released > 0
     kept = matrix[:, used]
@@ -81,7 +79,6 @@ class CellCovariance:
 
 
 def summed(rows: Floats, onto: Integers) -> Floats:
-    """Return sums of rows that go onto the same place."""
     order = np.argsort(onto, kind="stable")
     starts = np.searchsorted(onto[order], np.arange(int(onto.max()) + 1))
     return np.asarray(np.add.reduceat(rows[order], starts, axis=0))
@@ -176,8 +173,8 @@ def estimation_variance(prior: ArrayLike, mechanism: Mechanism) -> float:
     return mechanism.operator.estimation_variance(p)
 
 
+# Standard errors on either side of an estimate that make a 95 % interval.
 HALF_WIDTH = 1.96
-"""Standard errors on either side of an estimate that make a 95 % interval."""
 
 
 def typical_error(cost: float, *, cells: int, rows: float = 1) -> float:

@@ -66,7 +66,6 @@ def log_factor(found: float, wanted: float, slack: float) -> float:
 
 @compiled
 def add_margin(cells: Any, high: Any, low: Any, sums: Any) -> None:
-    """Add the cells of a two-dimensional array into ``sums[high[i] + low[j]]``."""
     for i in range(len(high)):
         base = high[i]
         for j in range(len(low)):
@@ -75,7 +74,6 @@ def add_margin(cells: Any, high: Any, low: Any, sums: Any) -> None:
 
 @compiled
 def scale_margin(cells: Any, high: Any, low: Any, factors: Any) -> None:
-    """Multiply the cells of a two-dimensional array by ``factors[high[i] + low[j]]``."""
     for i in range(len(high)):
         base = high[i]
         for j in range(len(low)):

@@ -94,7 +94,6 @@ def mutual_information(prior: ArrayLike, mechanism: Mechanism) -> float:
 
 
 def check(mechanism: Any) -> Mechanism:
-    """Return the mechanism; refuse anything else."""
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(f"A mechanism is needed; found {type(mechanism).__name__}.")
     return mechanism

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from pramble.values import Clock, Floats, Integers, value
 
+# Cells that margins gathered in one bundle may have together.
 BUNDLE = 2**16
-"""Cells that margins gathered in one bundle may have together."""
 
+# Sweeps over the margins of a bundle before the next one.
 INNER = 4
-"""Sweeps over the margins of a bundle before the next one."""
 
+# The columns of a margin, by their place.
 Axes = tuple[int, ...]
-"""The columns of a margin, by their place."""
 
 
 @value
@@ -102,7 +102,6 @@ def fit_array(
 def repeated(
     sweep: Callable[[], float], *, close: float, sweeps: int, clock: Clock | None
 ) -> Swept:
-    """Sweep until the deviation that a sweep returns is small enough."""
     first, deviation, done = None, np.inf, 0
     while done < sweeps and deviation > close:
         deviation = sweep()
@@ -126,14 +125,12 @@ class Scaling:
         self.logs = np.zeros_like(self.targets)
 
     def sweep(self, means: Floats) -> float:
-        """Scale means to each margin in turn, in place; return the largest deviation met."""
         from pramble.information.kernels import sweep
 
         return float(sweep(means, self.places, self.targets, self.starts, self.slack, self.logs))
 
 
 def flat(parts: Sequence[Floats]) -> Floats:
-    """Return arrays one after the other."""
     return np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in parts])
 
 
@@ -153,7 +150,6 @@ class Bundle:
         self.high, self.low = split_places(axes, shape)
 
     def fit(self, cells: Floats) -> float:
-        """Scale an array to the margins of the bundle, in place; return how far it was off."""
         from pramble.information.kernels import scale_margin
 
         square = cells.reshape(len(self.high), len(self.low))
@@ -233,7 +229,6 @@ def sums_over(cells: Floats, axes: Axes) -> Floats:
 
 
 def summed(square: Floats, high: Integers, low: Integers, size: int) -> Floats:
-    """Return the sums of a two-dimensional array by the places of its cells."""
     from pramble.information.kernels import add_margin
 
     sums = np.zeros(size)
@@ -242,7 +237,6 @@ def summed(square: Floats, high: Integers, low: Integers, size: int) -> Floats:
 
 
 def margin_places(cells: Any, margins: Sequence[Axes], shape: Sequence[int]) -> NDArray[np.int32]:
-    """Return the place of every cell in each margin: a (margins, cells) array."""
     return np.stack(
         [
             np.ravel_multi_index(cells[:, list(margin)].T, [shape[axis] for axis in margin]).astype(

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.data.bands import is_number
+from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label, places_of, typed_texts
-from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput, with_values
 from pramble.information.distributions import Table, margin_of
 from pramble.values import value
@@ -40,7 +40,6 @@ class StructuralZero:
     masks: Mapping[int, Mask]
 
     def holds(self, codes: NDArray[Any]) -> Mask:
-        """Return which rows of codes meet all conditions."""
         held = np.ones(len(codes), dtype=np.bool_)
         for place, mask in self.masks.items():
             held &= mask[codes[:, place]]
@@ -64,7 +63,6 @@ class Possible:
     tables: tuple[tuple[Table, Mask], ...] = ()
 
     def mask(self, columns: Sequence[str]) -> Mask:
-        """Return which cells of some columns no single table rules out."""
         shape = tuple(self.sizes[name] for name in columns)
         found = np.ones(shape, dtype=np.bool_)
         for names, table in self.tables:
@@ -77,7 +75,6 @@ class Possible:
 
 
 def as_possible(given: Any, labels: Mapping[str, Sequence[Label]]) -> Possible:
-    """Return what is possible, from None (everything), an array over all cells, or rules."""
     sizes = {name: len(own) for name, own in labels.items()}
     if given is None:
         return Possible(sizes)
@@ -237,7 +234,6 @@ def _met_by(labels: Sequence[Label], wanted: Any, name: str, *, declared: bool) 
 
 
 def _within(labels: Sequence[Label], bounds: Mapping[str, Any], name: str) -> Mask:
-    """Which labels of a column of numbers lie within bounds."""
     if not bounds or not set(bounds) <= BOUNDS or not all(map(is_number, bounds.values())):
         raise InvalidInput(
             f'Bounds on column {name!r} are numbers for "from" and "below"; found {dict(bounds)!r}.'

@@ -29,8 +29,8 @@ from pramble.mechanisms.ratios import Ratio, exp_below, largest, ratio_within
 from pramble.values import Floats, Integers, read_only, value
 
 SMALLEST_EIGENVALUE = 1e-12
+# Matrices of so few entries are looked at whole, to say exactly what cannot be told.
 SMALL = 1 << 20
-"""Matrices of so few entries are looked at whole, to say exactly what cannot be told."""
 
 
 @value(eq=False)
@@ -41,11 +41,9 @@ class ArcsOperator(MechanismOperator, ArrayAlgebra):
 
     @property
     def total(self) -> int:
-        """What the weights of a row sum to."""
         return int(2**self.mechanism.bits)
 
     def apply(self, p: Floats) -> Floats:
-        """Return pM by sums over the circle, in O(S + T)."""
         arcs = self.mechanism
         top, arc = self.within(arcs.raised, p), self.within(arcs.width, p)
         mass = p.sum(axis=-1, keepdims=True)
@@ -55,7 +53,6 @@ class ArcsOperator(MechanismOperator, ArrayAlgebra):
         return released
 
     def adjoint(self, v: Floats) -> Floats:
-        """Return Mv by sums over the circle, in O(S + T)."""
         arcs = self.mechanism
         by_slot = v[..., arcs.slots]
         sums = circular_sums(by_slot)
@@ -77,20 +74,17 @@ class ArcsOperator(MechanismOperator, ArrayAlgebra):
 
     @property
     def diagonal(self) -> Floats:
-        """The entries M[x, x]."""
         arcs, (S, T) = self.mechanism, self.shape
         slot = np.empty(T, dtype=np.int64)
         slot[arcs.slots] = np.arange(T)
         return np.asarray(arcs.pattern[(arcs.positions - slot[:S]) % T] / self.total)
 
     def stay(self) -> Floats:
-        """Return the probability of each category being released under its own label."""
         if self.mechanism.labels == self.mechanism.output_labels:
             return self.diagonal
         return DenseOperator(self.mechanism).stay()
 
     def row_entropies(self) -> Floats:
-        """Return the entropy of every row: all rows have the same."""
         own = float(-xlogx(self.mechanism.pattern / self.total).sum())
         return np.full(self.shape[0], own)
 
@@ -172,12 +166,10 @@ class ArcsRightInverse(RightInverse):
     slots: Integers
 
     def apply(self, c: Floats) -> Floats:
-        """Return cG, a correlation with g."""
         turned = np.fft.fft(c[..., self.slots]) * np.conj(np.fft.fft(self.kernel))
         return np.asarray(np.real(np.fft.ifft(turned))[..., self.positions])
 
     def adjoint(self, w: Floats) -> Floats:
-        """Return Gw, a convolution with g."""
         by_position = np.empty_like(w, dtype=np.float64)
         by_position[..., self.positions] = w
         answer = np.empty_like(by_position)
@@ -186,11 +178,9 @@ class ArcsRightInverse(RightInverse):
         return answer
 
     def squares(self, m: Floats) -> Floats:
-        """Return m G²."""
         return ArcsRightInverse(self.kernel**2, self.pattern, self.positions, self.slots).apply(m)
 
     def own(self) -> Floats:
-        """Return the diagonal of M G²: one number."""
         back = np.roll(self.kernel[::-1], 1)
         return np.full(len(back), float(self.pattern @ back**2))
 
@@ -237,7 +227,6 @@ class Arcs(Mechanism, kind="arcs"):
 
     @property
     def high(self) -> int:
-        """The weight h of the slots of an arc."""
         return self._split[0]
 
     @property
@@ -259,7 +248,6 @@ class Arcs(Mechanism, kind="arcs"):
         return read_only(pattern)
 
     def row(self, x: int) -> Integers:
-        """Return the weights of one row."""
         T = len(self.slots)
         row = np.empty(T, dtype=np.int64)
         row[self.slots] = self.pattern[(self.positions[x] - np.arange(T)) % T]
@@ -267,7 +255,6 @@ class Arcs(Mechanism, kind="arcs"):
 
     @cached_property
     def weights(self) -> Integers:
-        """The whole (S, T) matrix of weights."""
         T = len(self.slots)
         weights = np.empty((len(self.positions), T), dtype=np.int64)
         weights[:, self.slots] = self.pattern[(self.positions[:, None] - np.arange(T)) % T]
@@ -275,11 +262,9 @@ class Arcs(Mechanism, kind="arcs"):
 
     @cached_property
     def operator(self) -> ArcsOperator:
-        """The mechanism as a linear map, by sums around the circle."""
         return ArcsOperator(self)
 
     def to_body(self) -> dict[str, Any]:
-        """Return the fields of the JSON form."""
         return {
             **both_labels(self),
             "positions": self.positions.tolist(),
@@ -299,7 +284,6 @@ class Arcs(Mechanism, kind="arcs"):
         low: Any,
         outputs: Any = None,
     ) -> "Arcs":
-        """Return the mechanism of a JSON form."""
         labels, output_labels = labels_pair(categories, outputs)
         circle = integers(positions), integers(slots)
         return cls(labels, output_labels, *circle, one_integer(width), one_integer(low))
@@ -322,7 +306,6 @@ class Arcs(Mechanism, kind="arcs"):
             yield Ratio(numerator, denominator, x, y, int(self.slots[slot]))
 
     def same_weights(self, other: Mechanism) -> bool:
-        """Whether both matrices have the same integer weights."""
         if isinstance(other, Arcs) and (self.width, self.low) == (other.width, other.low):
             turned = np.array_equal(self.positions, other.positions)
             if turned and np.array_equal(self.slots, other.slots):

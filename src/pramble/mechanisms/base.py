@@ -1,5 +1,6 @@
 """What every mechanism is: a row-stochastic matrix with exact dyadic entries."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -12,8 +13,9 @@ from pramble.data.labels import Label, Labels
 from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_large
 from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.ratios import Ratio, largest_ratio
-from pramble.shown import Display, Facts, Grid
+from pramble.shown import Display, Facts, Grid, number
 from pramble.values import read_only
+from pramble.words import several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,8 +23,11 @@ if TYPE_CHECKING:
 BITS = 53
 TOTAL = 2**BITS
 
+# Categories and outputs up to which a matrix is written down whole; labels named of larger ones.
+MOST_SHOWN, LABELS_SHOWN = 10, 3
+
+# Every kind of mechanism by its name in JSON: a subclass joins by its definition.
 KINDS: dict[str, Any] = {}
-"""Every kind of mechanism by its name in JSON: a subclass joins by its definition."""
 
 
 class Mechanism(Display, ABC):
@@ -236,9 +241,30 @@ class Mechanism(Display, ABC):
 
     def shown(self) -> Grid | Facts:
         """Return the matrix, or what there is to say of a large one."""
-        from pramble.mechanisms.show import mechanism_shown
+        S, T = self.shape
+        outputs = "" if S == T else f", {several(T, 'output')}"
+        title = f"Mechanism: {S:,} categories{outputs}, α = {self.alpha_text}"
+        if max(S, T) <= MOST_SHOWN:
+            head = ["true \\ released", *map(str, self.outputs)]
+            rows = [
+                [str(label), *(number(share, 4) for share in row)]
+                for label, row in zip(self.categories, self.matrix, strict=True)
+            ]
+            return Grid(title, head, rows)
+        labels = ", ".join(map(repr, self.labels.values[:LABELS_SHOWN]))
+        kept = self.operator.stay()
+        facts = [
+            ("categories", f"{labels}, …"),
+            ("kept unchanged", f"{number(kept.min(), 4)} to {number(kept.max(), 4)} by category"),
+        ]
+        return Facts(title, facts)
 
-        return mechanism_shown(self)
+    @property
+    def alpha_text(self) -> str:
+        """Its α; ∞ where a value rules a category out."""
+        ratio = self.largest_ratio()
+        alpha = math.log(ratio.numerator / ratio.denominator) if ratio.denominator else math.inf
+        return number(alpha, 6)
 
     def plot(self) -> "Figure":
         """Return a figure of the matrix: a row for each true value."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pramble.errors import InvalidData, InvalidPlan, NotIdentifiable
-from pramble.mechanisms.column_labels import Coding, places_among
+from pramble.mechanisms.column_labels import Coding, places_among, places_if_among
 from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.mechanisms.product import Product
 from pramble.values import Floats, Integers, value
@@ -36,28 +36,20 @@ if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
     from pramble.mechanisms.plan import Block, Branch
 
+# Cells of a block up to which its matrix is held as an array.
 MOST_BLOCK_CELLS = 3000
-"""Cells of a block up to which its matrix is held as an array."""
 
 
 @value(eq=False)
-class Margin:
+class BlockMargin:
     """Some columns of a block: its cells and its outputs, summed over the other columns.
 
-    Attributes
-    ----------
-    columns : tuple of str
-    cells : mapping from column to (K,) array
-        Its code in each margin.
-    onto : (S,) array
-        The margin that each cell of the block is in.
-    outputs : (T',) array
-        The key of each released margin.
-    into : (T,) array
-        The released margin that each output is in.
-    matrix : (K, T') array or None
-        From margins to released ones, where those depend on nothing else and hold all that is
-        released of them; None where not.
+    - ``cells``: For each column its code in each of the K margins.
+    - ``onto``, ``into``: The margin that each cell of the block is in; the released margin that
+      each output is in.
+    - ``outputs``: The key of each of the T' released margins.
+    - ``matrix``: (K, T'), from margins to released ones, where those depend on nothing else and
+      hold all that is released of them; None where not.
     """
 
     columns: Block
@@ -69,23 +61,12 @@ class Margin:
 
     @property
     def size(self) -> int:
-        """The number of margins."""
         return len(next(iter(self.cells.values())))
 
 
 @value(eq=False)
 class SeenBlock:
-    """A block that bears on the columns asked for.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        All columns of the block.
-    asked : tuple of str
-        Those among them that are asked for.
-    mechanism : Mechanism
-    coding : Coding
-    """
+    """A block that bears on the columns asked for, ``asked`` among its ``columns``."""
 
     columns: Block
     asked: Block
@@ -94,23 +75,19 @@ class SeenBlock:
 
     @cached_property
     def cells(self) -> dict[str, Integers]:
-        """The code of each column in each category of the mechanism."""
         return self.coding.of_labels(self.columns, self.mechanism.labels)
 
     @cached_property
     def outputs(self) -> dict[str, Integers]:
-        """The code of each column in each output of the mechanism."""
         return self.coding.of_labels(self.columns, self.mechanism.output_labels, released=True)
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has a cell for every combination of its columns' labels."""
         sizes = [len(self.coding.categories[name]) for name in self.columns]
         return self.mechanism.shape[0] == math.prod(sizes)
 
     @cached_property
     def is_identifiable(self) -> bool:
-        """Whether what is released determines the distribution of all cells."""
         try:
             self.mechanism.operator.right_inverse()
         except NotIdentifiable:
@@ -120,20 +97,16 @@ class SeenBlock:
     def place(self, cells: Mapping[str, Integers]) -> Integers:
         """Return which category each cell is, by the codes of the block's columns; −1 for none."""
         known, wanted = (self.coding.keys(own, self.columns) for own in (self.cells, cells))
-        order = np.argsort(known, kind="stable")
-        found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
-        return np.where(known[order[found]] == wanted, order[found], -1)
+        return places_if_among(known, wanted)
 
     def output_place(self, released: Mapping[str, Integers]) -> Integers:
-        """Return which output each released cell is; refuse what is none."""
         name = self.columns[0]
         if len(self.columns) == 1 and self.mechanism.output_labels is self.coding.outputs[name]:
             return released[name]
         known = self.coding.keys(self.outputs, self.columns, released=True)
         return places_among(known, self.coding.keys(released, self.columns, released=True))
 
-    def margin(self, columns: Block) -> Margin:
-        """Return what it does to some of its columns."""
+    def margin(self, columns: Block) -> BlockMargin:
         keys, first, onto = np.unique(
             self.coding.keys(self.cells, columns), return_index=True, return_inverse=True
         )
@@ -143,7 +116,7 @@ class SeenBlock:
         onto, into = onto.reshape(-1), into.reshape(-1)
         cells = {name: self.cells[name][first] for name in columns}
         matrix = self._margin_matrix(onto, into) if len(released) == len(keys) else None
-        return Margin(columns, cells, onto, released, into, matrix)
+        return BlockMargin(columns, cells, onto, released, into, matrix)
 
     def _margin_matrix(self, onto: Integers, into: Integers) -> Floats | None:
         operator, (S, T) = self.mechanism.operator, self.mechanism.shape
@@ -167,16 +140,10 @@ class SeenBlock:
 class View:
     """What the records of one branch show of the columns asked for.
 
-    Attributes
-    ----------
-    number : int
-        The place of the branch in the plan.
-    share : Fraction
-        The probability of the branch, exactly.
-    columns : tuple of str
-        All columns that it shows, asked for or not.
-    seen : tuple of SeenBlock
-        The blocks that hold a column asked for.
+    - ``number``: The place of the branch in the plan.
+    - ``share``: The probability of the branch, exactly.
+    - ``columns``: All columns that it shows, asked for or not.
+    - ``seen``: The blocks that hold a column asked for.
     """
 
     number: int
@@ -186,23 +153,15 @@ class View:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanisms of the blocks that bear."""
         return tuple(seen.mechanism for seen in self.seen)
 
 
 class Channel:
     """What some columns of a record look like in the release; :meth:`Plan.channel` makes it.
 
-    Factors of products are blocks of their own.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The randomised ones among those asked for.
-    coding : Coding
-        The codes of the labels of all columns of the plan.
-    views : tuple of View
-        One for each branch, in the order of the plan.
+    Factors of products are blocks of their own. ``columns`` are the randomised ones among those
+    asked for, ``views`` one for each branch in the order of the plan, and ``coding`` holds the
+    codes of the labels of all columns of the plan.
 
     Examples
     --------
@@ -232,28 +191,23 @@ class Channel:
 
     @property
     def labels(self) -> dict[str, Labels]:
-        """The categories of each column."""
         return {name: self.coding.categories[name] for name in self.columns}
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of categories of each column."""
         return tuple(len(self.coding.categories[name]) for name in self.columns)
 
     @property
     def size(self) -> int:
-        """The number of cells."""
         return math.prod(self.shape)
 
     @cached_property
     def cells(self) -> dict[str, Integers]:
-        """The code of each column in every cell, the last running fastest."""
         grid = np.unravel_index(np.arange(self.size), self.shape) if self.columns else ()
         return dict(zip(self.columns, grid, strict=True))
 
     @property
     def blocks_seen(self) -> tuple[SeenBlock, ...]:
-        """The blocks that bear on the columns, each once for all branches that have it."""
         return tuple(dict.fromkeys(seen for view in self.views for seen in view.seen))
 
     @property

@@ -12,8 +12,8 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.product import Product
 from pramble.values import Integers, value
 
+# What a blank could be mistaken for; in a text file null and an empty text are the same.
 EMPTY = (None, "")
-"""What a blank could be mistaken for; in a text file null and an empty text are the same."""
 
 
 @value
@@ -29,7 +29,6 @@ class ColumnLabels:
 
     @property
     def released(self) -> Labels:
-        """What may stand in the release: the outputs, and None last where it may be blank."""
         return Labels((*self.outputs.values, None)) if self.blank else self.outputs
 
 
@@ -49,11 +48,11 @@ def labels_by_column(
         for block, mechanism in blocks.items():
             for position, name in enumerate(block):
                 own = labels_at(mechanism, position, columns=len(block))
-                found[name] = merged(name, found[name], own) if name in found else own
+                found[name] = common_labels(name, found[name], own) if name in found else own
     held = [{name for block in blocks for name in block} for blocks in branches]
     for name, one in found.items():
         if not all(name in names for names in held):
-            refuse_empty(name, one)
+            refuse_blank_labels(name, one)
             found[name] = ColumnLabels(one.labels, one.outputs, blank=True)
     return found
 
@@ -72,8 +71,7 @@ def labels_at(mechanism: Mechanism, position: int, *, columns: int) -> ColumnLab
     )
 
 
-def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
-    """Return the labels of a column that two blocks hold; refuse categories that differ."""
+def common_labels(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
     if one.labels is not two.labels and one.labels != two.labels:
         differing = set(label_keys(one.labels.values)) ^ set(label_keys(two.labels.values))
         if differing:
@@ -87,8 +85,7 @@ def merged(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabels:
     return ColumnLabels(one.labels, distinct([*one.outputs.values, *two.outputs.values]))
 
 
-def refuse_empty(name: str, one: ColumnLabels) -> None:
-    """Raise if a blank could be mistaken for a category or an output."""
+def refuse_blank_labels(name: str, one: ColumnLabels) -> None:
     for labels in (one.labels.values, one.outputs.values):
         if not isinstance(labels, range) and any(label in EMPTY for label in labels):
             raise InvalidPlan(
@@ -99,7 +96,6 @@ def refuse_empty(name: str, one: ColumnLabels) -> None:
 
 
 def distinct(labels: Iterable[Label]) -> Labels:
-    """Return the labels that differ, in the order of their first appearance."""
     listed = list(labels)
     first = dict(zip(reversed(label_keys(listed)), reversed(range(len(listed))), strict=True))
     return Labels(tuple(listed[place] for place in sorted(first.values())))
@@ -107,34 +103,25 @@ def distinct(labels: Iterable[Label]) -> Labels:
 
 @value(eq=False)
 class Coding:
-    """The labels of the columns of a plan as codes: places among their categories, and outputs.
-
-    Attributes
-    ----------
-    labels : mapping from column to ColumnLabels
-    """
+    """The labels of the columns of a plan as codes: places among their categories, and outputs."""
 
     labels: Mapping[str, ColumnLabels]
 
     @cached_property
     def categories(self) -> Mapping[str, Labels]:
-        """What each column may hold before."""
         return {name: own.labels for name, own in self.labels.items()}
 
     @cached_property
     def outputs(self) -> Mapping[str, Labels]:
-        """What may stand in the release; None last where a column may be blank."""
         return {name: own.released for name, own in self.labels.items()}
 
     @cached_property
     def blank(self) -> tuple[str, ...]:
-        """The columns that some branch leaves blank."""
         return tuple(name for name, own in self.labels.items() if own.blank)
 
     def of_labels(
         self, columns: Sequence[str], labels: Labels, *, released: bool = False
     ) -> dict[str, Integers]:
-        """Return the code of each column of a block in its cells, or outputs."""
         sides = self.outputs if released else self.categories
         if len(columns) == 1 and labels is sides[columns[0]]:
             return {columns[0]: np.arange(len(labels))}
@@ -167,11 +154,16 @@ class Coding:
         return self._known[name, released]
 
 
-def places_among(known: Integers, wanted: Integers) -> Integers:
-    """Return where each number stands among others, which hold it once; refuse others."""
+def places_if_among(known: Integers, wanted: Integers) -> Integers:
+    """Return where each number stands among others, which hold it once; −1 where they do not."""
     order = np.argsort(known, kind="stable")
     found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
-    place = order[found]
-    if (known[place] != wanted).any():
+    return np.where(known[order[found]] == wanted, order[found], -1)
+
+
+def places_among(known: Integers, wanted: Integers) -> Integers:
+    """Return where each number stands among others, which hold it once; refuse others."""
+    places = places_if_among(known, wanted)
+    if (places < 0).any():
         raise InvalidData("The data holds released values that the plan cannot release.")
-    return np.asarray(place)
+    return places

@@ -36,7 +36,6 @@ def write_csv(mechanism: Mechanism, path: str | Path) -> None:
 
 
 def read_csv(path: str | Path) -> Mechanism:
-    """Return the mechanism of a table that :func:`write_csv` or a person wrote; labels are text."""
     with Path(path).open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.reader(file) if row]
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
@@ -63,7 +62,6 @@ def numbers_in(row: list[str], place: int, file: str) -> list[float]:
 
 
 def written(label: Label) -> str:
-    """Return a label as R writes it."""
     if label is None:
         return "NA"
     return str(label).upper() if isinstance(label, bool) else str(label)

@@ -21,8 +21,8 @@ from pramble.errors import InvalidInput
 from pramble.shown import Display, Facts, number
 from pramble.values import Floats, Integers, read_only, value
 
+# Lengths that a promise may have.
 SHORTEST, LONGEST = 1e-9, 1e9
-"""Lengths that a promise may have."""
 
 
 @value(eq=False, repr=False)
@@ -299,7 +299,6 @@ def as_distance(given: Any, labels: Labels) -> Distance:
 
 
 def refuse_apart(size: int, pairs: Integers) -> None:
-    """Refuse a graph in which no way leads from some category to another: nothing hides them."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -26,8 +26,8 @@ from pramble.values import Floats, Integers, value
 
 FINEST = 52
 
+# Decides in integers whether weights keep what is promised.
 Private = Callable[[Integers], bool]
-"""Decides in integers whether weights keep what is promised."""
 
 
 def round_rows(A: Floats, total: int) -> Integers:
@@ -77,7 +77,6 @@ def least_mixing(rounded: Callable[[float], Integers], private: Private | None) 
 
 
 def ratios_within(limit: Fraction) -> Private:
-    """Return whether no ratio of two weights of one column exceeds a limit."""
     return lambda weights: within(largest_ratio(weights), limit)
 
 
@@ -87,8 +86,8 @@ def within(ratio: Ratio, limit: Fraction) -> bool:
 
 
 ALPHABET = string.digits + string.ascii_letters + "-_"
+# Smaller matrices are written as numbers, which people can read.
 LEAST_ENTRIES = 400
-"""Smaller matrices are written as numbers, which people can read."""
 
 
 def in_palette(weights: Integers) -> dict[str, Any] | None:
@@ -107,7 +106,6 @@ def in_palette(weights: Integers) -> dict[str, Any] | None:
 
 
 def from_palette(palette: Any, rows: Any) -> Integers:
-    """Return the matrix of a palette and rows of text; refuse anything else."""
     values = integers(palette)
     if values.ndim != 1 or not 1 <= len(values) <= len(ALPHABET):
         raise InvalidMechanism(f"A palette is a list of 1 to {len(ALPHABET)} weights.")
@@ -160,11 +158,9 @@ class General(Mechanism, kind="general"):
         object.__setattr__(self, "weights", weights)
 
     def row(self, x: int) -> NDArray[np.int64]:
-        """Return the weights of one row."""
         return np.asarray(self.weights[x])
 
     def to_body(self) -> dict[str, Any]:
-        """Return the fields of the JSON form; a large matrix of few weights as a palette."""
         short = in_palette(self.weights)
         return {**both_labels(self), **(short or {"weights": self.weights.tolist()})}
 
@@ -178,7 +174,6 @@ class General(Mechanism, kind="general"):
         rows: Any = None,
         outputs: Any = None,
     ) -> "General":
-        """Return the mechanism of a JSON form."""
         if (weights is None) == (palette is None) or (palette is None) != (rows is None):
             raise InvalidMechanism("A general mechanism has weights, or a palette and rows.")
         found = integers(weights) if palette is None else from_palette(palette, rows)
@@ -194,7 +189,6 @@ class General(Mechanism, kind="general"):
         alpha: float | None,
         distance: Any = None,
     ) -> "General":
-        """Round a float matrix to a mechanism; see :meth:`Mechanism.from_matrix`."""
         A = checked_matrix(M)
         S, T = A.shape
         labels = as_labels(S if categories is None else categories)
@@ -235,7 +229,6 @@ def promised(
 
 
 def checked_matrix(M: ArrayLike) -> NDArray[np.float64]:
-    """Return a float matrix whose rows are probability vectors within tolerance."""
     try:
         A = np.array(M, dtype=np.float64)
     except (TypeError, ValueError):
@@ -281,7 +274,6 @@ def own_ratio(A: NDArray[np.float64]) -> Fraction | None:
 
 
 def exact_sum(row: NDArray[np.float64]) -> Fraction:
-    """Return the sum of floats without rounding."""
     return sum(map(Fraction, row.tolist()), Fraction(0))
 
 

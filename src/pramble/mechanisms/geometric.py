@@ -11,8 +11,8 @@ from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.ratios import check_alpha
 from pramble.values import Floats, Integers
 
+# What falls off farther than this is as good as zero, and a float would make it that.
 FARTHEST = 600.0
-"""What falls off farther than this is as good as zero, and a float would make it that."""
 
 
 def geometric(

@@ -20,7 +20,6 @@ SCHEMA = "pramble/mechanism/1"
 
 
 def body_of(document: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return the kind and the fields of a document; refuse another schema."""
     document = parsed(document, InvalidMechanism)
     if not isinstance(document, Mapping):
         raise InvalidMechanism(f"A mechanism is a JSON object; found {type(document).__name__}.")
@@ -32,7 +31,6 @@ def body_of(document: Mapping[str, Any] | str) -> dict[str, Any]:
 
 
 def parsed(document: Any, refusal: type[InvalidInput], *, name: str = "a document") -> Any:
-    """Return a document, from its text where it is one."""
     if not isinstance(document, str):
         return document
     try:
@@ -50,7 +48,6 @@ def refuse_constant(name: str) -> None:
 
 
 def read_bytes(path: Path, refusal: type[InvalidInput]) -> bytes:
-    """Return the content of a file that may hold a document; refuse one that is too large."""
     size = path.stat().st_size
     if not path.is_file():
         raise refusal(f"{path.name!r} must be a file.")
@@ -63,7 +60,6 @@ def read_bytes(path: Path, refusal: type[InvalidInput]) -> bytes:
 
 
 def document_in(content: bytes, refusal: type[InvalidInput], *, name: str) -> Any:
-    """Return the document of a file's content."""
     try:
         return parsed(content.decode(), refusal, name=repr(name))
     except UnicodeDecodeError:
@@ -71,7 +67,6 @@ def document_in(content: bytes, refusal: type[InvalidInput], *, name: str) -> An
 
 
 def build(document: Any, kinds: Mapping[str, Any]) -> Any:
-    """Return the mechanism of a document without its schema tag, among known kinds."""
     kind = document.get("kind") if isinstance(document, Mapping) else None
     if not isinstance(kind, str) or kind not in kinds:
         raise InvalidMechanism(f"A mechanism is one of {', '.join(kinds)}; found {short(kind)}.")
@@ -109,7 +104,6 @@ def refuse_large(bodies: Iterable[Any]) -> None:
 
 
 def stated_size(labels: Any) -> int:
-    """Return how many labels a JSON form stands for."""
     if isinstance(labels, Mapping):
         count = labels.get("range")
         return max(count, 0) if type(count) is int else 0
@@ -130,7 +124,6 @@ def rational(number: Any, refusal: type[InvalidInput]) -> Fraction:
 
 
 def integers(value: Any) -> Integers:
-    """Return an integer array from nested lists; refuse floats, booleans and ragged lists."""
     flat = [value]
     while flat and isinstance(flat[0], list):
         flat = [item for part in flat for item in (part if isinstance(part, list) else [None])]
@@ -145,7 +138,6 @@ def integers(value: Any) -> Integers:
 
 
 def one_integer(value: Any) -> int:
-    """Return an integer; refuse floats, booleans and lists."""
     if type(value) is not int:
         raise InvalidMechanism(f"An integer is needed; found a {type(value).__name__}.")
     return value
@@ -178,7 +170,6 @@ def labels_from_json(value: Any, *, what: str = "categories") -> Labels:
 
 
 def both_labels(mechanism: Any) -> dict[str, Any]:
-    """Return the labels of rows and columns; the latter where they differ."""
     written = {"categories": labels_to_json(mechanism.labels)}
     if mechanism.output_labels != mechanism.labels:
         written["outputs"] = labels_to_json(mechanism.output_labels)
@@ -186,6 +177,5 @@ def both_labels(mechanism: Any) -> dict[str, Any]:
 
 
 def labels_pair(categories: Any, outputs: Any) -> tuple[Labels, Labels]:
-    """Return the labels of rows and columns from their JSON forms."""
     labels = labels_from_json(categories)
     return labels, labels if outputs is None else labels_from_json(outputs, what="outputs")

@@ -17,8 +17,8 @@ from pramble.values import Floats, value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Whole numbers: int64, or Python's own where those would not do.
 Exact = NDArray[Any]
-"""Whole numbers: int64, or Python's own where those would not do."""
 
 
 @value(eq=False, repr=False)

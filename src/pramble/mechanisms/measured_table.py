@@ -24,8 +24,8 @@ from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.values import Floats, Integers
 
 WHOLE = pa.decimal128(38, 0)
+# How far a count or deviation may be from what residuals and plan say, relatively.
 CLOSE = 1e-9
-"""How far a count or deviation may be from what residuals and plan say, relatively."""
 
 
 class OwnNames(NamedTuple):
@@ -38,7 +38,6 @@ class OwnNames(NamedTuple):
 
 
 def own_names(plan: TablePlan) -> OwnNames:
-    """Return the names of the columns that are not the data's, which no column of the data has."""
     return OwnNames(*(unused(name, plan.columns) for name in OwnNames._fields))
 
 
@@ -57,7 +56,6 @@ def tidy_table(
 
 
 def keys(plan: TablePlan) -> dict[str, Any]:
-    """Return the columns that say which cell of which table a row is."""
     sizes = [plan.cells(part) for part in plan.parts]
     texts = pa.array([" × ".join(part) for part in plan.parts])
     found = {own_names(plan).table: texts.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))}
@@ -69,7 +67,6 @@ def keys(plan: TablePlan) -> dict[str, Any]:
 
 
 def codes_in(plan: TablePlan, part: Columns, name: str) -> Integers:
-    """Return the code of a column in each cell of a table; -1 where the table does not have it."""
     shape = plan.shape(part)
     if name not in part:
         return np.full(math.prod(shape), -1)
@@ -79,12 +76,10 @@ def codes_in(plan: TablePlan, part: Columns, name: str) -> Integers:
 
 
 def joined(plan: TablePlan, values: Callable[[Columns], Floats]) -> Floats:
-    """Return a value for each cell, all tables one after the other."""
     return np.concatenate([values(part).ravel() for part in plan.parts])
 
 
 def deviations(plan: TablePlan) -> Floats:
-    """Return the standard deviation of the noise in each cell."""
     own = [math.sqrt(plan.cell_variance(part)) for part in plan.parts]
     return np.repeat(own, [plan.cells(part) for part in plan.parts])
 
@@ -96,7 +91,6 @@ def as_decimals(numbers: Any) -> Any:
 
 
 def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
-    """Return the residuals of a tidy table; refuse one with other columns, rows or labels."""
     own = own_names(plan)
     columns = [own.table, *plan.columns, own.count, own.deviation, own.residual]
     if table.column_names != columns:
@@ -117,7 +111,6 @@ def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
 
 
 def refuse_others(found: Any, expected: Any, name: str) -> None:
-    """Refuse a column that is not what it must be, naming the first row that differs."""
     try:
         found = found.cast(expected.type).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -136,7 +129,6 @@ def refuse_others(found: Any, expected: Any, name: str) -> None:
 
 
 def whole_numbers(values: Any, name: str) -> Any:
-    """Return the whole numbers of a column: int64 where they fit, else Python's own."""
     kind = values.type
     exact = pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_string(kind)
     try:
@@ -154,7 +146,6 @@ def whole_numbers(values: Any, name: str) -> Any:
 
 
 def slices(plan: TablePlan, numbers: Any) -> Iterator[tuple[Columns, Any]]:
-    """Yield the numbers of each part, an axis for each column."""
     start = 0
     for part in plan.parts:
         end = start + plan.cells(part)
@@ -163,7 +154,6 @@ def slices(plan: TablePlan, numbers: Any) -> Iterator[tuple[Columns, Any]]:
 
 
 def refuse_far(table: Any, plan: TablePlan, counts: Callable[[Columns], Floats]) -> None:
-    """Refuse counts and deviations that do not follow from residuals and plan."""
     own = own_names(plan)
     noise = deviations(plan)
     for name, expected in ((own.count, joined(plan, counts)), (own.deviation, noise)):

@@ -20,10 +20,10 @@ from pramble.mechanisms.channel import Channel, factored
 from pramble.mechanisms.column_labels import Coding, ColumnLabels, labels_by_column
 from pramble.mechanisms.json_form import parsed
 from pramble.mechanisms.plan_json import SCHEMA, as_block, branches_in
-from pramble.mechanisms.product import Product
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.shown import Display, Grid
+from pramble.shown import Display, Grid, shortened
 from pramble.values import value
+from pramble.words import several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,8 +32,8 @@ __all__ = ["Branch", "Mechanism", "Plan"]  # a mechanism from here can be read w
 
 T = TypeVar("T")
 
+# The columns that a mechanism randomises together; one column mostly.
 Block = tuple[str, ...]
-"""The columns that a mechanism randomises together; one column mostly."""
 
 
 @value
@@ -65,13 +65,11 @@ class Branch:
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
             raise InvalidPlan(f"The share of a branch lies in (0, 1]; found {self.share}.")
-        blocks = {as_block(key): _checked(mechanism, key) for key, mechanism in self.blocks.items()}
+        blocks = {as_block(key): checked_block(key, own) for key, own in self.blocks.items()}
         times = Counter(name for block in blocks for name in block)
         twice = next((name for name in times if times[name] > 1), None)
         if twice is not None:
             raise InvalidPlan(f"A branch must randomise a column once; {twice!r} is in two blocks.")
-        for block, mechanism in blocks.items():
-            _check_cells(block, mechanism)
         object.__setattr__(self, "blocks", blocks)
 
     @property
@@ -148,12 +146,8 @@ class Plan(Display, Mapping[Any, Mechanism]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that some branch randomises, in order."""
-        return self.once(
-            "columns",
-            lambda: tuple(
-                dict.fromkeys(name for branch in self.branches for name in branch.columns)
-            ),
-        )
+        names = (name for branch in self.branches for name in branch.columns)
+        return self.once("columns", lambda: tuple(dict.fromkeys(names)))
 
     def column_labels(self) -> Mapping[str, ColumnLabels]:
         """Return the labels of each column over all blocks and branches that hold it."""
@@ -277,9 +271,16 @@ class Plan(Display, Mapping[Any, Mechanism]):
 
     def shown(self) -> Grid:
         """Return a line for each block of columns."""
-        from pramble.mechanisms.show import plan_shown
-
-        return plan_shown(self)
+        rows = [
+            [f"{float(branch.share):.3g}", " + ".join(block), f"{own.shape[0]:,}", own.alpha_text]
+            for branch in sorted(self.branches, key=lambda branch: -branch.share)
+            for block, own in branch.blocks.items()
+        ]
+        title = f"Plan for {several(len(self.columns), 'column')}"
+        if not self.is_split:
+            return Grid(title, ["columns", "cells", "α"], shortened([row[1:] for row in rows]))
+        title += f": a record takes one of {several(len(self.branches), 'branch')}, by chance"
+        return Grid(title, ["share", "columns", "cells", "α"], shortened(rows), left=2)
 
     def plot(self) -> "Figure":
         """Return a figure of the branches: which columns each one shows, of how many records."""
@@ -316,7 +317,7 @@ class Plan(Display, Mapping[Any, Mechanism]):
         True
         """
         found = branches_in(parsed(document, InvalidPlan))
-        return Plan(branches=[Branch(share, dict(blocks)) for share, blocks in found])
+        return Plan(branches=[Branch(share, blocks) for share, blocks in found])
 
 
 def as_plan(given: Any) -> Plan:
@@ -339,24 +340,19 @@ def as_plan(given: Any) -> Plan:
     return Plan({key: mechanism for key, mechanism in given.items() if mechanism is not None})
 
 
-def _checked(mechanism: Any, key: Any) -> Mechanism:
+def checked_block(key: Any, mechanism: Any) -> Mechanism:
+    """Return the mechanism of a block; refuse one whose labels are not tuples of its columns'."""
+    block = as_block(key)
     if not isinstance(mechanism, Mechanism):
         raise InvalidPlan(
             f"A plan maps columns to mechanisms; {key!r} has a {type(mechanism).__name__}."
         )
-    return mechanism
-
-
-def _check_cells(block: Block, mechanism: Mechanism) -> None:
-    """Refuse a mechanism for several columns whose labels are no tuples of so many."""
-    if len(block) == 1:
-        return
-    if isinstance(mechanism, Product) and len(mechanism.factors) == len(block):
-        return  # its labels are such tuples, and need not be listed
-    for labels in (mechanism.labels, mechanism.output_labels):
-        for label in labels.values:
+    # The labels of a product are such tuples, and need not be listed.
+    if len(block) > 1 and len(factored(block, mechanism)) == 1:
+        for label in (*mechanism.labels.values, *mechanism.output_labels.values):
             if not isinstance(label, tuple) or len(label) != len(block):
                 raise InvalidPlan(
                     f"A mechanism for the columns {', '.join(block)} has tuples of {len(block)} "
                     f"labels as categories and outputs; found {label!r}."
                 )
+    return mechanism

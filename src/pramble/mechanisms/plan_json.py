@@ -11,14 +11,8 @@ from pramble.mechanisms.json_form import rational, refuse_large
 SCHEMA = "pramble/plan/1"
 
 
-def branches_in(document: Any) -> list[tuple[Fraction, list[tuple[Any, Mechanism]]]]:
-    """Return the share of each branch of a document, and its blocks with their mechanisms.
-
-    Raises
-    ------
-    InvalidPlan
-        If it has other fields than those of a plan, or mechanisms that are too large together.
-    """
+def branches_in(document: Any) -> list[tuple[Fraction, dict[tuple[str, ...], Mechanism]]]:
+    """Return the share of each branch of a document, and its blocks with their mechanisms."""
     if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
         raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
     _refuse_fields(document, {"schema", "branches"}, "A plan")
@@ -35,7 +29,6 @@ def branches_in(document: Any) -> list[tuple[Fraction, list[tuple[Any, Mechanism
 
 
 def as_block(key: Any) -> tuple[str, ...]:
-    """Return the columns of a block from one name or several."""
     names = (key,) if isinstance(key, str) else key
     if not isinstance(names, tuple) or not names or not all(isinstance(n, str) for n in names):
         raise InvalidPlan(f"Columns of a plan are named by text; found {key!r}.")
@@ -58,8 +51,8 @@ def _share_of(branch: Any) -> Fraction:
     return rational(branch["share"], InvalidPlan)
 
 
-def _mechanisms_of(blocks: list[Any]) -> list[tuple[Any, Mechanism]]:
-    found: dict[Any, Mechanism] = {}
+def _mechanisms_of(blocks: list[Any]) -> dict[tuple[str, ...], Mechanism]:
+    found: dict[tuple[str, ...], Mechanism] = {}
     for part in blocks:
         block = as_block(tuple(_as_list(part["columns"], "The columns of a block")))
         if block in found:
@@ -68,7 +61,7 @@ def _mechanisms_of(blocks: list[Any]) -> list[tuple[Any, Mechanism]]:
             found[block] = Mechanism.from_body_of_kind(part["mechanism"])
         except InvalidMechanism as error:
             raise InvalidPlan(f"The mechanism of {', '.join(block)}: {error}") from None
-    return list(found.items())
+    return found
 
 
 def _as_list(found: Any, what: str) -> list[Any]:

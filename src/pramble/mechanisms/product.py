@@ -23,17 +23,15 @@ from pramble.mechanisms.operators.base import (
 from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseOperator
 from pramble.values import Floats, read_only, value
 
+# Entries up to which measures of information are computed on the whole matrix.
 LARGEST_DENSE = 10**7
-"""Entries up to which measures of information are computed on the whole matrix."""
 
 
 def kron(vectors: Sequence[Floats]) -> Floats:
-    """Return the Kronecker product of vectors."""
     return reduce(lambda one, two: np.asarray(np.multiply.outer(one, two).ravel()), vectors)
 
 
 def over_factors(maps: Maps, sizes: Sequence[int], values: Floats) -> Floats:
-    """Apply one map per factor to a last axis that runs over combinations."""
     shaped = values.reshape(*values.shape[:-1], *sizes)
     return along_axes(maps, shaped).reshape(*values.shape[:-1], -1)
 
@@ -54,19 +52,15 @@ class ProductRightInverse(RightInverse):
     shapes: tuple[tuple[int, int], ...]
 
     def apply(self, c: Floats) -> Floats:
-        """Return cG."""
         return over_factors([f.apply for f in self.factors], [T for _, T in self.shapes], c)
 
     def adjoint(self, w: Floats) -> Floats:
-        """Return Gw."""
         return over_factors([f.adjoint for f in self.factors], [S for S, _ in self.shapes], w)
 
     def squares(self, m: Floats) -> Floats:
-        """Return m G²."""
         return over_factors([f.squares for f in self.factors], [T for _, T in self.shapes], m)
 
     def own(self) -> Floats:
-        """Return the diagonal of M G²."""
         return kron([factor.own() for factor in self.factors])
 
 
@@ -81,21 +75,17 @@ class ProductOperator(MechanismOperator, ArrayAlgebra):
         return tuple(factor.operator for factor in self.mechanism.factors)
 
     def apply(self, p: Floats) -> Floats:
-        """Return pM."""
         return over_factors([f.apply for f in self.factors], [f.shape[0] for f in self.factors], p)
 
     def adjoint(self, v: Floats) -> Floats:
-        """Return Mv."""
         sizes = [f.shape[1] for f in self.factors]
         return over_factors([f.adjoint for f in self.factors], sizes, v)
 
     @property
     def diagonal(self) -> Floats:
-        """The entries M[x, x]."""
         return kron([factor.diagonal for factor in self.factors])
 
     def stay(self) -> Floats:
-        """Return the probability of each combination being released as itself."""
         return kron([factor.stay() for factor in self.factors])
 
     def right_inverse(self, law: Floats | None = None) -> ProductRightInverse:
@@ -104,7 +94,6 @@ class ProductOperator(MechanismOperator, ArrayAlgebra):
         return ProductRightInverse(inverses, tuple(factor.shape for factor in self.factors))
 
     def row_entropies(self) -> Floats:
-        """Return the entropy of every row: entropies add."""
         return reduce(
             lambda one, two: np.add.outer(one, two).ravel(),
             [factor.row_entropies() for factor in self.factors],
@@ -117,7 +106,6 @@ class ProductOperator(MechanismOperator, ArrayAlgebra):
         return float(-xlogx(self.apply(p)).sum() - p @ self.row_entropies())
 
     def estimation_variance(self, p: Floats) -> float:
-        """Return the trace of the inverse Fisher information."""
         return DenseOperator(self.mechanism).estimation_variance(p)
 
 
@@ -140,50 +128,41 @@ class Product(Mechanism, kind="product"):
 
     @property
     def bits(self) -> int:  # type: ignore[override]  # a constant elsewhere
-        """The weights are over ``2**bits``."""
         return sum(factor.bits for factor in self.factors)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of combinations of categories and of outputs."""
         shapes = [factor.shape for factor in self.factors]
         return math.prod(s for s, _ in shapes), math.prod(t for _, t in shapes)
 
     @cached_property
     def labels(self) -> Labels:
-        """Tuples of labels of the rows."""
         return Labels(tuple(cartesian(*(factor.categories for factor in self.factors))))
 
     @cached_property
     def output_labels(self) -> Labels:
-        """Tuples of labels of the columns."""
         return Labels(tuple(cartesian(*(factor.outputs for factor in self.factors))))
 
     @cached_property
     def weights(self) -> NDArray[Any]:
-        """The Kronecker product of the factors' weights, as Python integers."""
         return read_only(
             reduce(np.kron, (factor.weights.astype(object) for factor in self.factors))
         )
 
     def row(self, x: int) -> NDArray[Any]:
-        """Return the weights of one row, as Python integers."""
         indices = np.unravel_index(x, [factor.shape[0] for factor in self.factors])
         rows = (f.row(int(i)).astype(object) for f, i in zip(self.factors, indices, strict=True))
         return reduce(np.kron, rows)
 
     @cached_property
     def operator(self) -> ProductOperator:
-        """The mechanism as a linear map, factor by factor."""
         return ProductOperator(self)
 
     def to_body(self) -> dict[str, Any]:
-        """Return the fields of the JSON form."""
         return {"factors": [factor.body() for factor in self.factors]}
 
     @classmethod
     def from_body(cls, *, factors: Any) -> "Product":
-        """Return the mechanism of a JSON form."""
         if not isinstance(factors, list):
             raise InvalidMechanism("The factors of a product are a list.")
         made = cls(tuple(Mechanism.from_body_of_kind(factor) for factor in factors))
@@ -195,7 +174,6 @@ class Product(Mechanism, kind="product"):
         return made
 
     def same_weights(self, other: Mechanism) -> bool:
-        """Whether both matrices have the same integer weights."""
         if isinstance(other, Product) and len(other.factors) == len(self.factors):
             return self.factors == other.factors
         return Mechanism.same_weights(self, other)

@@ -27,7 +27,6 @@ FIRST_DIGITS = 40
 
 
 def check_alpha(alpha: float) -> float:
-    r"""Return ``alpha`` as a float; refuse what is not finite and positive."""
     try:
         value = float(alpha)
     except (TypeError, ValueError):
@@ -123,10 +122,6 @@ class Ratio(NamedTuple):
     x_prime: int
     z: int
 
-    def exceeds(self, other: "Ratio") -> bool:
-        """Whether this ratio is strictly larger; anything over zero is infinite."""
-        return self.numerator * other.denominator > other.numerator * self.denominator
-
 
 def largest_ratio(weights: IntegerMatrix) -> Ratio:
     """Return the largest ratio of two entries of one column of an integer matrix.
@@ -184,26 +179,24 @@ def ratio_at_extremes(
 
 
 def two_smallest(values: NDArray[Any]) -> list[int]:
-    """Return the indices of the smallest and the second smallest value."""
     first, second = np.argpartition(values, 1)[:2]
     return [int(first), int(second)]
 
 
 def largest(ratios: Iterable[Ratio]) -> Ratio:
-    """Return the largest of some ratios, the first among equals."""
-    best: Ratio | None = None
-    for ratio in ratios:
-        if best is None or ratio.exceeds(best):
-            best = ratio
-    assert best is not None, "a row-stochastic matrix has a non-zero entry"
-    return best
+    return max(ratios, key=lambda ratio: ratio_of(ratio.numerator, ratio.denominator))
 
 
+def ratio_of(numerator: int, denominator: int) -> Fraction | float:
+    """Return a ratio of weights exactly; anything over zero is infinite."""
+    return Fraction(numerator, denominator) if denominator else math.inf
+
+
+# How near to the steepest, in floats, a ratio must be to be looked at in integers.
 NEAR = 1 - 1e-12
-"""How near to the steepest, in floats, a ratio must be to be looked at in integers."""
 
+# Entries of one chunk of pairs by columns.
 MOST_AT_ONCE = 4_000_000
-"""Entries of one chunk of pairs by columns."""
 
 
 class Steep(NamedTuple):
@@ -254,16 +247,13 @@ def chunks(weights: NDArray[Any], distance: Distance) -> Iterator[tuple[Floats, 
 
 def largest_at(weights: NDArray[Any], pairs: Integers, slopes: Floats, top: float) -> Ratio:
     """Return the largest ratio over edges of one length, among those with a slope near the top."""
-    best: Ratio | None = None
-    for k, z in np.argwhere(slopes >= top * NEAR).tolist():
-        x, y = pairs[k].tolist()
-        if weights[x, z] < weights[y, z]:
-            x, y = y, x
-        ratio = Ratio(int(weights[x, z]), int(weights[y, z]), x, y, z)
-        if best is None or ratio.exceeds(best):
-            best = ratio
-    assert best is not None, "the top slope is one of them"
-    return best
+
+    def found() -> Iterator[Ratio]:
+        for k, z in np.argwhere(slopes >= top * NEAR).tolist():
+            x, y = sorted(pairs[k].tolist(), key=lambda row: -weights[row, z])
+            yield Ratio(int(weights[x, z]), int(weights[y, z]), x, y, z)
+
+    return largest(found())
 
 
 def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
@@ -286,23 +276,13 @@ def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
 
 
 def slope_of(A: Floats, distance: Distance) -> float:
-    """Return the α per unit of distance of a float matrix, as floats see it."""
-    first, second = distance.pairs.T
-    used = A[:, A.max(axis=0) > 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(used)
-        slopes = np.abs(logs[first] - logs[second]) / distance.lengths[:, None]
-    return float(np.where(np.isnan(slopes), 0.0, slopes).max())
+    return max(float(slopes.max()) for slopes, _, _ in chunks(A, distance))
 
 
 def alpha_between(weights: NDArray[Any]) -> Floats:
     r"""Return :math:`\max_z |\log w_{xz}/w_{x'z}|` for every two rows, rounded up a little."""
-    used = weights[:, weights.max(axis=0) > 0].astype(np.float64)
-    with np.errstate(divide="ignore"):
-        logs = np.log(used)
-    found = np.zeros((len(used), len(used)))
-    for x, row in enumerate(logs):
-        with np.errstate(invalid="ignore"):
-            gaps = np.abs(logs - row)
-        found[x] = np.where(np.isnan(gaps), 0.0, gaps).max(axis=1)
+    found = np.zeros((len(weights), len(weights)))
+    for slopes, pairs, _ in chunks(weights, Distance.equal(len(weights))):
+        first, second = pairs.T
+        found[first, second] = found[second, first] = slopes.max(axis=1)
     return np.asarray(found * (1 + 1e-14) + np.where(found > 0, 1e-13, 0.0))

@@ -3,7 +3,7 @@ r"""How tables are chosen from the file itself, at a price that the promise incl
 All pairs are measured twice. The first measurement serves a choice: every candidate table gets a
 score, the distance between its counts and what the noisy pairs imply of them, with noise. The pairs
 are then measured again, with the chosen tables, and of the pairs only a mean of both measurements
-is published. `pramble.engine.chosen_tables` measures; what it may spend is stated here.
+is published. `pramble.engine.table_noise` measures; what it may spend is stated here.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,9 @@ from pramble.values import value
 
 Columns = tuple[str, ...]
 
+# The first measurement of a pair is weighted by a multiple of one over this. The nearest multiple
+# to the best weight costs less than one part in 10^8 of the variance.
 SHARES = 1 << 16
-"""The first measurement of a pair is weighted by a multiple of one over this.
-
-The nearest multiple to the best weight costs less than one part in 10^8 of the variance."""
 
 FIELDS = {"mu_squared", "candidates", "score_precision", "first"}
 
@@ -55,7 +54,6 @@ class TableChoice:
         return round(SHARES * Fraction(self.first[part]) / Fraction(precision))
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain document."""
         return {
             "mu_squared": self.mu_squared,
             "candidates": [list(table) for table in self.candidates],
@@ -64,7 +62,6 @@ class TableChoice:
         }
 
     def check(self, labels: Mapping[str, Any], precision: Mapping[Columns, float]) -> None:
-        """Refuse a choice that does not go with the columns and precisions of its plan."""
         numbers = (self.mu_squared, self.score_precision, *self.first.values())
         if not all(type(own) is float and 0 < own < float("inf") for own in numbers):
             raise InvalidPlan("What a choice of tables spends are positive numbers.")

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMA, WITH_CHOICE = "pramble/tables/1", "pramble/tables/2"
+# Of a plan whose tables were stated, and of one whose tables are chosen from the file.
 SCHEMAS = (SCHEMA, WITH_CHOICE)
-"""Of a plan whose tables were stated, and of one whose tables are chosen from the file."""
 
+# The columns of a table, or of a part of it, in the order of the plan.
 Columns = tuple[str, ...]
-"""The columns of a table, or of a part of it, in the order of the plan."""
 
+# The least precision; its reciprocal is the largest.
 LEAST = 1e-30
-"""The least precision; its reciprocal is the largest."""
 
 FIELDS = {"schema", "columns", "tables", "precision", "delta", "rows_per_person"}
 
@@ -113,27 +113,22 @@ class TablePlan:
 
     @property
     def columns(self) -> Columns:
-        """Every column, in order."""
         return tuple(self.labels)
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """The number of categories of each column."""
         return {name: len(own) for name, own in self.labels.items()}
 
     @property
     def total_is_public(self) -> bool:
-        """Whether the number of records is published as it is."""
         return () not in self.precision
 
     @cached_property
     def parts(self) -> tuple[Columns, ...]:
-        """The sets of columns of which something is measured, small ones first; not the total."""
         return tuple(part for part in self.precision if part)
 
     @property
     def chosen(self) -> tuple[Columns, ...]:
-        """The tables that were chosen from the file; none before it was measured."""
         own = self.tables if self.choice is not None else ()
         return tuple(table for table in own if len(table) > 2)
 
@@ -143,14 +138,12 @@ class TablePlan:
         return self.cells(part) ** 2 * (SHARES if is_mean else 1)
 
     def shape(self, columns: Sequence[str]) -> tuple[int, ...]:
-        """Return the numbers of categories of some columns."""
         return tuple(self.sizes[name] for name in columns)
 
     def cells(self, columns: Sequence[str]) -> int:
         return math.prod(self.shape(columns))
 
     def ordered(self, columns: Sequence[str]) -> Columns:
-        """Return some columns in the order of the plan; refuse others."""
         unknown = [name for name in columns if name not in self.labels]
         if unknown or len(set(columns)) != len(columns):
             raise InvalidInput(
@@ -160,11 +153,9 @@ class TablePlan:
         return tuple(name for name in self.labels if name in columns)
 
     def is_measured(self, columns: Sequence[str]) -> bool:
-        """Whether a table lies within a wanted one."""
         return not columns or self.ordered(columns) in self.precision
 
     def cell_variance(self, table: Columns) -> float:
-        """Return the variance of the noise in every cell of a measured table."""
         total = 0.0
         for part in subsets(table):
             if part in self.precision:
@@ -174,18 +165,15 @@ class TablePlan:
         return total
 
     def plot(self) -> "Figure":
-        """Return a figure of the noise in a cell of each wanted table."""
         from pramble.plots.mechanisms import noise_figure
 
         return noise_figure({t: math.sqrt(self.cell_variance(t)) for t in self.tables})
 
     @cached_property
     def variances(self) -> Mapping[Columns, float]:
-        """The variance of the noise in every cell of each wanted table."""
         return {table: self.cell_variance(table) for table in self.tables}
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain, schema-versioned document."""
         return {
             "schema": SCHEMA if self.choice is None else WITH_CHOICE,
             "columns": [
@@ -203,7 +191,6 @@ class TablePlan:
 
     @staticmethod
     def from_json(document: Mapping[str, Any] | str) -> "TablePlan":
-        """Return the plan that :meth:`to_json` wrote; refuse anything it does not know."""
         document = parsed(document, InvalidPlan)
         if not isinstance(document, Mapping) or document.get("schema") not in SCHEMAS:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
@@ -227,7 +214,6 @@ class TablePlan:
 
 
 def choice_in(found: Any) -> TableChoice:
-    """Return the choice that a document states."""
     if not isinstance(found, Mapping) or set(found) != OF_CHOICE:
         raise InvalidPlan(f"A choice of tables has {', '.join(sorted(OF_CHOICE))}.")
     first = pairs_in(found["first"], ("columns", "value"))
@@ -240,14 +226,12 @@ def choice_in(found: Any) -> TableChoice:
 
 
 def listed(found: Any) -> list[Any]:
-    """Return a list of a document; refuse anything else."""
     if not isinstance(found, list):
         raise InvalidPlan("A plan for tables has another form than its schema says.")
     return found
 
 
 def pairs_in(found: Any, names: tuple[str, str]) -> list[tuple[Any, Any]]:
-    """Return the two fields of all objects of a list."""
     if not all(isinstance(one, Mapping) and set(one) == set(names) for one in listed(found)):
         raise InvalidPlan("A plan for tables has another form than its schema says.")
     return [(one[names[0]], one[names[1]]) for one in found]
@@ -260,7 +244,6 @@ def names_in(found: Any) -> Columns:
 
 
 def labels_in(found: Any) -> Labels:
-    """Return categories from their count or their list."""
     try:
         if type(found) is int and found <= MOST_MEASURED_CELLS:
             return as_labels(found)
@@ -270,7 +253,6 @@ def labels_in(found: Any) -> Labels:
 
 
 def number_in(found: Any) -> float:
-    """Return a precision."""
     if type(found) not in (int, float) or not LEAST <= found <= 1 / LEAST:
         raise InvalidPlan(f"A precision is a number from {LEAST:g} to {1 / LEAST:g}.")
     return float(found)
@@ -282,7 +264,6 @@ def is_counted(labels: Labels) -> bool:
 
 
 def is_delta(number: Any) -> bool:
-    """Whether a value is a probability between 0 and 1."""
     return type(number) is float and 0 < number < 1
 
 
@@ -297,6 +278,5 @@ def subsets(columns: Columns) -> Iterator[Columns]:
 
 
 def parts_within(tables: Sequence[Columns]) -> Iterator[Columns]:
-    """Yield every set of columns within some table but the empty one, each once."""
     seen = {part for table in tables for part in subsets(table) if part}
     yield from sorted(seen, key=lambda part: (len(part), part))

@@ -53,17 +53,14 @@ class UniformRows(Mechanism, kind="uniform"):
 
     @property
     def output_labels(self) -> Labels:
-        """Labels of the columns: those of the rows."""
         return self.labels
 
     @cached_property
     def keep(self) -> NDArray[np.int64]:
-        """The weight of staying unchanged, per category."""
         return read_only(TOTAL - (len(self.off) - 1) * self.off)
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
-        """The whole (S, S) matrix of weights."""
         weights = np.repeat(self.off[:, None], len(self.off), axis=1)
         np.fill_diagonal(weights, self.keep)
         return read_only(weights)
@@ -73,30 +70,25 @@ class UniformRows(Mechanism, kind="uniform"):
         return largest_uniform_ratio(self.off, TOTAL)
 
     def row(self, x: int) -> NDArray[np.int64]:
-        """Return the weights of one row."""
         row = np.full(len(self.off), self.off[x])
         row[x] = self.keep[x]
         return row
 
     @cached_property
     def operator(self) -> UniformOperator:
-        """The mechanism as a linear map, in O(S)."""
         return UniformOperator(self)
 
     def to_body(self) -> dict[str, Any]:
-        """Return the fields of the JSON form; one number where all rows are alike."""
         constant = bool((self.off == self.off[0]).all())
         off = int(self.off[0]) if constant else self.off.tolist()
         return {"categories": labels_to_json(self.labels), "off": off}
 
     @classmethod
     def from_body(cls, *, categories: Any, off: Any) -> "UniformRows":
-        """Return the mechanism of a JSON form."""
         labels, values = labels_from_json(categories), integers(off)
         return cls(labels, np.full(len(labels), values) if values.ndim == 0 else values)
 
     def same_weights(self, other: Mechanism) -> bool:
-        """Whether both matrices have the same integer weights."""
         if isinstance(other, UniformRows):
             return bool(np.array_equal(self.off, other.off))
         return Mechanism.same_weights(self, other)
@@ -208,7 +200,6 @@ def keep_probabilities(
 
 
 def checked_keep(q: ArrayLike) -> NDArray[np.float64]:
-    """Return keep probabilities as floats in [0, 1], at least two of them."""
     keep = np.array(q, dtype=np.float64)
     if keep.ndim != 1 or len(keep) < 2:
         raise InvalidMechanism(

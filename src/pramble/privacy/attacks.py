@@ -111,8 +111,3 @@ def merge_alike(rows: Floats) -> Floats:
     order = np.argsort(kind.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(kind.ravel()))[:-1]
     return np.array([[math.fsum(part) for part in np.split(row[order], ends)] for row in rows])
-
-
-def attack_delta(attacks: list[Attack], epsilon: float, *, rows: int) -> float:
-    """Return the largest δ that one of the attacks proves."""
-    return max((attack.delta(epsilon, rows=rows) for attack in attacks), default=0.0)

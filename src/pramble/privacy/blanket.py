@@ -43,12 +43,6 @@ matrix has a larger bound than the law with
 
 and the rest at (1, 1), or at (a, a) if :math:`\beta > 1/2`. Randomised response and disjoint arcs
 attain it. With branches the public coin is part of the output, and each branch has its own corners.
-
-**The closed form** of Feldman, McMillan and Talwar (2021, Theorem 3.1): if
-:math:`16\, e^{\alpha} \log(2/\delta) \le n`,
-
-.. math:: \varepsilon = \log\Big(1 + \frac{e^\alpha - 1}{e^\alpha + 1}
-          \Big(8\sqrt{e^\alpha \log(4/\delta)/n} + 8 e^\alpha/n\Big)\Big).
 """
 
 import math
@@ -108,7 +102,6 @@ class Crowd:
 
     @property
     def weights(self) -> Floats:
-        """The positive part of the blanket."""
         return np.asarray(self.blanket[self.blanket > 0])
 
     @property
@@ -144,7 +137,6 @@ def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
 
 
 def kronecker(parts: Sequence[Floats]) -> Floats:
-    """Return the Kronecker product of matrices, or of rows; of none, a single one."""
     made: Floats = np.ones((1, 1))
     for part in parts:
         made = np.asarray(np.kron(made, part), dtype=np.float64)
@@ -188,7 +180,6 @@ def uniform_crowd(mechanism: UniformRows) -> Crowd | None:
 
 
 def dense_crowd(mechanism: Mechanism) -> Crowd | None:
-    """Return the distinct rows with proportional columns merged; None where they are too many."""
     S, T = mechanism.shape
     if S > 4 * MOST_ROWS or T > MOST_COLUMNS:
         return None
@@ -218,8 +209,8 @@ def merge_proportional(weights: NDArray[Any]) -> NDArray[Any]:
 Pair = tuple[int, int]
 COARSE = 0.2
 MARGIN = 1e-6
+# By which share of δ pairs differ that are alike but for rounding.
 TIED = 1e-9
-"""By which share of δ pairs differ that are alike but for rounding."""
 MOST_ROUNDS = 8
 AT_ONCE = 2**17
 MOST_POINTS = 2**11
@@ -236,7 +227,6 @@ class Pairs:
 
     @property
     def terms(self) -> int:
-        """How many columns are added up."""
         return len(self.weights)
 
     @property
@@ -246,7 +236,6 @@ class Pairs:
         return most * (1 + self.factor) + abs(1 - self.factor)
 
     def __call__(self, z: NDArray[np.complex128], /) -> NDArray[np.complex128]:
-        """Return E exp(zU) of every pair (x, x'), x' fastest."""
         rest = max(1.0 - float(self.weights.sum()), 0.0)
         found = np.empty((len(z), len(self.first) * len(self.second)), dtype=np.complex128)
         size = max(1, AT_ONCE // (self.first.size + self.second.size))
@@ -265,7 +254,6 @@ def all_pairs(crowd: Crowd, factor: float) -> Pairs:
 
 
 def pair_law(crowd: Crowd, pair: Pair, factor: float) -> Summand:
-    """Return the law of the blanket's values for one pair."""
     ratios = crowd.ratios
     values = ratios[pair[0]] - factor * ratios[pair[1]]
     return Summand(values, crowd.weights, rounding(float(ratios.max(initial=1.0)), factor))
@@ -299,7 +287,6 @@ def first_pair(crowd: Crowd) -> Pair:
 
 
 def fineness(crowd: Crowd) -> float:
-    """Return the smoothing that the size of all pairs allows."""
     rows, columns = crowd.masses.shape
     work = rows**2 * columns
     return FINE if work < 2e6 else 0.05 if work < 8e6 else 0.1
@@ -462,39 +449,6 @@ def corner_law(branches: Sequence[Corners], factor: float) -> Summand:
     return Summand(
         np.array(values), np.array([float(p) for p in probabilities]), rounding(largest, factor)
     )
-
-
-def closed_epsilon(alpha: float, rows: int, delta: float) -> float:
-    """Return the ε of the closed form, rounded up; infinite where it does not hold.
-
-    Examples
-    --------
-    >>> round(closed_epsilon(1.0, 10**6, 1e-6), 4)
-    0.0235
-    """
-    if alpha > 300 or 16 * math.exp(alpha) * math.log(2 / delta) * (1 + 1e-9) > rows:
-        return math.inf
-    a = math.exp(alpha)
-    root = 8 * math.sqrt(a * math.log(4 / delta) / rows) + 8 * a / rows
-    return math.log1p(math.tanh(alpha / 2) * root) * (1 + 1e-12)
-
-
-def closed_delta(alpha: float, rows: int, epsilon: float) -> float:
-    """Return the δ of the closed form at ε, rounded up; 1 where it does not hold.
-
-    Examples
-    --------
-    >>> 0 < closed_delta(1.0, 10**6, 0.0236) <= 1e-6
-    True
-    """
-    if not 0 < alpha <= 300:
-        return 1.0
-    a = math.exp(alpha)
-    root = math.expm1(epsilon) / math.tanh(alpha / 2) - 8 * a / rows
-    if root <= 0:
-        return 1.0
-    delta = 4 * math.exp(-rows * root**2 / (64 * a)) * (1 + 1e-9) + 1e-300
-    return delta if delta < 1 and closed_epsilon(alpha, rows, delta) <= epsilon else 1.0
 
 
 def corner_delta(branches: tuple[Corners, ...], epsilon: float, *, rows: int) -> float:

@@ -34,7 +34,7 @@ class CentralGuarantee(Display):
         No smaller ε holds at this δ: an explicit attack shows it.
     method : str
         Which bound was the best: ``"blanket"`` (of this very matrix), ``"corners"`` (its ratios and
-        the blanket's weights), ``"closed form"`` (α alone) or ``"local"`` (α itself).
+        the blanket's weights) or ``"local"`` (α itself).
     alpha : float
         The local α of a record, which holds besides.
     rows, rows_per_person : int
@@ -152,8 +152,8 @@ def central_guarantee(
     It holds if every released column is randomised or blank, the rows stand in secure random order,
     and the number of rows is public. The smallest of all proven bounds is returned: the privacy
     blanket of this very matrix over all pairs of records (Balle, Bell, Gascón and Nissim 2019), the
-    same for the worst matrix with these ratios and this blanket, the closed form of Feldman,
-    McMillan and Talwar (2021), and the local α. Every float is on the safe side.
+    same for the worst matrix with these ratios and this blanket, and the local α. Every float is on
+    the safe side.
 
     Parameters
     ----------
@@ -236,7 +236,6 @@ def known_of(file: PlanEvidence | BesidesEvidence, population: int | None) -> Sh
 def proven_epsilon(
     plan_or_mechanism: Any, *, rows: int, delta: float, besides: float, rows_per_person: int
 ) -> float:
-    """Return the ε of a central guarantee alone, without the attack beside it."""
     known = evidence_of(plan_or_mechanism, rows=rows, besides=besides)
     return person_epsilon(known, delta, people=rows_per_person)[0]
 
@@ -292,14 +291,12 @@ def positive_count(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
 
 
 def checked_delta(delta: float) -> float:
-    """Return δ as a float in [0, 1)."""
     if not 0 <= float(delta) < 1:
         raise InvalidInput(f"delta must lie in [0, 1); found {delta!r}.")
     return float(delta)
 
 
 def checked_epsilon(epsilon: float | None) -> float:
-    """Return ε as a float that is not negative."""
     if epsilon is None or not 0 <= float(epsilon) < math.inf:
         raise InvalidInput(f"epsilon must not be negative, and finite; found {epsilon!r}.")
     return float(epsilon)

@@ -8,7 +8,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, cmp_to_key, singledispatch, wraps
+from functools import cached_property, singledispatch, wraps
 from itertools import product
 from typing import Any, TypeVar
 
@@ -22,15 +22,22 @@ from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
-from pramble.mechanisms.ratios import Ratio, alpha_between, ratio_within, smallest_alpha, steepest
+from pramble.mechanisms.ratios import (
+    Ratio,
+    alpha_between,
+    ratio_of,
+    ratio_within,
+    smallest_alpha,
+    steepest,
+)
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.values import Floats, value
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+# Characters of a label that a certificate shows.
 MOST_SHOWN = 80
-"""Characters of a label that a certificate shows."""
 
 
 @value
@@ -215,7 +222,6 @@ def _certify_mechanism(mechanism: Mechanism) -> Certificate:
 
 
 def certify_by(mechanism: Mechanism, distance: Distance) -> Certificate:
-    """Return the certificate of α per unit of distance."""
     if math.prod(mechanism.shape) > MOST_CELLS:
         raise InvalidInput(
             f"Certificates by distance are for matrices of at most {MOST_CELLS:,} entries; found "
@@ -233,7 +239,6 @@ def certify_by(mechanism: Mechanism, distance: Distance) -> Certificate:
 
 
 def witness_of(mechanism: Mechanism, ratio: Ratio) -> tuple[Any, Any, Any]:
-    """Return the labels at which a ratio stands."""
     labels, outputs = mechanism.labels.values, mechanism.output_labels.values
     return labels[ratio.x], labels[ratio.x_prime], outputs[ratio.z]
 
@@ -277,14 +282,11 @@ def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
 
 @once
 def _certify_plan(plan: Plan) -> Certificate:
-    branches = (
-        compose(map(_certify_mechanism, branch.blocks.values())) for branch in plan.branches
-    )
-    return max(branches, key=cmp_to_key(by_ratio))
+    branches = (compose(map(_certify_mechanism, v.mechanisms)) for v in plan.channel().views)
+    return max(branches, key=lambda one: ratio_of(one.numerator, one.denominator))
 
 
 def certify_record_by(plan: Plan, distances: Any) -> Certificate:
-    """Return the certificate of a plan per unit of the distance summed over columns."""
     if not isinstance(distances, Mapping):
         raise InvalidInput("The distances of a plan are a mapping from columns to distances.")
     unknown = sorted(set(distances) - set(plan.columns))
@@ -292,8 +294,7 @@ def certify_record_by(plan: Plan, distances: Any) -> Certificate:
         raise InvalidInput(f"A distance is given for {unknown[0]!r}, which is in no block.")
     found = [
         certify_by(mechanism, distance_of_block(block, mechanism, distances))
-        for branch in plan.branches
-        for block, mechanism in branch.blocks.items()
+        for block, mechanism in plan.mechanisms()
     ]
     return max(found, key=lambda one: one.alpha)
 
@@ -301,10 +302,13 @@ def certify_record_by(plan: Plan, distances: Any) -> Certificate:
 def distance_of_block(
     block: tuple[str, ...], mechanism: Mechanism, distances: Mapping[str, Any]
 ) -> Distance:
-    """Return the distance between the cells of a block: the sum over its columns."""
     columns = [labels_at(mechanism, k, columns=len(block)).labels for k in range(len(block))]
+    # Any two values of a column without a distance are one unit apart.
     parts = [
-        column_distance(distances.get(name), own) for name, own in zip(block, columns, strict=True)
+        Distance.equal(len(own))
+        if distances.get(name) is None
+        else as_distance(distances[name], own)
+        for name, own in zip(block, columns, strict=True)
     ]
     complete = math.prod(map(len, columns)) == len(mechanism.labels)
     for name in () if complete else block:
@@ -318,15 +322,9 @@ def distance_of_block(
     return distance_of_cells(mechanism.labels, columns, parts)
 
 
-def column_distance(given: Any, labels: Labels) -> Distance:
-    """Return the distance of a column: 1 between any two categories unless it is given."""
-    return Distance.equal(len(labels)) if given is None else as_distance(given, labels)
-
-
 def distance_of_cells(
     cells: Labels, columns: Sequence[Labels], parts: Sequence[Distance]
 ) -> Distance:
-    """Return the distance between cells, summed over their columns, from those of the labels."""
     if len(columns) == 1:
         return parts[0].in_order_of(cells)
     if Labels(tuple(product(*(labels.values for labels in columns)))) == cells:
@@ -337,14 +335,6 @@ def distance_of_cells(
         at = [code[label_key(cell[k])] for cell in cells.values]
         sums += part.matrix[np.ix_(at, at)]
     return Distance.from_matrix(sums)
-
-
-def by_ratio(one: Certificate, two: Certificate) -> int:
-    """Compare two certificates by their ratios, in integers; a zero denominator is infinite."""
-    left, right = one.numerator * two.denominator, two.numerator * one.denominator
-    if not one.denominator or not two.denominator:
-        return bool(two.denominator) - bool(one.denominator)
-    return (left > right) - (left < right)
 
 
 def distance_sentence(distance: Distance, alpha: float) -> str:
@@ -373,11 +363,9 @@ def distance_sentence(distance: Distance, alpha: float) -> str:
 
 
 def length(distance: Distance, level: float) -> str:
-    """Return a length with its unit."""
     plural = "" if level == 1 or distance.unit == "km" else "s"
     return f"{level:.3g} {distance.unit}{plural}"
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence, wrapped like others."""
     return f"{text[0].upper()}{text[1:]}."

@@ -42,22 +42,18 @@ the same columns look alike to him, which the bounds from above may ignore and a
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from fractions import Fraction
-from itertools import product as cartesian
 from typing import Any
 
 import numpy as np
 
-from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.plan import Branch, Plan, as_plan
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.attacks import (
     Attack,
-    attack_delta,
     attacks_on,
     attacks_together,
 )
@@ -69,11 +65,9 @@ from pramble.privacy.blanket import (
     Crowd,
     blanket_delta,
     blanket_epsilon,
-    closed_delta,
     corner_delta,
     corners_of,
     crowd_of,
-    kronecker,
     merge_proportional,
     single,
 )
@@ -87,71 +81,44 @@ MORE_ROWS = 6
 
 def plan_corners(plan: Plan) -> tuple[Corners, ...] | None:
     """Return the corners of every branch; None if a ratio is infinite."""
-    found = [corners_of(list(b.blocks.values()), b.share) for b in plan.branches]
+    found = [corners_of(view.mechanisms, view.share) for view in plan.channel().views]
     known = tuple(corners for corners in found if corners is not None)
     return known if len(known) == len(found) else None
 
 
 def plan_crowd(plan: Plan) -> Crowd | None:
-    """Return the crowd of a record; None where it is too large."""
-    if len(plan.branches) == 1:
-        return crowd_of(list(plan.branches[0].blocks.values()))
-    sizes = [len(column.labels) for column in plan.column_labels().values()]
-    outputs = sum(math.prod(m.shape[1] for m in branch.blocks.values()) for branch in plan.branches)
-    if math.prod(sizes) > MOST_ROWS or outputs > MOST_COLUMNS:
+    """Return the crowd of a record, the branches side by side; None where it is too large."""
+    channel = plan.channel()
+    if not plan.is_split:
+        return crowd_of(channel.views[0].mechanisms)
+    outputs = sum(math.prod(m.shape[1] for m in view.mechanisms) for view in channel.views)
+    if channel.size > MOST_ROWS or outputs > MOST_COLUMNS:
         return None
-    masses = np.array(list(record_rows(plan)))
+    places = {seen: seen.place(channel.cells) for seen in channel.blocks_seen}
+    known = np.all([own >= 0 for own in places.values()], axis=0)  # cells that all blocks have
+    branches = []
+    for view in channel.views:
+        rows = np.full((int(known.sum()), 1), float(view.share))
+        for seen in view.seen:
+            own = seen.mechanism.matrix[places[seen][known]]
+            rows = np.einsum("ri,rj->rij", rows, own).reshape(len(rows), -1)
+        branches.append(rows)
+    masses = np.concatenate(branches, axis=1)
     return Crowd(masses, masses.min(axis=0))
-
-
-def record_rows(plan: Plan) -> Iterator[Floats]:
-    """Yield the row of every record that all blocks know, the branches side by side."""
-    columns = plan.column_labels()
-    places = [
-        {block: cell_places(mechanism, len(block)) for block, mechanism in branch.blocks.items()}
-        for branch in plan.branches
-    ]
-    for labels in cartesian(*(column.labels.values for column in columns.values())):
-        keys = dict(zip(columns, map(label_key, labels), strict=True))
-        parts = [branch_row(b, p, keys) for b, p in zip(plan.branches, places, strict=True)]
-        known = [part for part in parts if part is not None]
-        if len(known) == len(parts):
-            yield np.concatenate(known)
-
-
-def cell_places(mechanism: Mechanism, columns: int) -> dict[tuple[Any, ...], int]:
-    """Return the row of every cell, by the keys of its labels."""
-    return {
-        tuple(map(label_key, (label,) if columns == 1 else label)): place
-        for place, label in enumerate(mechanism.labels.values)
-    }
-
-
-def branch_row(
-    branch: Branch, places: dict[Any, dict[tuple[Any, ...], int]], keys: dict[str, Any]
-) -> Floats | None:
-    """Return a record's row in one branch, times its share; None if a block lacks its cell."""
-    rows = []
-    for block, mechanism in branch.blocks.items():
-        place = places[block].get(tuple(keys[name] for name in block))
-        if place is None:
-            return None
-        rows.append(np.asarray(mechanism.row(place) / 2**mechanism.bits, dtype=np.float64))
-    return np.asarray(float(branch.share) * kronecker(rows)[0])
 
 
 def visible_rows(plan: Plan, crowd: Crowd | None) -> list[Floats]:
     """Return rows of probabilities of what a reader may look at: all, or one branch at a time."""
-    sets = Counter(frozenset(branch.columns) for branch in plan.branches)
-    if crowd is not None and len(sets) == len(plan.branches):
+    views = plan.channel().views
+    sets = Counter(frozenset(view.columns) for view in views)
+    if crowd is not None and len(sets) == len(views):
         return [crowd.masses]
     found = []
-    for branch in plan.branches:
-        if sets[frozenset(branch.columns)] == 1 and branch.blocks:
-            parts = [few_rows(factor) for factor in single(list(branch.blocks.values()))]
-            one = attacks_together(parts)[0]
+    for view in views:
+        if sets[frozenset(view.columns)] == 1 and view.columns:
+            one = attacks_together([few_rows(factor) for factor in single(view.mechanisms)])[0]
             rows = np.stack([one.x, one.other, one.crowd])
-            found += [with_other_branches(rows, branch.share)]
+            found += [with_other_branches(rows, view.share)]
     return found
 
 
@@ -179,6 +146,7 @@ def few_rows(mechanism: Mechanism) -> Floats:
     return np.asarray(merge_proportional(rows) / TOTAL)
 
 
+# Searches end here: no promise that large protects anybody.
 LARGEST_EPSILON = 40.0
 
 
@@ -186,10 +154,12 @@ class ShuffleEvidence(ABC):
     """What is known of a release of so many rows: bounds from above, and attacks from below.
 
     - ``alpha``: The local α, rounded up; it is an ε by itself, with δ = 0.
+    - ``attacks``: On rows that a reader may look at.
     """
 
     alpha: float
     rows: int
+    attacks: list[Attack]
 
     @abstractmethod
     def delta(self, epsilon: float) -> tuple[float, str]:
@@ -199,27 +169,24 @@ class ShuffleEvidence(ABC):
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
         """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
 
-    @abstractmethod
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at ε can go below."""
+        return max((one.delta(epsilon, rows=self.rows) for one in self.attacks), default=0.0)
 
     def lower(self, delta: float, *, proven: float) -> float:
         """Return an ε below which an attack does better than δ."""
         high = min(proven, self.alpha, LARGEST_EPSILON)
-        if high <= 0:
+        if high <= 0 or not self.attacks:
             return 0.0
         # Which attack is best is decided once: any attack gives a valid bound, at every ε.
-        strike = self.best_attack(0.9 * high)
-        if strike(high) > delta:
+        best = max(self.attacks, key=lambda one: one.delta(0.9 * high, rows=self.rows))
+        if best.delta(high, rows=self.rows) > delta:
             return high
-        above = smallest_epsilon(lambda epsilon: strike(epsilon) <= delta, low=0.0, high=high)
-        below = above * (1 - 2e-4)
-        return below if below > 0 and strike(below) > delta else 0.0
-
-    def best_attack(self, epsilon: float) -> Curve:
-        """Return the attack that is best near an ε, as a function of ε."""
-        del epsilon
-        return self.attack
+        above = smallest_epsilon(
+            lambda epsilon: best.delta(epsilon, rows=self.rows) <= delta, low=0.0, high=high
+        )
+        below = above * (1 - 2e-4)  # the search ends within 1e-4 above the least
+        return below if below > 0 and best.delta(below, rows=self.rows) > delta else 0.0
 
 
 @value(eq=False, repr=False)
@@ -232,9 +199,9 @@ class PlanEvidence(ShuffleEvidence):
 
     alpha: float
     rows: int
+    attacks: list[Attack]
     crowd: Crowd | None
     corners: tuple[Corners, ...] | None
-    attacks: list[Attack]
 
     @property
     def most(self) -> float:
@@ -244,7 +211,7 @@ class PlanEvidence(ShuffleEvidence):
     def delta(self, epsilon: float) -> tuple[float, str]:
         if epsilon >= self.alpha:
             return 0.0, "local"
-        found = [(1.0, "none"), (closed_delta(self.alpha, self.rows, epsilon), "closed form")]
+        found = [(1.0, "none")]
         if self.crowd is not None:
             found.append((blanket_delta(self.crowd, epsilon, rows=self.rows), "blanket"))
         elif self.corners is not None:
@@ -252,53 +219,34 @@ class PlanEvidence(ShuffleEvidence):
         return min(found)
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        found = [(self.alpha, "local")]
+        found, corners = [(self.alpha, "local")], self.corners
         if allowed(self.most) <= 0:
             return found[0]
-        curves = {"closed form": lambda epsilon: closed_delta(self.alpha, self.rows, epsilon)}
-        corners = self.corners
-        if corners is not None and self.crowd is None:
-            curves["corners"] = lambda epsilon: corner_delta(corners, epsilon, rows=self.rows)
-        for name, curve in curves.items():
-            least = smallest_epsilon(
-                lambda epsilon, curve=curve: curve(epsilon) <= allowed(epsilon),  # type: ignore[misc]
-                low=0.0,
-                high=self.most,
-            )
-            found.append((least, name))
         if self.crowd is not None:
             least = blanket_epsilon(self.crowd, allowed, rows=self.rows, most=self.most)
             found.append((least, "blanket"))
+        elif corners is not None:
+            least = smallest_epsilon(
+                lambda epsilon: corner_delta(corners, epsilon, rows=self.rows) <= allowed(epsilon),
+                low=0.0,
+                high=self.most,
+            )
+            found.append((least, "corners"))
         return min(found)
-
-    def best_attack(self, epsilon: float) -> Curve:
-        if not self.attacks:
-            return lambda _: 0.0
-        powers = [attack.delta(epsilon, rows=self.rows) for attack in self.attacks]
-        best = self.attacks[max(range(len(powers)), key=powers.__getitem__)]
-        return lambda epsilon: best.delta(epsilon, rows=self.rows)
-
-    def attack(self, epsilon: float) -> float:
-        return attack_delta(self.attacks, epsilon, rows=self.rows)
-
-    def sampled(self, share: float) -> "PlanEvidence":
-        """Return the same with attacks on a record that is in the file with this chance."""
-        return replace(self, attacks=[attack.sampled(share) for attack in self.attacks])
 
 
 def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
-    """Return what is known of one file in random order."""
     crowd = plan_crowd(plan)
     if crowd is not None and len(crowd.masses) < 2:
         crowd = None
     attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
-    return PlanEvidence(certify(plan).alpha, rows, crowd, plan_corners(plan), attacks)
+    return PlanEvidence(certify(plan).alpha, rows, attacks, crowd, plan_corners(plan))
 
 
 @value(eq=False, repr=False)
 class BesidesEvidence(ShuffleEvidence):
-    r"""The bounds that are known of a file together with what was spent besides, without a δ.
+    r"""The bounds that are known of a file together with what was spent in addition, without a δ.
 
     The loss of what has no δ is at worst that of randomised response, +c with the chance
     :math:`p = e^c/(1 + e^c)` and −c otherwise. Both together have :math:`\delta(\varepsilon) =
@@ -306,11 +254,12 @@ class BesidesEvidence(ShuffleEvidence):
     \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
 
     - ``alpha``: The local α of both.
-    - ``besides``: What was spent besides, c.
+    - ``besides``: What was spent in addition, c.
     """
 
     alpha: float
     rows: int
+    attacks: list[Attack]
     file: PlanEvidence
     besides: float
 
@@ -331,25 +280,14 @@ class BesidesEvidence(ShuffleEvidence):
         added = math.nextafter(own + self.besides, math.inf), method
         return min((self.alpha, "local"), added)
 
-    def attack(self, epsilon: float) -> float:
-        return self.file.attack(epsilon)
-
-    def best_attack(self, epsilon: float) -> Curve:
-        return self.file.best_attack(epsilon)
-
-    def sampled(self, share: float) -> "BesidesEvidence":
-        """Return the same with attacks on a record that is in the file with this chance."""
-        return replace(self, file=self.file.sampled(share))
-
 
 def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
     """Return what is known of a mechanism or a plan that leaves no column untouched."""
-    plan = fully_randomised_plan(given)
-    file = plan_evidence(plan, rows=rows)
+    file = plan_evidence(fully_randomised_plan(given), rows=rows)
     if not besides:
         return file
     alpha = math.nextafter(file.alpha + besides, math.inf)
-    return BesidesEvidence(alpha, rows, file, besides)
+    return BesidesEvidence(alpha, rows, file.attacks, file, besides)
 
 
 def fully_randomised_plan(given: Any) -> Plan:
@@ -369,8 +307,8 @@ def fully_randomised_plan(given: Any) -> Plan:
     return as_plan(given)
 
 
+# Above this ε sampling is not counted: its exponential may be no float.
 STEEP = 600.0
-"""Above this ε sampling is not counted: its exponential may be no float."""
 
 
 @value(eq=False, repr=False)
@@ -379,15 +317,15 @@ class SampledEvidence(ShuffleEvidence):
 
     - ``alpha``: The ε with δ = 0 that the local α of a record leaves.
     - ``rows``: The size n of the sample.
+    - ``attacks``: By a reader who does not know who is in the sample.
     - ``sample``: What is known of the sample.
-    - ``seen``: The same, with attacks by a reader who does not know who is in it.
     - ``share``: q, rounded up.
     """
 
     alpha: float
     rows: int
+    attacks: list[Attack]
     sample: ShuffleEvidence
-    seen: ShuffleEvidence
     share: float
 
     def delta(self, epsilon: float) -> tuple[float, str]:
@@ -402,15 +340,8 @@ class SampledEvidence(ShuffleEvidence):
         found, method = self.sample.epsilon(allowed_in_sample)
         return of_population(found, self.share), method
 
-    def attack(self, epsilon: float) -> float:
-        return self.seen.attack(epsilon)
-
-    def best_attack(self, epsilon: float) -> Curve:
-        return self.seen.best_attack(epsilon)
-
 
 def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> ShuffleEvidence:
-    """Return what is known of so many records of which the file is a secret random sample."""
     if population < known.rows:
         raise InvalidInput(
             f"A sample is no larger than its population; found {known.rows:,} rows of "
@@ -422,7 +353,8 @@ def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) 
     above = float_above(exact)
     below = above if Fraction(above) == exact else math.nextafter(above, 0.0)
     alpha = of_population(known.alpha, above)
-    return SampledEvidence(alpha, known.rows, known, known.sampled(below), above)
+    attacks = [attack.sampled(below) for attack in known.attacks]
+    return SampledEvidence(alpha, known.rows, attacks, known, above)
 
 
 def of_population(epsilon: float, share: float) -> float:

@@ -105,7 +105,6 @@ class RecordPrivacy(Guarantee):
 
     @property
     def is_none(self) -> bool:
-        """Whether there is no local promise."""
         return self.alpha == math.inf
 
     def allows(self, spent: Guarantee) -> bool:
@@ -120,17 +119,14 @@ class RecordPrivacy(Guarantee):
         return RecordPrivacy(self.alpha + other.alpha, max(self.rows, other.rows))
 
     def of_rows(self, rows: int) -> "RecordPrivacy":
-        """Return what is left for a person of so many times the rows."""
         return RecordPrivacy(self.alpha * rows, self.rows * rows)
 
     @property
     def unit(self) -> str:
-        """Of whom α is: a record, or a person with several."""
         return "record" if self.rows == 1 else "person"
 
     @property
     def shown(self) -> float:
-        """α as a float, rounded up."""
         return math.inf if self.is_none else float_above(self.alpha)
 
     def belief(self, before: float = 0.5) -> float:
@@ -159,7 +155,6 @@ class RecordPrivacy(Guarantee):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "RecordPrivacy":
-        """Return the guarantee of a document whose two numbers agree."""
         if set(document) - {"rows_per_person"} != {"notion", "alpha", "alpha_exact"}:
             raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")
         return cls(stated_alpha(document), stated_rows(document))
@@ -184,7 +179,6 @@ def doubt_left(sure: float, sign: str) -> str:
 
 
 def stated_rows(document: Mapping[str, Any]) -> int:
-    """Return the rows of a person that a document states; one unless it does."""
     rows = document.get("rows_per_person", 1)
     if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL:
         raise InvalidData(f"A person has one row or more; found {short(rows)}.")
@@ -203,7 +197,6 @@ def stated(document: Mapping[str, Any], name: str, sign: str = "") -> Fraction:
 
 
 def stated_alpha(document: Mapping[str, Any]) -> Fraction:
-    """Return the α of a document, within limits."""
     exact = rational(document["alpha_exact"], InvalidData)
     if not 0 <= exact <= LARGEST_TOTAL:
         raise InvalidData(f"α must lie between 0 and {LARGEST_TOTAL:,.0f}; found another.")
@@ -231,7 +224,6 @@ def float_below(number: Fraction) -> float:
 
 
 def float_above(number: Fraction) -> float:
-    """Return the smallest float that is not below a rational."""
     nearest = float(number)
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
 
@@ -251,11 +243,11 @@ def percent_above(share: float) -> str:
     return "100 %"
 
 
+# Of the balls: δ is a difference of two numbers that agree in up to some 60 bits.
 BITS = 192
-"""Of the balls: δ is a difference of two numbers that agree in up to some 60 bits."""
 
+# Below it searches end: nothing is left to be protected.
 SMALLEST = 1e-290
-"""Below it searches end: nothing is left to be protected."""
 
 
 def delta_above(epsilon: float, mu_squared: Fraction) -> float:
@@ -309,7 +301,6 @@ def largest_mu_squared(epsilon: float, delta: float) -> Fraction:
 
 
 def delta_ball(epsilon: float, mu_squared: Fraction) -> Any:
-    """Return a ball that contains δ(ε)."""
     from flint import arb, ctx, fmpq
 
     before, ctx.prec = ctx.prec, BITS
@@ -351,8 +342,8 @@ def smallest_float(holds: Callable[[float], bool]) -> float:
 FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
 STEPS = 64
 MOST_STEPS = 4096
+# A sum that a document states may be smaller than what is proven in floats by its rounding.
 ROUNDED = 1 + Fraction(1, 2**40)
-"""A sum that a document states may be smaller than what is proven in floats by its rounding."""
 
 
 @value
@@ -423,16 +414,13 @@ class CentralPrivacy(Guarantee):
 
     @property
     def shown(self) -> float:
-        """ε as a float, rounded up."""
         return float_above(self.epsilon)
 
     @property
     def shown_delta(self) -> float:
-        """δ as a float, rounded up."""
         return float_above(self.delta)
 
     def belief(self, before: float = 0.5) -> float:
-        """Return how sure a reader can become of what he was this sure of, but for δ."""
         return belief_after(before, self.epsilon)
 
     def sentence(self) -> str:
@@ -460,7 +448,6 @@ class CentralPrivacy(Guarantee):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "CentralPrivacy":
-        """Return the guarantee of a document whose numbers agree."""
         if set(document) - {"rows_per_person", "mu_squared_exact"} != FIELDS:
             raise InvalidData(f"A central guarantee has {', '.join(sorted(FIELDS))}.")
         rows = stated_rows(document)
@@ -511,12 +498,11 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     return min(losses.epsilon(lambda _: delta, most=basic), basic)
 
 
+# A new notion is a class and a line here.
 NOTIONS: dict[str, Any] = {"record": RecordPrivacy, "central": CentralPrivacy}
-"""A new notion is a class and a line here."""
 
 
 def guarantee_from_json(document: Any) -> Guarantee:
-    """Return the guarantee of a document; refuse a notion that is not known."""
     notion = document.get("notion") if isinstance(document, Mapping) else None
     if notion not in NOTIONS:
         raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")

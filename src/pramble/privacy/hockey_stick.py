@@ -61,14 +61,14 @@ CHUNK = 2**19
 FINE = 0.02
 MOST_POINTS = 2**14
 HOPELESS = 500.0
+# They find the saddle to a part in a million of 18 decades.
 HALVINGS = 26
-"""They find the saddle to a part in a million of 18 decades."""
 
 
+# δ as a function of ε.
 Curve = Callable[[float], float]
-"""δ as a function of ε."""
+# Relative: how near to the least ε a search comes.
 TOLERANCE = 1e-4
-"""Relative: how near to the least ε a search comes."""
 
 
 class Transform(Protocol):
@@ -100,16 +100,13 @@ class Summand:
 
     @property
     def terms(self) -> int:
-        """How many values it has."""
         return len(self.values)
 
     @property
     def largest(self) -> float:
-        """The largest absolute value."""
         return float(np.abs(self.values).max(initial=0.0))
 
     def __call__(self, z: NDArray[np.complex128], /) -> NDArray[np.complex128]:
-        """Return E exp(zU) at each point, as a column."""
         rest = max(1.0 - float(self.probabilities.sum()), 0.0)
         found = rest + np.exp(np.multiply.outer(z, self.values)) @ self.probabilities
         return np.asarray(found, dtype=np.complex128)[:, None]
@@ -335,7 +332,6 @@ class Losses:
 
     @property
     def reach(self) -> int:
-        """The largest loss in steps."""
         return len(self.masses) // 2
 
     @cached_property
@@ -374,17 +370,14 @@ class LossSum:
 
     @property
     def step(self) -> float:
-        """The grid's step."""
         return self.parts[0].step
 
     @property
     def never(self) -> float:
-        """Probability of an infinite loss, rounded up."""
         return min(sum(part.never for part in self.parts) * (1 + SAFE), 1.0)
 
     @property
     def reach(self) -> int:
-        """The largest loss in steps."""
         return sum(part.reach for part in self.parts)
 
     def steepness(self, epsilon: float) -> float:
@@ -401,7 +394,6 @@ class LossSum:
 
     @cached_property
     def distinct(self) -> list[tuple[Losses, int]]:
-        """Each part once, with how often it stands."""
         times: dict[int, int] = {}
         for part in self.parts:
             times[id(part)] = times.get(id(part), 0) + 1

@@ -35,8 +35,8 @@ from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import Columns
 from pramble.values import Floats, Integers, value
 
+# Patterns up to which all are tried.
 MOST_PATTERNS = 1 << 22
-"""Patterns up to which all are tried."""
 
 
 @value(eq=False)
@@ -56,16 +56,13 @@ class Exchangeable:
 
     @cached_property
     def grid(self) -> tuple[int, ...]:
-        """How many columns of each class may differ: none to all."""
         return tuple(len(names) + 1 for names in self.classes)
 
     @cached_property
     def patterns(self) -> int:
-        """The number of patterns."""
         return math.prod(self.grid)
 
     def order(self, place: int) -> int:
-        """Return the most columns that a part has of a class."""
         return int(self.kinds[:, place].max(initial=0))
 
     @cached_property
@@ -97,7 +94,6 @@ class Exchangeable:
 
     @cached_property
     def gains_at_none(self) -> Floats:
-        """The product of all b of every kind, summed over its parts."""
         found = np.ones(len(self.kinds))
         for place, own in enumerate(self.sums):
             found *= own[self.kinds[:, place], 0]
@@ -118,7 +114,6 @@ class Exchangeable:
         return self.products_within(range(half)), self.products_within(range(half, len(self.grid)))
 
     def products_within(self, places: range) -> tuple[Floats, Integers]:
-        """Return the products of some classes over their grid, and which of them each kind has."""
         own = self.kinds[:, places.start : places.stop]
         different, which = np.unique(own, axis=0, return_inverse=True)
         found = np.ones((len(different), 1))
@@ -252,15 +247,14 @@ def flipped(
 
 
 def starts_of(parts: Exchangeable) -> list[list[int]]:
-    """Return patterns to begin with: all columns differ, every second one, and random ones."""
     rng = np.random.default_rng(0)
     most = [size - 1 for size in parts.grid]
     random = [[int(rng.binomial(size, 0.75)) for size in most] for _ in range(6)]
     return [most, [size * (i % 2) for i, size in enumerate(most)], *random]
 
 
+# Columns of the largest function that is held as an array.
 MOST_TOGETHER = 20
-"""Columns of the largest function that is held as an array."""
 
 Scope = tuple[int, ...]
 
@@ -321,7 +315,6 @@ def factor(parts: Exchangeable, row: int, precision: float) -> tuple[Scope, Floa
 
 
 def sum_of_factors(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Floats:
-    """Return the sum of functions as one of all their columns."""
     total = np.zeros((2,) * len(scope))
     for own, values in factors:
         inside = sorted(range(len(own)), key=lambda i: scope.index(own[i]))
@@ -360,7 +353,6 @@ class Quadratic:
         return second * self.triples, linear, pairs
 
     def floats(self, mix: float) -> tuple[float, Floats, Floats]:
-        """Return c, a and the symmetric matrix of U, rounded."""
         constant, linear, pairs = self.at(mix)
         matrix = np.zeros((len(linear), len(linear)))
         for (i, j), own in pairs.items():
@@ -416,23 +408,21 @@ def quadratic_above(parts: Exchangeable, precision: Sequence[float]) -> Quadrati
 
 
 def exact_float(number: float) -> Any:
-    """Return a float exactly."""
     from flint import fmpq
 
     return fmpq(*number.as_integer_ratio())
 
 
 def as_float(number: Any) -> float:
-    """Return the nearest float of a rational."""
     return int(number.p) / int(number.q)
 
 
+# Patterns whose shifts are the same up to rounding that are told apart in rationals.
 MOST_TIED = 64
-"""Patterns whose shifts are the same up to rounding that are told apart in rationals."""
 
 UNIT = 2.0**-52
+# How much of either quadratic bound is taken for a product of three; the best mix counts.
 MIXES = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)
-"""How much of either quadratic bound is taken for a product of three; the best mix counts."""
 
 
 @value(eq=False)

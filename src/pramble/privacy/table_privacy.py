@@ -70,13 +70,11 @@ class TableGuarantee(Display):
 
     @property
     def guarantee(self) -> CentralPrivacy:
-        """The promise as it is kept, compared and added up."""
         return CentralPrivacy(
             Fraction(self.epsilon), Fraction(self.delta), self.rows_per_person, self.mu_squared
         )
 
     def shown(self) -> Facts:
-        """Return what is proven, and who is told apart best."""
         people = f", up to {self.rows_per_person} rows a person" if self.rows_per_person > 1 else ""
         tight = "exactly" if self.attained else "at most"
         best = (
@@ -94,7 +92,6 @@ class TableGuarantee(Display):
         )
 
     def sentence(self) -> str:
-        """Return the promise in plain words."""
         return self.guarantee.sentence()
 
     def __str__(self) -> str:
@@ -104,7 +101,6 @@ class TableGuarantee(Display):
 def table_guarantee(
     plan: TablePlan, *, delta: float | None = None, epsilon: float | None = None
 ) -> TableGuarantee:
-    """Return what a plan for tables promises at its δ, at another δ, or at an ε."""
     if delta is not None and epsilon is not None:
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
     largest, alone = _shift_of_plan(plan), absence(plan)
@@ -138,7 +134,6 @@ def _shift_of_plan(plan: TablePlan) -> LargestShift:
 
 
 def checked(number: Any, name: str, *, least: float, most: float) -> float:
-    """Return a number strictly between two others."""
     try:
         found = float(number)
     except (TypeError, ValueError, OverflowError):
@@ -179,7 +174,6 @@ def presence(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> Fr
 
 @certify.register
 def _(plan: TablePlan, *, distance: Any = None) -> Any:
-    """Certify tables: the promise at the δ that the plan states."""
     if distance is not None:
         raise InvalidInput("Protected tables have no certificate by distance.")
     return table_guarantee(plan)

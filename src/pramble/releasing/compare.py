@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pramble import numbers
 from pramble.data.frames import Tidy
-from pramble.data.reading import Reading, as_reading
+from pramble.data.recode import Reading, as_reading
 from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
 from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
 from pramble.mechanisms.plan import Plan

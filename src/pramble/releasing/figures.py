@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.crosstab import crosstab
+from pramble.data.crosstab import Crosstab, crosstab
 from pramble.data.open import open_records
 from pramble.data.records import Records
-from pramble.data.table import Crosstab
 from pramble.errors import NotIdentifiable, PrambleError
 from pramble.estimation.draws.synthesize import Synthesis
 from pramble.estimation.estimate import estimate

@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import even_batches, plain
+from pramble.data.encode import Levels
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.levels import Levels
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
 from pramble.releasing.profile.vocabulary import is_identifier

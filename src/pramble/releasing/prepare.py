@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from pramble.data.bands import Points
+from pramble.data.crosstab import Crosstab
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
-from pramble.data.records import Records
-from pramble.data.sources import MixedRecords, mixed
-from pramble.data.table import Crosstab
+from pramble.data.records import MixedRecords, Records, mixed
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
 from pramble.ledger.book import pair

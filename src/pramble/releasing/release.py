@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.places import is_address, path_or_place
-from pramble.data.reading import as_reading
+from pramble.data.recode import as_reading
 from pramble.data.records import Records
 from pramble.data.remote import on_spark, spark_source
 from pramble.engine.keystream import checked_key

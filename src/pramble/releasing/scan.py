@@ -14,12 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import plain
-from pramble.data.crosstab import Tabulation
-from pramble.data.encode import UNDECLARED, Codes, Encoder
+from pramble.data.crosstab import Crosstab, Tabulation, fill_missing
+from pramble.data.encode import UNDECLARED, Codes, Encoder, Levels
 from pramble.data.labels import Label, as_labels, in_order, typed_texts
-from pramble.data.levels import Levels
 from pramble.data.records import Records, scan
-from pramble.data.table import Crosstab, fill_missing
 from pramble.errors import InvalidData, bad_row, with_values
 from pramble.information.distributions import Table
 from pramble.limits import MOST_CATEGORIES_SEEN

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab, group
 from pramble.data.frames import Tidy
-from pramble.data.table import Crosstab, group
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.limits import MOST_PAIRS
 from pramble.mechanisms.base import Mechanism

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pramble.data.reading import Reading
-from pramble.data.table import Crosstab
+from pramble.data.crosstab import Crosstab
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import Rule, zeros_of_file
 from pramble.mechanisms.base import Mechanism

@@ -7,11 +7,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.crosstab import crosstab
+from pramble.data.crosstab import Crosstab, crosstab, group, refuse_empty, reordered
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.data.records import Watch
-from pramble.data.table import Crosstab, group, refuse_empty, reordered
 from pramble.errors import InvalidInput
 from pramble.values import Floats, Integers, read_only, value
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pramble.data.table import Crosstab, group, totals
+from pramble.data.crosstab import Crosstab, group, totals
 from pramble.errors import InvalidInput, NotConverged
 from pramble.information.proportional import fit_listed, margin_places
 from pramble.information.structural_zeros import StructuralZero

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pramble.data.table import Crosstab
+from pramble.data.crosstab import Crosstab
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import StructuralZero
 from pramble.mechanisms.operators.base import Operator

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab, group, totals
 from pramble.data.labels import Label, label_keys, places_of
-from pramble.data.table import Crosstab, group, totals
 from pramble.errors import InvalidInput, InvalidPlan, with_values
 from pramble.information.measures import entropy, mutual_information
 from pramble.limits import MOST_CELLS

@@ -15,10 +15,9 @@ import pyarrow as pa
 
 from pramble.data.arrays import is_text
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.reading import Reading
-from pramble.data.records import Job, Records, Watch, columns_for, recoded
+from pramble.data.recode import Reading
+from pramble.data.records import Job, Records, TableRecords, Watch, columns_for, recoded
 from pramble.data.remote import PartTask, RemoteRecords
-from pramble.data.sources import TableRecords
 from pramble.errors import InvalidData, PrambleError, rows_later
 from pramble.spark.workers import (
     Batches,

@@ -12,7 +12,6 @@ from pramble.data.labels import as_labels
 from pramble.mechanisms.arcs import Arcs, least_low
 from pramble.privacy.blanket import (
     blanket_delta,
-    closed_epsilon,
     corner_delta,
     factor_below,
     pair_law,
@@ -104,6 +103,15 @@ def test_figures_of_randomised_response(S):
         assert 0.98 * found.epsilon < found.lower < found.epsilon
         assert found.curve(found.epsilon) <= 1e-6
         assert found.attack(found.lower) > 1e-6
+
+
+def closed_epsilon(alpha, rows, delta):
+    """Feldman, McMillan and Talwar (2021), Theorem 3.1."""
+    a = math.exp(alpha)
+    if 16 * a * math.log(2 / delta) > rows:
+        return math.inf
+    root = 8 * math.sqrt(a * math.log(4 / delta) / rows) + 8 * a / rows
+    return math.log1p(math.tanh(alpha / 2) * root)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 2.0, 5.0])

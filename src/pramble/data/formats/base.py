@@ -11,7 +11,7 @@ from typing import IO, Any, Protocol
 
 import pyarrow as pa
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidData, with_values
 from pramble.values import value
 from pramble.words import hint_at, several

@@ -75,11 +75,3 @@ def target_format(path: Path) -> Format:
             f"{', '.join(endings(written=True))}."
         )
     return form
-
-
-def target_name(source: Path) -> Path:
-    """Return the name of the outcome within a folder: the same, or Parquet's if never written."""
-    if format_of(source).write is not None:
-        return source
-    ending, packing = split_ending(source)
-    return source.with_name(source.name[: -len(ending + packing)] + PARQUET.endings[0])

@@ -45,12 +45,12 @@ from pramble.information.proportional import summed
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
 
+# The a of one table of all columns: a flat prior over all laws.
 FLAT = 1.0
-"""The a of one table of all columns: a flat prior over all laws."""
 
+# The a of several tables, by measured coverage. A rare category has a factor in each of them,
+# and the more of them a small one may leave, the more laws there are with less of it.
 PRIOR = 2.0
-"""The a of several tables, by measured coverage. A rare category has a factor in each of them,
-and the more of them a small one may leave, the more laws there are with less of it."""
 
 
 @value(eq=False)
@@ -82,7 +82,6 @@ class LawTerm:
 
 
 def terms_of(release: Released, tables: Sequence[Table]) -> list[LawTerm]:
-    """Return the terms of a model: how many records are in each group, and tables."""
     groups, combinations = len(release.groups), math.prod(release.shape)
     nowhere = np.zeros(combinations, dtype=np.int64)
     everyone = LawTerm(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
@@ -103,7 +102,6 @@ def whole_term(release: Released) -> LawTerm:
 
 
 def term_of(release: Released, table: Table) -> LawTerm:
-    """Return the term of a table of untouched and randomised columns."""
     shape = sizes_of(release, table)
     strides = dict(zip(table, np.cumprod([1, *shape[:0:-1]])[::-1].tolist(), strict=True))
     high = np.zeros(len(release.groups), dtype=np.int64)
@@ -118,16 +116,15 @@ def term_of(release: Released, table: Table) -> LawTerm:
 
 
 def sizes_of(release: Released, table: Table) -> list[int]:
-    """Return the numbers of labels of the columns of a table."""
     labels: Mapping[str, Sequence[object]] = {**release.given, **release.labels}
     return [len(labels[name]) for name in table]
 
 
+# Passes over several units, from one cell for all records, before a law is first drawn anew.
 WARM = 10
-"""Passes over several units, from one cell for all records, before a law is first drawn anew."""
 
+# The chance that stands for none where several units must find a way to what is possible.
 UNSEEN = 1e-12
-"""The chance that stands for none where several units must find a way to what is possible."""
 
 
 class Chain:
@@ -175,7 +172,6 @@ SWEEPS = 12
 
 
 def start_law(release: Released, terms: Sequence[LawTerm], *, rng: np.random.Generator) -> Floats:
-    """Return a law fitted to the tables of records that are weighed at random."""
     weights = rng.standard_exponential(release.rows)
     law = np.outer(
         np.bincount(release.group_of, release.counts),
@@ -210,18 +206,18 @@ def weighed(release: Released, term: LawTerm, weights: Floats) -> Floats:
     return np.asarray(release.rows * nearest_on_simplex(shares) + term.prior)
 
 
+# Cells of a table of all columns up to which it is taken, where it is told.
 MOST_WHOLE = 20_000
-"""Cells of a table of all columns up to which it is taken, where it is told."""
 
+# For each of those cells the prior has one record, which pulls rare categories up; it is felt less
+# than chance is, if the root of what the release is worth is so much larger than their number.
 PER_CELL = 2
-"""For each of those cells the prior has one record, which pulls rare categories up; it is felt less
-than chance is, if the root of what the release is worth is so much larger than their number."""
 
+# Complete records for each cell of a table below which a note says that it is hardly told.
 HARDLY = 1.0
-"""Complete records for each cell of a table below which a note says that it is hardly told."""
 
+# Of a table with one cell alone, so that it counts as told.
 LEAST = 1e-6
-"""Of a table with one cell alone, so that it counts as told."""
 
 
 @value(eq=False)
@@ -256,7 +252,6 @@ def model_of_law(release: Released, tables: Any, *, clock: Clock) -> LawModel:
 def estimable_tables(
     wanted: Sequence[Table], release: Released, *, clock: Clock
 ) -> tuple[dict[Table, float], list[str]]:
-    """Return what the release is worth for each table that it tells, and notes on the others."""
     found: dict[Table, float] = {}
     left: list[str] = []
     poor: list[str] = []

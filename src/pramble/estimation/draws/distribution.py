@@ -41,11 +41,11 @@ from pramble.values import Clock, Floats, Integers, value
 
 MOST_LISTED = 12
 
+# Cells of a table up to which the noise of an interaction is taken from the covariance.
 MOST_COVARIANCE = 1000
-"""Cells of a table up to which the noise of an interaction is taken from the covariance."""
 
+# Variances below it are rounding errors of none.
 NO_NOISE = 1e-18
-"""Variances below it are rounding errors of none."""
 
 
 @value(eq=False)
@@ -92,7 +92,6 @@ def named_columns(tables: Any) -> list[str]:
 
 
 def without_zeros(own: Shares, mask: Mask) -> Shares:
-    """Return shares in which cells that cannot occur are empty, and known to be."""
     if mask.all():
         return own
     return Shares(np.where(mask, own.shares, 0.0), np.where(mask, own.variances, 0.0), own.noise)
@@ -180,7 +179,6 @@ def interaction_noise(covariance: Floats, shape: tuple[int, ...]) -> float:
 
 
 def fitted_tables(found: Mapping[Table, Shares]) -> dict[Table, Floats]:
-    """Return the laws that tables are to have: shrunk, without negative cells, and consistent."""
     shrunk: dict[Table, Floats] = {}
     for table in sorted(found, key=len):
         shrunk[table] = shrunken(table, found[table], shrunk)
@@ -205,7 +203,6 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
 
 
 def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
-    """Return the tables of two columns among the margins of some tables."""
     return {
         pair: margin_of(own, table, pair)
         for table, own in tables.items()
@@ -215,14 +212,13 @@ def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
 
 SLACK = 0.3
 SWEEPS = 60
+# A fit ends when no cell of a table moves by more than this part of a standard error.
 CLOSE = 0.05
-"""A fit ends when no cell of a table moves by more than this part of a standard error."""
 
 EXACTLY = 1e-8
 
 
 def slack_of(found: Mapping[Table, Shares]) -> tuple[dict[Table, Floats], float]:
-    """Return the slack of every cell of every table, and the mean standard error."""
     variances = np.concatenate([own.variances.ravel() for own in found.values()])
     noisy = variances[variances > 0]
     mean = float(np.sqrt(noisy.mean())) if noisy.size else 0.0

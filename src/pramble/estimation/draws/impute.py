@@ -11,9 +11,8 @@ import numpy as np
 from pramble.data.decode import labels_like, with_columns
 from pramble.data.labels import Label
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
-from pramble.data.records import Records
-from pramble.data.sources import TableRecords
+from pramble.data.recode import Reading
+from pramble.data.records import Records, TableRecords
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.estimation.draws.chain import Chain, LawModel, model_of_law, start_law
 from pramble.estimation.draws.released import (
@@ -27,18 +26,17 @@ from pramble.estimation.draws.released import (
     released,
     units_of,
 )
-from pramble.estimation.inverse.tabulate import data_and_plan
-from pramble.estimation.tables.cells import measured_of
+from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.values import Clock, Integers, Watcher, names_of, value
 
+# Sweeps of a chain: at least, at most, and for each record that a complete one is worth.
 FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
-"""Sweeps of a chain: at least, at most, and for each record that a complete one is worth."""
 
+# Steps of all chains together above which they are shorter.
 WORK = 2e10
-"""Steps of all chains together above which they are shorter."""
 
 
 @value(eq=False)
@@ -120,7 +118,6 @@ def checked_plan(plan: Any) -> Plan:
 
 
 def left_for_cells(left: Sequence[str]) -> list[str]:
-    """Return the note on columns for which the law has no room."""
     if not left:
         return []
     names = ", ".join(map(repr, left))
@@ -154,7 +151,6 @@ def source_of(data: Any, records: Records, reading: Any) -> Any:
 
 
 def filled(source: Any, release: Released, codes: Integers) -> Any:
-    """Return a copy of a frame with the randomised columns replaced by codes."""
     columns = {
         name: labels_like(codes[:, place], labels, like=without_blanks(source[name], labels))
         for place, (name, labels) in enumerate(release.labels.items())

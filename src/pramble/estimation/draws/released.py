@@ -19,11 +19,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramble.data.arrays import is_text, numbers, plain
-from pramble.data.crosstab import crosstab
+from pramble.data.crosstab import Crosstab, crosstab, refuse_empty, reordered
 from pramble.data.labels import Label, object_key, places_of
-from pramble.data.records import Records
-from pramble.data.sources import FileRecords, LazyRecords, MixedRecords, TableRecords
-from pramble.data.table import Crosstab, refuse_empty, reordered
+from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records, TableRecords
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.branches import branches_of
 from pramble.estimation.inverse.layout import groups_of
@@ -112,7 +110,6 @@ class Released:
 
     @property
     def cells(self) -> int:
-        """Number of cells of the law: groups times combinations."""
         return len(self.groups) * math.prod(self.shape)
 
 
@@ -143,7 +140,6 @@ def fitting_columns(
 
 
 def released(found: Crosstab, plan: Plan, given: Sequence[str], *, records: Records) -> Released:
-    """Return the patterns of a release with the chances of what they show."""
     found = reordered(found, [*given, *plan.columns])
     assert found.cell_of is not None
     groups, group_of = groups_of(found, len(given))
@@ -164,7 +160,6 @@ def released(found: Crosstab, plan: Plan, given: Sequence[str], *, records: Reco
 
 
 def factors_of(found: Crosstab, channel: Channel) -> Factors:
-    """Return the matrices of a plan, and what each pattern shows of them."""
     branch_of = branches_of(found, channel, needed=channel.columns)
     seen = {name: found.cells[:, found.columns.index(name)] for name in channel.columns}
     blocks = channel.blocks_seen
@@ -194,7 +189,6 @@ def refuse_never_released(factors: Factors) -> None:
 
 
 def matrices_of(channel: Channel) -> Factors:
-    """Return all matrices, and the category of each in every combination of the columns."""
     blocks = channel.blocks_seen
     areas = [math.prod(block.mechanism.shape) for block in blocks]
     if sum(areas) > MOST_CELLS:
@@ -214,11 +208,11 @@ def matrices_of(channel: Channel) -> Factors:
     )
 
 
+# Patterns times combinations up to which all columns are drawn together.
 MOST_TOGETHER = 2_000_000
-"""Patterns times combinations up to which all columns are drawn together."""
 
+# Combinations of the columns of a unit otherwise.
 MOST_UNIT = 32
-"""Combinations of the columns of a unit otherwise."""
 
 
 @value(eq=False)
@@ -295,14 +289,14 @@ def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
 WIDE = f"has more than {MOST_SYNTHETIC_VALUES:,} values, too many for categories"
 
 
+# Values of a column of numbers up to which each is a category of its own.
 FEW = 10
-"""Values of a column of numbers up to which each is a category of its own."""
 
+# Categories of a column up to which it is taken without being named.
 MOST_GIVEN = 50
-"""Categories of a column up to which it is taken without being named."""
 
+# Classes that a column of more numbers goes into, equally many records in each.
 CLASSES = 8
-"""Classes that a column of more numbers goes into, equally many records in each."""
 
 
 def chosen_columns(

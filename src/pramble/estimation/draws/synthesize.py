@@ -25,7 +25,7 @@ import pyarrow as pa
 from pramble.data.decode import arrow_values, natural_arrow_labels
 from pramble.data.labels import Label
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.estimation.draws.distribution import (
     Shares,
@@ -46,8 +46,7 @@ from pramble.estimation.draws.released import (
     refuse_no_whole,
     wider_zeros,
 )
-from pramble.estimation.inverse.tabulate import data_and_plan
-from pramble.estimation.tables.cells import measured_of
+from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
 from pramble.information.proportional import flat, sums_over
 from pramble.information.structural_zeros import Mask, Possible, as_possible
@@ -58,21 +57,21 @@ from pramble.mechanisms.operators.base import xlogx
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.values import Clock, Floats, Integers, Watcher, value
 
+# In pass k a cell is held within at least 0.6ᵏ of the variance that it would have unheld.
 PASSES, LOOSE = 20, 0.6
-"""In pass k a cell is held within at least 0.6ᵏ of the variance that it would have unheld."""
 
+# Records that walk, at least; of more than are asked for, some are taken at random.
 FEWEST = 200_000
-"""Records that walk, at least; of more than are asked for, some are taken at random."""
 
+# The spread of a cell that must stay empty; no record goes there.
 IMPOSSIBLE = 1e-3
-"""The spread of a cell that must stay empty; no record goes there."""
 
+# The spread of a cell that is expected to have no record, though it may.
 ROUGH = 0.1
-"""The spread of a cell that is expected to have no record, though it may."""
 
 POLISHES = 4
+# Records that a cell is expected to have where records of an array are moved to round better.
 FILLED = 5.0
-"""Records that a cell is expected to have where records of an array are moved to round better."""
 
 
 def draw_records(
@@ -192,7 +191,6 @@ def draw_tree(
     rows: int,
     rng: np.random.Generator,
 ) -> Integers:
-    """Return the codes of records drawn along a tree of pairs."""
     pairs = pair_margins(tables)
     codes = np.zeros((rows, len(columns)), dtype=np.int64)
     for name, before in spanning_order(columns, pairs):
@@ -207,7 +205,6 @@ def draw_tree(
 
 
 def draw_given(law: Floats, given: Integers, rng: np.random.Generator) -> Integers:
-    """Return a code for each record from its row of a table, rows in proportion."""
     steps = np.cumsum(law, axis=1)
     level = rng.random(len(given)) * steps[given, -1]
     found = np.zeros(len(given), dtype=np.int64)
@@ -329,7 +326,6 @@ def from_measured(
     possible: Any,
     clock: Clock,
 ) -> Synthesis:
-    """Return synthetic records from protected tables."""
     plan, total = measured.plan, max(measured.total, 1)
     labels = {name: own.as_tuple() for name, own in plan.labels.items()}
     found = {}
@@ -365,7 +361,6 @@ def drawn_from(
     notes: tuple[str, ...],
     clock: Clock,
 ) -> Synthesis:
-    """Return records drawn from the law of estimated tables, and how far their tables are."""
     names = list(labels)
     how = chosen_method(method, [len(own) for own in labels.values()])
     found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
@@ -376,7 +371,6 @@ def drawn_from(
 
 
 def refuse_settings(rows: Any, method: str) -> None:
-    """Refuse a number of rows below one, and a method that there is not."""
     if method not in METHODS:
         raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
     if rows is not None:
@@ -390,7 +384,6 @@ def opened(
     needed: Sequence[str],
     reading: Reading | Mapping[str, Any] | None,
 ) -> tuple[Any, list[str], dict[str, Any], list[str]]:
-    """Return what to estimate from, the columns that take part, their types, and notes."""
     if isinstance(named, str):
         named = [named]
     if isinstance(plan, Mechanism):
@@ -454,7 +447,6 @@ def frame_of_codes(
 
 
 def fit_of(table: Table, own: Shares, columns: Sequence[str], codes: Integers) -> TableFit:
-    """Return how far a table of the records is from its estimate."""
     shape = own.shares.shape
     place = np.ravel_multi_index([codes[:, columns.index(name)] for name in table], shape)
     counts = np.bincount(place, minlength=own.shares.size).reshape(shape)

@@ -53,8 +53,8 @@ def contrast(
     return linearised(e, values, gradient, cells, quantity=kind, ends=ends)
 
 
+# Values, their derivatives by the one and by the other estimate, and the ends of intervals.
 Contrast = tuple[Floats, Any, Any, tuple[Floats, Floats]]
-"""Values, their derivatives by the one and by the other estimate, and the ends of intervals."""
 
 
 def difference(e: Estimate, a: Integers, b: Integers) -> Contrast:

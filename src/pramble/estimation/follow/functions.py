@@ -36,8 +36,13 @@ from pramble.estimation.inverse.intervals import (
     normal_quantile,
     unified_interval,
 )
-from pramble.estimation.inverse.moments import Answers, Known, Scaled, batches, covariance_of
-from pramble.estimation.tables.answers import CountedByTotal
+from pramble.estimation.inverse.moments import (
+    Answers,
+    CountedByTotal,
+    Known,
+    batches,
+    covariance_of,
+)
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
@@ -53,8 +58,8 @@ if TYPE_CHECKING:
 
 QUARTERS = (0.25, 0.5, 0.75)
 
+# How far a cell is moved to find how a function changes, as a share of its standard error.
 STEP = 1e-5
-"""How far a cell is moved to find how a function changes, as a share of its standard error."""
 
 
 @value(eq=False)
@@ -91,12 +96,10 @@ class Ratios:
         return np.asarray(np.divide(top, bottom, out=empty, where=bottom > 0))
 
     def batches(self) -> Iterable[slice]:
-        """Return slices of ratios whose weights can be held as arrays."""
         return batches(len(self), max(self.answers.width, int(self.top.shape[1])))
 
     @cached_property
     def ranges(self) -> Floats:
-        """How far the largest value that each ratio can have is above the smallest."""
         pairs = ((self.top[some].toarray(), self.bottom[some].toarray()) for some in self.batches())
         wide = np.concatenate([range_of_ratios(*pair)[1] for pair in pairs])
         return np.where(wide > 0, wide, np.inf)
@@ -135,7 +138,6 @@ class Ratios:
         return lower, upper
 
     def known(self, bottom: Floats, *, level: float) -> NDArray[np.bool_]:
-        """Return which wholes can be told from nothing."""
         answers = self.answers
         D, s = bottom @ answers.unbiased, bottom @ answers.squares
         size = s - 2 * D * s + D**2 * answers.squares.sum()
@@ -163,7 +165,6 @@ class Ratios:
         return low + width * lower, low + width * upper
 
     def candidates(self, top: Floats, bottom: Floats) -> Candidates:
-        """Return the laws of the scores in each whole, for every candidate mean."""
         law = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
         inside = bottom > 0
         share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
@@ -179,7 +180,6 @@ def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
 
 
 def conditional(e: Estimate, given: Sequence[str]) -> Estimate:
-    """Return the shares of every cell among all with the same labels of some columns."""
     group, _ = groups(e.cells, given)
     same = indicator(group)
     ratios = Ratios(answers_of(e), identity(len(group)), (same.T @ same).tocsr())
@@ -274,42 +274,20 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     whole = float(e.n if total is None else total)
     if not 0 < whole < np.inf:
         raise InvalidInput(f"total must be a positive number; found {total!r}.")
-    if total is None and getattr(parts_of(e), "total_variance", False):
-        return counts_by_noisy_total(e)
-    return replace(
-        e,
-        probabilities=whole * e.probabilities,
-        standard_errors=whole * e.standard_errors,
-        lower=whole * e.lower,
-        upper=whole * e.upper,
-        covariance_parts=Scaled(e.covariance_parts, whole),
-        quantity="count",
-    )
-
-
-def parts_of(e: Estimate) -> Any:
-    """Return what is known of the table behind an estimate, directly or as ratios of its sums."""
-    parts = e.covariance_parts
-    return parts.answers if isinstance(parts, Ratios) else parts
-
-
-def counts_by_noisy_total(e: Estimate) -> Estimate:
-    """Return counts whose errors know that the number of records is noisy too.
-
-    What that adds to a variance is added to the square of both arms of its interval.
-    """
-    answers, ratios, n = parts_of(e), ratios_of(e), float(e.n)
-    even = np.asarray(ratios.top @ answers.even)
-    counted = CountedByTotal(e.covariance_parts, n, answers.total_variance, e.values, even)
+    answers, ratios = parts_of(e), ratios_of(e)
+    noise = 0.0 if total is not None else float(getattr(answers, "total_variance", 0.0))
+    even = ratios.top @ answers.even if noise else np.zeros(len(e.values))
+    counted = CountedByTotal(e.covariance_parts, whole, noise, e.values, np.asarray(even))
+    # what the noise of the total adds to a variance is added to the squares of both arms
     added = normal_quantile(e.level) ** 2 * counted.added
-    middle = n * inner_values(e)
+    middle = whole * inner_values(e)
     down, up = (
-        np.sqrt(np.maximum((n * end - middle) ** 2 + added, 0.0)) for end in (e.lower, e.upper)
+        np.sqrt(np.maximum((whole * end - middle) ** 2 + added, 0.0)) for end in (e.lower, e.upper)
     )
     return replace(
         e,
-        probabilities=n * e.values,
-        standard_errors=np.sqrt(np.maximum((n * e.standard_errors) ** 2 + counted.added, 0.0)),
+        probabilities=whole * e.values,
+        standard_errors=np.sqrt(np.maximum((whole * e.standard_errors) ** 2 + counted.added, 0.0)),
         lower=np.maximum(middle - down, 0.0),
         upper=middle + up,
         covariance_parts=counted,
@@ -317,8 +295,12 @@ def counts_by_noisy_total(e: Estimate) -> Estimate:
     )
 
 
+def parts_of(e: Estimate) -> Any:
+    parts = e.covariance_parts
+    return parts.answers if isinstance(parts, Ratios) else parts
+
+
 def inner_values(e: Estimate) -> Floats:
-    """Return the estimates, each inside its interval."""
     return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
 
 
@@ -396,7 +378,6 @@ def derived(
 def of_ratios(
     e: Estimate, ratios: Ratios, cells: Cells, *, quantity: str, given: Iterable[str] | None = None
 ) -> Estimate:
-    """Return ratios as an estimate, with a note on those of which nothing is known."""
     lower, upper = ratios.intervals(level=e.level)
     unknown = int((upper - lower >= ratios.ranges).sum())
     note = (
@@ -453,7 +434,6 @@ def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list
 
 
 def column_of(e: Estimate, column: str) -> Sequence[Any]:
-    """Return the labels of a column of the table, cell by cell."""
     if column not in e.cells:
         raise InvalidInput(
             f"{column!r} is no column of this table: {', '.join(map(repr, e.cells))}."
@@ -462,7 +442,6 @@ def column_of(e: Estimate, column: str) -> Sequence[Any]:
 
 
 def refuse_given(e: Estimate, column: str) -> None:
-    """Refuse to sum over a column that shares are conditional on."""
     column_of(e, column)
     if column in e.given:
         raise InvalidInput(
@@ -472,7 +451,6 @@ def refuse_given(e: Estimate, column: str) -> None:
 
 
 def refuse_unknown(e: Estimate, column: str, labels: Iterable[Any]) -> None:
-    """Refuse labels that a column of the table does not have."""
     own = {label_key(label) for label in column_of(e, column)}
     for label in labels:
         if label_key(label) not in own:
@@ -490,7 +468,6 @@ def labels_of(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequen
 
 
 def codes_of(e: Estimate, column: str) -> Integers:
-    """Return the place of each cell's label in the order of a column."""
     place = {label_key(label): i for i, label in enumerate(labels_of(e, column))}
     return np.array([place[label_key(label)] for label in e.cells[column]], dtype=np.int64)
 
@@ -515,12 +492,10 @@ def identity(size: int) -> csr_array:
 
 
 def indicator(place: Integers) -> csr_array:
-    """Return the (groups, cells) matrix that sums the cells of each group."""
     return matrix(place, np.arange(len(place)), shape=(int(place.max()) + 1, len(place)))
 
 
 def matrix(rows: Integers, columns: Integers, *, shape: tuple[int, int]) -> csr_array:
-    """Return the sparse matrix with ones at some places."""
     from scipy.sparse import csr_array
 
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)

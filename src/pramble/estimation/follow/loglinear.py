@@ -102,7 +102,6 @@ def loglinear(e: Estimate, tables: Sequence[Sequence[str] | str]) -> LogLinear:
 
 
 def under_model(e: Estimate, mu: Floats, covariance: Floats) -> Estimate:
-    """Return the table under the model, with intervals on the scale of logarithms."""
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     relative = np.divide(errors, mu, out=np.zeros_like(mu), where=mu > 0)
     factor = np.exp(np.minimum(normal_quantile(e.level) * relative, 700.0))

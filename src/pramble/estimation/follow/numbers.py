@@ -61,17 +61,17 @@ if TYPE_CHECKING:
 
     from pramble.estimation.follow.result import Estimate
 
+# Distances of averaging, as a part of the narrowest band, below which there is none.
 NEGLIGIBLE = 1e-4
-"""Distances of averaging, as a part of the narrowest band, below which there is none."""
 
+# The step, in bands, at which curves are read, and about how many places are read in all.
 FINEST, MOST_READ = 0.25, 100
-"""The step, in bands, at which curves are read, and about how many places are read in all."""
 
+# The ratio of the distances that are tried for averaging.
 WIDER = 2**0.5
-"""The ratio of the distances that are tried for averaging."""
 
+# Standard errors beyond an interval's own in which its ends are looked for.
 FARTHER = 3.0
-"""Standard errors beyond an interval's own in which its ends are looked for."""
 
 
 @value(eq=False)
@@ -92,7 +92,6 @@ class Banded:
 
     @cached_property
     def grouped(self) -> tuple[Integers, dict[str, list[Any]]]:
-        """Which combination of the other columns each cell has, and all of them."""
         return groups(self.estimate.cells, [n for n in self.estimate.cells if n != self.column])
 
     @property
@@ -153,7 +152,6 @@ def area(t: Floats) -> Floats:
 
 
 def quantiles_of(banded: Banded, shares: Sequence[float]) -> Estimate:
-    """Return the numbers below which given shares lie, in every group."""
     e = banded.estimate
     group = np.repeat(np.arange(banded.many), len(shares))
     wanted = np.tile(shares, banded.many)
@@ -291,7 +289,6 @@ def reached(places: Floats, curve: Floats, share: float) -> float:
 
 
 def joint_covariance(banded: Banded, group: Integers, places: Floats, errors: Floats) -> Floats:
-    """Return the covariance of quantiles: correlated as the shares below them are."""
     known = np.isfinite(places) & np.isfinite(errors)
     shares = banded.shares_below(group, np.where(known, places, 0.0)).covariance()
     scale = np.sqrt(np.maximum(np.diag(shares), 0.0))

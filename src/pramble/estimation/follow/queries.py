@@ -89,7 +89,6 @@ def is_vector(query: Any) -> bool:
 
 
 def weights_of(weights: Any, layout: Layout) -> Floats:
-    """Return one weight per cell, in the order of the table."""
     cells = len(layout.order)
     if isinstance(weights, str):
         return selected_cells(weights, layout)
@@ -185,18 +184,12 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     lower, upper = intervals_of_weights(w, centre, variance_by, level=settings.level)
     whole = (lower <= w.min(axis=1)) & (upper >= w.max(axis=1)) & (lower < upper)
     note = f"Nothing is known of {int(whole.sum())} of {len(names)} answers."
-    errors = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    known = Known(matrix)
     return settings.estimate(
-        tabulated,
-        values,
-        errors,
-        (lower, upper),
-        covariance=Known(matrix),
-        cells={"query": names},
-        fitted=fitted,
-        quantity="estimate",
+        values, known.errors, (lower, upper), **tabulated.stated, **fitted.stated,
+        cells={"query": names}, covariance_parts=known, quantity="estimate",
         notes=(note,) if whole.any() else (),
-    )
+    )  # fmt: skip
 
 
 def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
@@ -218,7 +211,6 @@ class GroupSums:
         return self.moments.invert(self.tabulated.sums[1, 1])
 
     def in_order(self, covariance: Floats, within: Floats) -> Floats:
-        """Return a covariance in the order of the table, without the part within records."""
         order = self.tabulated.layout.order
         diagonal = np.diag_indices_from(covariance)
         covariance[diagonal] -= (1 - self.moments.sampling) * within.ravel()
@@ -263,7 +255,6 @@ class Totals(GroupSums):
         return (note,) if unknown else ()
 
     def covariance(self) -> Floats:
-        """Return the covariance of all totals, in the order of the table."""
         moments, tabulated = self.moments, self.tabulated
         second, totals = tabulated.sums[2, 2], self.values().ravel()
         known = moments.sampling * np.outer(totals, totals) / tabulated.n
@@ -282,7 +273,6 @@ class Means(GroupSums):
         return np.asarray(self.totals() / self.sizes())
 
     def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
-        """Return a function of the sums of w², w²y and w²y²."""
         zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
         return zero, one, two
 
@@ -314,7 +304,6 @@ class Means(GroupSums):
         )
 
     def notes(self, upper: Floats) -> tuple[str, ...]:
-        """Say which means cannot be told, and why."""
         notes = []
         if lost := int(np.isnan(self.sizes()).sum()):
             notes.append(
@@ -329,7 +318,6 @@ class Means(GroupSums):
         return tuple(notes)
 
     def covariance(self) -> Floats:
-        """Return the covariance of all means, in the order of the table."""
         R, N = self.values().ravel(), self.sizes().ravel()
         zero, one, two = self.squares(self.moments.sandwich)
         whole = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
@@ -341,7 +329,6 @@ KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
 
 
 def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
-    """Return totals or means of a measure within the cells of a table."""
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
@@ -350,7 +337,7 @@ def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Es
     errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
     lower, upper = groups.intervals(normal_quantile(settings.level))
     ends = layout.flatten(lower), layout.flatten(upper)
-    notes = groups.notes(upper)
     return settings.estimate(
-        tabulated, values, errors, ends, covariance=groups, quantity=kind, notes=notes
-    )
+        values, errors, ends, **tabulated.stated, cells=layout.labels(), method="inverse",
+        covariance_parts=groups, quantity=kind, notes=groups.notes(upper),
+    )  # fmt: skip

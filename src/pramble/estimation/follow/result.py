@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from pramble.estimation.inverse.layout import Tabulated
-    from pramble.estimation.inverse.likelihood import FittedTable
-
-
 Covers = Literal["both", "randomisation", "randomization"]
 Method = Literal["mle", "inverse"]
 COVERS = {
@@ -35,7 +31,6 @@ COVERS = {
 
 
 def modelled_note(tables: Sequence[Sequence[str]]) -> str:
-    """Say what a modelled estimate rests on, and what its intervals leave out."""
     listed = ", ".join(" × ".join(table) for table in tables)
     return (
         f"Modelled: these columns were not measured together. The estimates follow from the "
@@ -228,7 +223,6 @@ class Settings:
         object.__setattr__(self, "covers", covers)
 
     def sampling_share(self, n: float) -> float:
-        """Return the share of the sampling variance that counts."""
         N = self.population_size
         if N is None or self.covers == "randomisation":
             return float(self.covers == "both")
@@ -239,35 +233,9 @@ class Settings:
         return float((N - n) / (N - 1))
 
     def estimate(
-        self,
-        tabulated: Tabulated,
-        values: Floats,
-        errors: Floats,
-        ends: tuple[Floats, Floats],
-        *,
-        covariance: Any,
-        cells: Mapping[str, Sequence[Any]] | None = None,
-        fitted: FittedTable | None = None,
-        misfit: float = float("nan"),
-        quantity: str = "probability",
-        notes: tuple[str, ...] = (),
+        self, values: Floats, errors: Floats, ends: tuple[Floats, Floats], **rest: Any
     ) -> Estimate:
-        """Return estimates from a table, in its order or of ``cells``, as these choices have it."""
-        return Estimate(
-            cells=tabulated.layout.labels() if cells is None else cells,
-            probabilities=values,
-            standard_errors=errors,
-            lower=ends[0],
-            upper=ends[1],
-            n=tabulated.n,
-            covariance_parts=covariance,
-            method="inverse" if fitted is None else self.method,
-            level=self.level,
-            covers=self.covers,
-            log_likelihood=float("nan") if fitted is None else fitted.log_likelihood,
-            gap=float("nan") if fitted is None else fitted.gap,
-            misfit=misfit,
-            quantity=quantity,
-            backend=tabulated.backend,
-            notes=notes,
-        )
+        """Return estimates as these choices have it; ``rest`` are other fields of theirs."""
+        own: dict[str, Any] = {"level": self.level, "covers": self.covers, "method": self.method}
+        own |= {"probabilities": values, "standard_errors": errors}
+        return Estimate(**{**own, "lower": ends[0], "upper": ends[1], **rest})

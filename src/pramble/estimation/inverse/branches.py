@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, Powers, totals
 from pramble.errors import NotShown
 from pramble.estimation.inverse.layout import (
     Layout,
@@ -30,18 +30,18 @@ from pramble.estimation.inverse.layout import (
 from pramble.estimation.inverse.stacked import Aspect, Pooled, StackedOperator, stack
 from pramble.information.fisher import covariance_of_cells, inner
 from pramble.limits import MOST_CELLS
-from pramble.mechanisms.channel import MOST_BLOCK_CELLS, Channel, Margin, SeenBlock
+from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock
 from pramble.mechanisms.column_labels import places_among
 from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.operators.dense import LARGEST_INVERSE
 from pramble.mechanisms.plan import Block, Plan
 from pramble.values import Floats, Integers, value
 
+# Rounds in which the law of a block is fitted to its counts, from an even one.
 STEPS = 3
-"""Rounds in which the law of a block is fitted to its counts, from an even one."""
 
+# Cells of a table and the columns beside it up to which the likelihood is that of all of them.
 MOST_FITTED = 500
-"""Cells of a table and the columns beside it up to which the likelihood is that of all of them."""
 
 
 @value(eq=False)
@@ -130,7 +130,6 @@ class Part:
 
 
 def summed(rows: Floats, onto: Integers) -> Floats:
-    """Return the sums of the rows of each margin."""
     answer = np.zeros((int(onto.max()) + 1, rows.shape[1]))
     np.add.at(answer, onto, rows)
     return answer
@@ -151,7 +150,7 @@ def part_of(seen: SeenBlock) -> Part | None:
     return None
 
 
-def by_margin(margin: Margin) -> ByMargin | None:
+def by_margin(margin: BlockMargin) -> ByMargin | None:
     """Return how margins are randomised by themselves; None if they are not, or are not told."""
     if margin.matrix is None:
         return None
@@ -256,7 +255,6 @@ class BranchTable:
         return not Pooled(aspects, shares).lost.shape[1]
 
     def refusal(self) -> NotShown:
-        """Return the error for a table that the plan cannot give, with what it can."""
         blocks = dict.fromkeys(
             " with ".join(seen.columns) for seen in self.plan.channel().blocks_seen
         )
@@ -272,7 +270,6 @@ class BranchTable:
 
 
 def what_is_missing(columns: Sequence[str], is_told: Callable[[Sequence[str]], bool]) -> str:
-    """Return why a table is not told, by the first column or pair of columns that is not."""
     parts = (some for size in (1, 2) for some in combinations(columns, size))
     missing = next((some for some in parts if not is_told(some)), tuple(columns))
     if len(missing) > 2:
@@ -296,7 +293,6 @@ def told_of(parts: Sequence[Part]) -> Floats | None:
 
 
 def fitting(parts: list[Part]) -> list[Part]:
-    """Return as many parts as can be held together, without the largest first."""
     while len(parts) > 1:
         if math.prod(len(part.outputs) * part.margins for part in parts) <= MOST_CELLS:
             break
@@ -334,7 +330,6 @@ def from_branches(
     measure: str | None = None,
     partial: bool = False,
 ) -> Tabulated:
-    """Return the sums of records whose branches each show something of the table."""
     table, found, branch_of = shown_by_branches(
         records, plan, by=by, weights=weights, measure=measure
     )

@@ -51,7 +51,6 @@ def check_level(level: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """Return how many standard errors a normal interval reaches to either side."""
     from scipy.special import ndtri
 
     return float(ndtri((1 + level) / 2))

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.crosstab import crosstab
+from pramble.data.crosstab import Crosstab, Powers, crosstab, refuse_empty, totals
 from pramble.data.labels import Label, Labels
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, Powers, refuse_empty, totals
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.limits import MOST_CELLS
@@ -52,7 +51,6 @@ class Layout:
 
     @cached_property
     def order(self) -> Integers:
-        """The permutation that sorts the cells by the columns as the caller named them."""
         return np.asarray(np.lexsort([self.codes[name] for name in reversed(self.by)]))
 
     def order_of(self, name: str) -> Sequence[Label]:
@@ -87,7 +85,6 @@ def groups_of(table: Crosstab, untouched: int) -> tuple[Integers, Integers]:
 
 
 def refuse_many(shape: Sequence[int], by: Sequence[str], *, most: int = MOST_CELLS) -> None:
-    """Refuse a table whose cells cannot be held together."""
     if math.prod(shape) > most:
         raise InvalidInput(
             f"A table must have at most {most:,} cells; {', '.join(by)} make "
@@ -123,6 +120,11 @@ class Tabulated:
         return self.sums[1, 0]
 
     @property
+    def stated(self) -> dict[str, Any]:
+        """What an estimate states of the records."""
+        return {"n": self.n, "backend": self.backend}
+
+    @property
     def squared_weights(self) -> Floats | None:
         """Sums of squared weights, of weights that sum to one; None without weights."""
         return self.sums[2, 0] / self.counts.sum() ** 2 if self.weighted else None
@@ -153,7 +155,6 @@ def count_released(
 
 
 def sums_over(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
-    """Return counts and sums of a cross-tabulation as arrays, its cells at the places given."""
     given: Mapping[Powers, Any] = table.sums or {(1, 0): table.counts}
     size = math.prod(shape)
     sums = {powers: totals(place, own, size).reshape(shape) for powers, own in given.items()}

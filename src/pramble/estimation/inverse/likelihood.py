@@ -65,7 +65,6 @@ LARGEST_DENSE = 2500
 
 
 def normal_solver(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
-    """Return a function that solves the system for any right-hand side."""
     one = axes[0] if len(axes) == 1 else None
     if isinstance(one, UniformOperator) and one.has_closed_inverse:
         return woodbury(one, w, ridge=ridge)
@@ -140,7 +139,6 @@ def gram(axes: Axes, w: Floats) -> Floats:
 
 
 def conjugate_gradients(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
-    """Solve without a matrix, preconditioned by the diagonal."""
     free = np.isfinite(ridge)
     held = np.where(free, ridge, 0.0)
     squares = [axis.entrywise(np.square).adjoint for axis in axes]
@@ -262,8 +260,8 @@ def newton_on_face(axes: Axes, shares: Floats, *, start: Floats) -> Floats | Non
     return None
 
 
+# Largest gap per record, in nats, that a maximum may be left with.
 TOLERANCE = 1e-9
-"""Largest gap per record, in nats, that a maximum may be left with."""
 
 
 @value(eq=False)
@@ -402,8 +400,8 @@ def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Fl
     return np.asarray(p / p.sum())
 
 
+# Cells above which nearness is plain distance: the weighted problem takes their cube.
 MOST_WEIGHED = 600
-"""Cells above which nearness is plain distance: the weighted problem takes their cube."""
 
 TOLD, HEAVY = 1e-9, 1e4
 
@@ -451,6 +449,11 @@ class FittedTable:
     gap: float
     counts: Floats
 
+    @property
+    def stated(self) -> dict[str, float]:
+        """What an estimate states of the fit."""
+        return {"log_likelihood": self.log_likelihood, "gap": self.gap}
+
 
 def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
     """Return the fit of a table, by way of a finer one where there is one."""
@@ -495,7 +498,6 @@ def by_inverse(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
 
 
 def inverse_moments(axes: Sequence[Inverting], counts: Floats, *, sampling: float) -> SecondMoments:
-    """Return the second moments of the unbiased inverse, from the law as it was released."""
     fitted = by_inverse(axes, counts)
     squares = fitted.law / counts.sum()
     return SecondMoments(tuple(axes), right_inverses(axes), fitted.p, fitted.law, squares, sampling)

@@ -56,7 +56,6 @@ class SecondMoments:
 
     @cached_property
     def true_squared_weights(self) -> Floats:
-        """The s above."""
         return self.invert(self.squared_weights)
 
     def invert(self, released: Floats) -> Floats:
@@ -64,20 +63,16 @@ class SecondMoments:
         return along_axes([inverse.apply for inverse in self.inverses], released)
 
     def squares(self, released: Floats) -> Floats:
-        """Return the second moments of G under a law of released cells."""
         return along_axes([inverse.squares for inverse in self.inverses], released)
 
     def variances(self) -> Floats:
-        """Return the variance of every cell, without building a covariance."""
         return self.variances_at(self.squared_weights, self.true_squared_weights)
 
     def noise(self) -> Floats:
-        """Return the standard error of every cell that randomisation alone would have."""
         answer = self.squares(self.squared_weights) - self.true_squared_weights
         return np.asarray(np.sqrt(np.maximum(answer, 0.0)))
 
     def variances_at(self, released: Floats, true: Floats) -> Floats:
-        """Return the variances for squared weights over released and over true cells."""
         sampling = true - 2 * self.p * true + self.p**2 * released.sum()
         answer = self.squares(released) - true + self.sampling * sampling
         return np.asarray(np.maximum(answer, 0.0))
@@ -171,19 +166,37 @@ class Known:
 
     matrix: Floats
 
+    @property
+    def errors(self) -> Floats:
+        return np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
+
     def covariance(self) -> Floats:
         return self.matrix
 
 
 @value(eq=False)
-class Scaled:
-    """A covariance of estimates that are multiplied by a number, built when asked for."""
+class CountedByTotal:
+    r"""The covariance of shares times a number of records that is itself noisy.
 
-    parts: Any
-    factor: float
+    A count :math:`\hat n s` with the even share :math:`\bar w` has the covariance
+    :math:`n^2\operatorname{Cov}(s, t) + (\bar w t + \bar v s - s t)\operatorname{Var}(\hat n)`.
+    """
+
+    parts: Any  # The covariance of the shares
+    n: float
+    total_variance: float
+    shares: Floats  # (Q,): the s above
+    even: Floats  # (Q,): what they would be if the records were spread evenly
+
+    @property
+    def added(self) -> Floats:
+        return self.total_variance * (2 * self.even * self.shares - self.shares**2)
 
     def covariance(self) -> Floats:
-        return np.asarray(self.factor**2 * self.parts.covariance())
+        """Return the (Q, Q) covariance of the counts."""
+        cross = np.outer(self.even, self.shares)
+        added = cross + cross.T - np.outer(self.shares, self.shares)
+        return np.asarray(self.n**2 * self.parts.covariance() + self.total_variance * added)
 
 
 @value(eq=False)
@@ -197,12 +210,10 @@ class Weighing:
     def covariance(
         self, released: Floats, true: Floats, *, values: Floats, sampling: float
     ) -> Floats:
-        """Return the covariance of the answers for squared weights over both kinds of cells."""
         whole = covariance_of_sums(self.u, released, values)
         return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
 
     def products(self, other: "Weighing", released: Floats, true: Floats) -> Floats:
-        """Return the covariance of each answer with another, by randomisation alone."""
         return np.asarray((self.u * other.u) @ released - (self.w * other.w) @ true)
 
     def spread(self) -> Floats:
@@ -218,8 +229,8 @@ def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
     return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
 
 
+# Entries of the weights that are held together.
 MOST_AT_ONCE = 4_000_000
-"""Entries of the weights that are held together."""
 
 
 class Answers(Protocol):
@@ -262,7 +273,6 @@ def covariance_of(answers: Answers, w: Floats) -> Floats:
 
 
 def batches(rows: int, width: int) -> Iterator[slice]:
-    """Yield slices of rows whose arrays of so many columns can be held."""
     step = max(1, MOST_AT_ONCE // max(width, 1))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
@@ -308,12 +318,10 @@ class CellAnswers:
         return self.weighing(w).covariance(released, true, values=np.zeros(len(w)), sampling=0.0)
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another one, by randomisation."""
         return self.weighing(w).products(self.weighing(other), *self.squared_weights)
 
     @property
     def squared_weights(self) -> tuple[Floats, Floats]:
-        """The squared weights over released and over true cells."""
         return self.moments.squared_weights.ravel(), self.moments.true_squared_weights.ravel()
 
     def covariance(self) -> Floats:
@@ -323,7 +331,6 @@ class CellAnswers:
 
 
 def normal_draws(covariance: Floats, *, draws: int) -> Floats:
-    """Return normal draws with a covariance, the same ones for the same covariance."""
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     rng = np.random.default_rng(0)
     scaled = vectors * np.sqrt(np.maximum(values, 0.0))

@@ -24,9 +24,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pramble.data.crosstab import Crosstab, totals
 from pramble.data.labels import Label
 from pramble.data.records import Records
-from pramble.data.table import Crosstab, totals
 from pramble.errors import InvalidData, NotIdentifiable
 from pramble.estimation.inverse.branches import gather, shown_by_branches, stacked_places
 from pramble.estimation.inverse.layout import groups_of, refuse_many, refuse_no_weight
@@ -37,11 +37,11 @@ from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.mechanisms.plan import Plan
 from pramble.values import Floats, Integers, value
 
+# Cells of the randomised columns of a regression.
 MOST_PATTERN_CELLS = 100_000
-"""Cells of the randomised columns of a regression."""
 
+# Standard error of a share, whatever the law, above which a column is not told.
 MOST_ERROR = 0.5
-"""Standard error of a share, whatever the law, above which a column is not told."""
 
 
 @value(eq=False)
@@ -84,7 +84,6 @@ class Patterns:
 
     @cached_property
     def starts(self) -> Integers:
-        """The first pattern of each group, and the number of patterns."""
         return np.searchsorted(self.group, np.arange(len(self.groups) + 1))
 
     def rows(self, some: slice) -> Floats:
@@ -146,14 +145,13 @@ def patterns_of(
     )
 
 
+# Released cells, the codes of the true cells, the branch of each released one, and the axes.
 ReleasedAxes = tuple[Crosstab, Mapping[str, Integers], Integers, list[Axis]]
-"""Released cells, the codes of the true cells, the branch of each released one, and the axes."""
 
 
 def axes_of_blocks(
     records: Records, plan: Plan, *, by: Sequence[str], **given: Any
 ) -> ReleasedAxes:
-    """Return what is released of the columns of a plan without branches, an axis a block."""
     channel = plan.channel(by)
     blocks = channel.axes or ()
     refuse_many([seen.mechanism.shape[0] for seen in blocks], by, most=MOST_PATTERN_CELLS)
@@ -167,7 +165,6 @@ def axes_of_blocks(
 def axes_of_branches(
     records: Records, plan: Plan, *, by: Sequence[str], **given: Any
 ) -> ReleasedAxes:
-    """Return what is released of the columns of a plan of branches, which are one axis."""
     table, found, branch_of = shown_by_branches(records, plan, by=by, **given)
     together = np.zeros(len(found.cells), dtype=np.int64)
     gathered = gather(table, found, branch_of, group_of=together)
@@ -228,14 +225,14 @@ def refuse_untold(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: flo
                 )
 
 
+# Numbers that are held together.
 AT_ONCE = 4_000_000
-"""Numbers that are held together."""
 
+# Signed weights that are kept from step to step.
 MOST_KEPT = 8_000_000
-"""Signed weights that are kept from step to step."""
 
+# From some groups to the values (groups, cells, functions) of several functions.
 Function = Callable[[slice], Floats]
-"""From some groups to the values (groups, cells, functions) of several functions."""
 
 
 class ClusterTally:
@@ -359,20 +356,17 @@ class RecordSource:
         return totals(self.patterns.group, self.patterns.sums, len(self.patterns.groups))
 
     def chunks(self, width: int) -> Iterator[slice]:
-        """Yield groups, so many that arrays of that width can be held."""
         step = max(1, AT_ONCE // (self.patterns.size * width))
         for start in range(0, len(self.patterns.groups), step):
             yield slice(start, min(start + step, len(self.patterns.groups)))
 
     def pieces(self, some: slice, width: int) -> Iterator[slice]:
-        """Yield the patterns of some groups, so many that arrays of that width can be held."""
         starts = self.patterns.starts
         step = max(1, AT_ONCE // (self.patterns.size * width))
         for start in range(int(starts[some.start]), int(starts[some.stop]), step):
             yield slice(start, min(start + step, int(starts[some.stop])))
 
     def weights(self, some: slice) -> Floats:
-        """Return the signed weights of some groups, (groups, cells)."""
         return self.kept[some] if self.kept is not None else self.summed(some, self.patterns.sums)
 
     @cached_property
@@ -385,7 +379,6 @@ class RecordSource:
         return np.concatenate(parts)
 
     def summed(self, some: slice, sums: Floats) -> Floats:
-        """Return what sums over patterns give for the cells of some groups."""
         answer = np.zeros((some.stop - some.start, self.patterns.size))
         for piece in self.pieces(some, 1):
             group = self.patterns.group[piece] - some.start
@@ -403,7 +396,6 @@ class RecordSource:
         return None if stratum is None else StratumTally(self.patterns, width, stratum)
 
     def moments(self, function: Function, width: int) -> Moments:
-        """Return the covariance of the sums of several functions."""
         within, plain = np.zeros((width, width)), np.zeros((width, width))
         tally, branches = self.tally(width), BranchTally(self.patterns, width)
         for some in self.chunks(width):

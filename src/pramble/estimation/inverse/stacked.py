@@ -58,14 +58,12 @@ class Aspect:
         return np.flatnonzero(self.onto >= 0)
 
     def sums(self, p: Floats) -> Floats:
-        """Return the told margins of cells along the last axis."""
         flat = p[..., self.possible].reshape(-1, len(self.possible))
         answer = np.zeros((len(self.matrix), len(flat)))
         np.add.at(answer, self.onto[self.possible], flat.T)
         return answer.T.reshape(*p.shape[:-1], -1)
 
     def spread(self, margins: Floats) -> Floats:
-        """Return for each cell what its margin has, along the last axis."""
         return np.asarray(np.where(self.onto >= 0, margins[..., self.onto], 0.0))
 
 
@@ -86,7 +84,6 @@ class StackedInverse(RightInverse):
     shifts: Floats  # (R, B + 1, K): the δ above
 
     def apply(self, c: Floats) -> Floats:
-        """Return cG."""
         answer = -c[..., -1:] * self.shifts[:, -1]
         for b, (aspect, own) in enumerate(zip(self.aspects, slices_of(self.aspects), strict=True)):
             told = np.einsum("...rk,rkx->...rx", c[..., own] @ aspect.u, self.weights[b])
@@ -94,7 +91,6 @@ class StackedInverse(RightInverse):
         return np.asarray(answer)
 
     def adjoint(self, w: Floats) -> Floats:
-        """Return Gw."""
         parts = []
         for b, aspect in enumerate(self.aspects):
             told = np.einsum("...rx,rkx->...rk", w, self.weights[b]) @ aspect.u.T
@@ -139,7 +135,6 @@ class StackedInverse(RightInverse):
 
 
 def stacked_matrix(aspects: tuple[Aspect, ...], shares: Floats) -> Floats:
-    """Return the matrix from cells to all outputs, for the shares of one group."""
     possible = aspects[0].onto >= 0
     parts = [
         share * aspect.spread(aspect.matrix.T).T
@@ -159,7 +154,6 @@ class StackedOperator:
 
     @property
     def is_exact(self) -> bool:
-        """Whether what is released depends on the cells of the table alone."""
         return all(aspect.is_exact for aspect in self.inverse.aspects)
 
     @property
@@ -168,7 +162,6 @@ class StackedOperator:
         return len(aspects[0].onto), sum(len(aspect.u) for aspect in aspects) + 1
 
     def apply(self, p: Floats) -> Floats:
-        """Return pM."""
         aspects, shares = self.inverse.aspects, self.inverse.shares
         parts = [
             aspect.sums(p) @ aspect.matrix * shares[:, b, None] for b, aspect in enumerate(aspects)
@@ -177,7 +170,6 @@ class StackedOperator:
         return np.concatenate([*parts, silent[..., None]], axis=-1)
 
     def adjoint(self, v: Floats) -> Floats:
-        """Return Mv."""
         aspects, shares = self.inverse.aspects, self.inverse.shares
         answer = v[..., -1:] * shares[:, -1:] * (aspects[0].onto >= 0)
         for b, (aspect, own) in enumerate(zip(aspects, slices_of(aspects), strict=True)):
@@ -192,7 +184,6 @@ class StackedOperator:
         return self.inverse
 
     def told(self, w: Floats) -> Floats:
-        """Return Gw for queries w, which must not need what is lost."""
         short = np.abs(w @ self.lost).max(initial=0.0) > RESIDUAL * max(np.abs(w).max(), 1.0)
         if short and self.refusal is not None:
             raise self.refusal
@@ -223,8 +214,8 @@ class GroupOperator(ArrayAlgebra, InvertibleOperator):
 STEPS = 3
 SINGULAR = 1e-9
 SMALLEST = 1e-14
+# Records of a group in a branch below which the branches' shares are those of all groups.
 FEW = 10
-"""Records of a group in a branch below which the branches' shares are those of all groups."""
 
 
 @value(eq=False)
@@ -253,7 +244,6 @@ class Pooled:
         return law
 
     def informations(self, law: Floats) -> list[Floats]:
-        """Return what a record of each branch tells of its margins."""
         answer = []
         for aspect in self.aspects:
             released = aspect.sums(law) @ aspect.matrix
@@ -262,7 +252,6 @@ class Pooled:
 
     @cached_property
     def best(self) -> tuple[list[Floats], Floats]:
-        """The informations at the law that was found, and V for all records."""
         law = self.even()
         for step in range(1 if self.margins is None or self.is_alone else STEPS):
             informations = self.informations(law)
@@ -280,13 +269,11 @@ class Pooled:
 
     @cached_property
     def lost(self) -> Floats:
-        """A basis of the changes of the cells that no branch shows, one in each column."""
         if self.is_alone:
             return np.zeros((len(self.aspects[0].onto), 0))
         return self.inverse(self.informations(self.even()), self.shares)[1]
 
     def inverse(self, informations: list[Floats], shares: Floats) -> tuple[Floats, Floats]:
-        """Return V for some shares of the branches, and what is lost."""
         K, cells = len(self.aspects[0].onto), self.possible
         total = np.zeros((len(cells), len(cells)))
         for share, aspect, F in zip(shares, self.aspects, informations, strict=False):
@@ -305,7 +292,6 @@ class Pooled:
         return V, lost / np.where(norms > 0, norms, 1.0)
 
     def weights(self, shares: Floats) -> list[Floats]:
-        """Return the L of each branch for some shares of the branches."""
         if self.is_alone:
             told = self.aspects[0].onto == np.arange(len(self.possible))[:, None]
             return [told / shares[0]]
@@ -323,7 +309,6 @@ def inverse_where(variance: Floats, told: Floats | None) -> Floats:
 
 
 def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> StackedOperator:
-    """Return all branches as one operator, from sums over outputs and numbers of records."""
     places = [*slices_of(aspects), slice(-1, None)]
     sizes = np.stack([released[:, own].sum(axis=1) for own in places], axis=1)
     whole = sizes.sum(axis=0) / sizes.sum()
@@ -361,7 +346,6 @@ def has_many(numbers: Floats, places: list[slice], *, cells: int) -> NDArray[np.
 
 
 def shifts_of(aspects: tuple[Aspect, ...], weights: list[Floats], released: Floats) -> Floats:
-    """Return the shift of each branch in one group, and of silence."""
     total = released.sum()
     told = [released[own] @ v.u for v, own in zip(aspects, slices_of(aspects), strict=True)]
     p = sum(y @ L for y, L in zip(told, weights, strict=True)) / total

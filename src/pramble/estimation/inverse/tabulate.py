@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pramble.data.crosstab import Crosstab
 from pramble.data.frames import backend_of
 from pramble.data.open import is_frame, open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.data.records import Records
-from pramble.data.table import Crosstab
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
 from pramble.estimation.inverse.branches import from_branches
 from pramble.estimation.inverse.layout import (
@@ -25,6 +25,7 @@ from pramble.estimation.inverse.layout import (
 )
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import Channel
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
 from pramble.mechanisms.product import axes_of
@@ -75,7 +76,6 @@ def tabulate(
 
 
 def default_table(plan: Plan) -> list[str]:
-    """Return the columns of a plan that has one block alone, in however many branches."""
     blocks = {frozenset(seen.columns): seen.columns for seen in plan.channel().blocks_seen}
     return list(*blocks.values()) if len(blocks) == 1 else []
 
@@ -107,7 +107,6 @@ def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated
 def layout_of_blocks(
     channel: Channel, *, by: Sequence[str], levels: Mapping[str, Sequence[Any]], groups: Any
 ) -> Layout:
-    """Return the layout of a table of blocks: the cells of each, the last running fastest."""
     refuse_many([len(groups), *(seen.mechanism.shape[1] for seen in channel.axes or ())], by)
     cells = cells_of_blocks(channel)
     categories = {name: channel.coding.categories[name].values for name in cells}
@@ -115,7 +114,6 @@ def layout_of_blocks(
 
 
 def cells_of_blocks(channel: Channel) -> dict[str, Integers]:
-    """Return the code of each column in every combination of the cells of blocks."""
     axes = channel.axes or ()
     sizes = [seen.mechanism.shape[0] for seen in axes]
     grid = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes) if sizes else ()
@@ -135,7 +133,6 @@ def from_records(
     measure: str | None = None,
     backend: str | None = None,
 ) -> Tabulated:
-    """Return the sums of records, cross-classified in one pass, with one axis for each block."""
     table, places = shown_by_blocks(records, channel, by=by, weights=weights, measure=measure)
     known = {seen.columns: seen.mechanism for seen in channel.axes or ()}
     untouched = [name for name in by if name not in channel.columns]
@@ -175,6 +172,12 @@ def shown_by_blocks(
     )
     released = {name: table.cells[:, table.columns.index(name)] for name in columns}
     return table, [seen.output_place(released) for seen in axes]
+
+
+def measured_of(data: Any) -> Measured | None:
+    """Return protected tables, or those of an opened release that has some."""
+    found = data if isinstance(data, Measured) else getattr(data, "tables", None)
+    return found if isinstance(found, Measured) else None
 
 
 def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
@@ -221,7 +224,6 @@ def plan_of(plan: Any, by: Sequence[str]) -> Plan:
 
 
 def refuse_randomised(names: Sequence[Any], columns: Collection[str]) -> None:
-    """Refuse to read numbers from columns that were randomised."""
     for name in names:
         if isinstance(name, str) and name in columns:
             raise InvalidInput(

@@ -59,11 +59,9 @@ class Rows:
         return Rows(int(times.sum()), self.columns, codes)
 
     def at(self, name: str, code: int) -> "Rows":
-        """Return the rows with one label for all of them in a column."""
         return replace(self, codes={**self.codes, name: np.full(self.size, code)})
 
     def moved(self, name: str, step: float) -> "Rows":
-        """Return the rows with a step added to a column of numbers."""
         column = self.columns[name]
         labels = tuple((column.numbers() + step).tolist())
         return replace(self, columns={**self.columns, name: replace(column, labels=labels)})
@@ -72,7 +70,6 @@ class Rows:
 def untouched_column(
     records: Records, name: str, labels: Sequence[Label]
 ) -> tuple[Column, Integers]:
-    """Return an untouched column, and the new place of each label that was found."""
     declared = declared_categories(records, name)
     if declared is None:
         values = as_decimals(labels, records)
@@ -109,7 +106,6 @@ def as_decimals(labels: Sequence[Label], records: Records) -> Sequence[Label]:
 
 
 def rows_of(data: Any, columns: Mapping[str, Column]) -> Rows:
-    """Return the rows of new data, whose categories must be those of the columns."""
     records = open_records(data)
     table = crosstab(records, list(columns), keep_rows=True)
     if not columns:
@@ -171,8 +167,8 @@ class Plain:
         return np.eye(len(self.column.labels))[rows.codes[name]][:, 1:]
 
 
+# Factors whose columns are multiplied; none is the intercept.
 Term = tuple[Factor, ...]
-"""Factors whose columns are multiplied; none is the intercept."""
 
 
 @value(eq=False)
@@ -304,7 +300,6 @@ class Model:
 
 
 def plain_model(columns: Mapping[str, Column], covariates: Sequence[str]) -> Model:
-    """Return the model with an intercept and each covariate by itself."""
     factors = (Plain(columns[name]) for name in covariates)
     return Model(((), *((factor,) for factor in factors)), columns)
 

@@ -17,11 +17,11 @@ from pramble.errors import InvalidInput
 from pramble.estimation.regression.design_matrix import Response
 from pramble.values import Floats, Integers, value
 
+# A predictor beyond which a rate counts as that: its square must be a number.
 LARGEST = 300.0
-"""A predictor beyond which a rate counts as that: its square must be a number."""
 
+# The least share or mean that a start is taken from.
 FEWEST = 1e-3
-"""The least share or mean that a start is taken from."""
 
 
 @value(eq=False)
@@ -56,7 +56,6 @@ class OnePredictor:
     answers: tuple[str, ...] = ("mean",)
 
     def link(self, mean: float) -> float:
-        """Return the predictor of a mean."""
         raise NotImplementedError
 
     def mean(self, eta: Floats) -> Floats:
@@ -64,18 +63,15 @@ class OnePredictor:
         raise NotImplementedError
 
     def bend(self, mean: Floats) -> Floats:
-        """Return the slope of the mean in the predictor, by the mean."""
         raise NotImplementedError
 
     def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
         raise NotImplementedError
 
     def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return one parameter for each column of a design matrix."""
         return Parameters(tuple(names), np.arange(len(names)), np.ones((1, len(names))))
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        """Return parameters without effects, from the mean of the response."""
         theta = np.zeros(len(parameters.names))
         if "intercept" in parameters.names:
             theta[parameters.names.index("intercept")] = self.link(float(shares[0]))
@@ -156,7 +152,6 @@ class Multinomial:
     answers: tuple[str, ...]
 
     def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return a parameter for each class but the first and each column."""
         classes, p = len(self.answers) - 1, len(names)
         together = tuple(f"{label}: {name}" for label in self.answers[1:] for name in names)
         return Parameters(
@@ -202,7 +197,6 @@ class Ordinal:
     answers: tuple[str, ...]
 
     def parameters(self, names: Sequence[str]) -> Parameters:
-        """Return a threshold between classes, and one parameter for each column."""
         if "intercept" not in names:
             raise InvalidInput("An ordinal regression has thresholds: leave '0 +' out.")
         at, cuts = list(names).index("intercept"), len(self.answers) - 1
@@ -267,7 +261,6 @@ MOST_CLASSES = 40
 
 
 def family_of(name: str, response: Response, *, success: Any) -> tuple[Family, Any, int]:
-    """Return a family, the values of the response, and how many classes these are of."""
     if name not in FAMILIES:
         raise InvalidInput(f"family must be one of {', '.join(FAMILIES)}; found {name!r}.")
     if success is not None and name != "logistic":
@@ -298,7 +291,6 @@ def family_of(name: str, response: Response, *, success: Any) -> tuple[Family, A
 
 
 def numeric_family(name: str, response: Response) -> tuple[Family, Floats, int]:
-    """Return a family of numbers with the values of the response."""
     numbers = response.numbers()
     if not np.isfinite(numbers).all():
         raise InvalidInput(f"The response {response.name!r} must be finite; it is not.")

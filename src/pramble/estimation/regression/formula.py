@@ -201,7 +201,6 @@ def read_formula(text: str) -> Formula:
 def formula_model(
     formula: Formula, groups: Rows, cells: Rows, *, counts: Integers
 ) -> tuple[Model, Response]:
-    """Return the terms of a formula and its response, over both sides."""
     columns = {**groups.columns, **cells.columns}
     known: dict[tuple[str, bool], Expression] = {}
 
@@ -258,7 +257,6 @@ def coded_terms(terms: Any, in_full: Mapping[Any, Expression]) -> Iterator[list[
 def response_of(
     factor: Any, columns: Mapping[str, Column], *, groups: Rows, cells: Rows
 ) -> Response:
-    """Return the left side: a column, or an expression of columns of one kind."""
     variables = tuple(names_in(factor))
     randomised = Model((), columns).is_randomised(variables)
     rows = cells if randomised else groups

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.crosstab import totals
 from pramble.data.open import open_records
-from pramble.data.table import totals
 from pramble.errors import InvalidInput
 from pramble.estimation.inverse.signed import Patterns, RecordSource, Source, patterns_of
 from pramble.estimation.inverse.tabulate import plan_of

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.estimation.follow.result import Covers, Settings
-from pramble.estimation.inverse.tabulate import data_and_plan
+from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.estimation.regression.design_matrix import (
     Model,
     Response,
@@ -33,7 +33,7 @@ from pramble.estimation.regression.solve import (
     unestimable,
 )
 from pramble.estimation.survey import Survey, as_survey
-from pramble.estimation.tables.cells import measured_of, refuse_records
+from pramble.estimation.tables.cells import refuse_records
 from pramble.estimation.tables.regression import material_of_tables
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -170,7 +170,6 @@ def model_asked_for(material: Material, asked: Asked) -> tuple[Model, Response]:
 def pose(
     material: Material, asked: Asked, *, family: str, success: Any = None
 ) -> tuple[Problem, Model, Response, int]:
-    """Return a regression before it is solved, with the number of classes of its response."""
     model, response = model_asked_for(material, asked)
     kind, y, classes = family_of(family, response, success=success)
     source, design = material.source, model.design(material.groups, material.cells)

@@ -68,7 +68,6 @@ class Fitted:
 
     @cached_property
     def inflation(self) -> Floats:
-        """How many times larger the variance is than without randomisation."""
         both = np.diag(self.bread @ self.meat.both @ self.bread)
         added = np.diag(self.bread @ self.meat.randomisation @ self.bread)
         left = both - np.maximum(added, 0.0)
@@ -76,7 +75,6 @@ class Fitted:
 
 
 def positive_covariance(covariance: Floats) -> Floats:
-    """Return the nearest covariance without negative variances."""
     scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
     if values.size and values[0] >= 0:
@@ -84,8 +82,8 @@ def positive_covariance(covariance: Floats) -> Floats:
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale))
 
 
+# Of a column of numbers, relative to its spread, over which a slope is taken.
 STEP = 1e-4
-"""Of a column of numbers, relative to its spread, over which a slope is taken."""
 
 
 class NormalIntervals(Display, Tidy):
@@ -177,7 +175,6 @@ class Change:
 
 
 def changes(fitted: Fitted) -> Iterator[Change]:
-    """Yield the changes of every covariate: one of a number, one for each label but the first."""
     for name, column in fitted.covariates.items():
         randomised = column.is_randomised
         own = fitted.cells if randomised else fitted.groups
@@ -249,7 +246,6 @@ def slopes_of(fitted: Fitted, change: Change, some: slice, weights: Floats) -> F
 
 
 def touched(fitted: Fitted, every: list[Change], answers: int) -> Any:
-    """Return which effects rest on coefficients that are not told."""
     columns = fitted.problem.parameters.column[fitted.told.lost]
     hit = [
         bool(
@@ -262,7 +258,6 @@ def touched(fitted: Fitted, every: list[Change], answers: int) -> Any:
 
 
 def title_of(regression: Regression) -> str:
-    """Return what was regressed, on how many records, and what the errors cover."""
     return (
         f"{regression.family.capitalize()} regression of {regression.response} on "
         f"{regression.n:,.0f} records; errors cover {regression.covers_what.split(':')[0]}"
@@ -302,7 +297,6 @@ def lines_of(regression: Regression) -> list[list[str]]:
 
 
 def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[Any]]:
-    """Return the columns of a tidy frame: a line for each record, and for each class of it."""
     problem, theta = fitted.problem, fitted.point.theta
     rows = rows_of(data, fitted.covariates)
     D = fitted.model.half(rows, randomised=None)
@@ -335,7 +329,6 @@ def range_of_mean(family: Any) -> tuple[float, float]:
 
 
 def ends(family: Any, mean: Floats, error: Floats, *, level: float) -> tuple[Floats, Floats]:
-    """Return intervals on the scale on which the mean has no bounds."""
     from scipy.special import expit, logit
 
     reach = normal_quantile(level) * error

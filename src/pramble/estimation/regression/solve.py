@@ -68,7 +68,6 @@ class Basis:
 
 
 def basis_of(gram: Floats) -> Basis:
-    """Return the basis that makes a Gram matrix the identity."""
     size = np.sqrt(np.diag(gram))
     values, vectors = np.linalg.eigh(gram / np.outer(size, size))
     roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
@@ -107,17 +106,14 @@ class Problem:
 
     @cached_property
     def basis(self) -> Basis:
-        """The coordinates in which the linear predictors have the mean square one."""
         gram, column = self.design.gram(self.source.counts), self.parameters.column
         loads = self.parameters.loads
         return basis_of((loads.T @ loads) * gram[np.ix_(column, column)])
 
     def weights(self, some: slice) -> Floats:
-        """Return the weights of some groups, (groups, cells)."""
         return self.source.weights(some) if self.inside is None else self.inside[some]
 
     def responses(self, some: slice) -> Any:
-        """Return the responses of some groups, in a shape that goes with (groups, cells)."""
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
     def predictors(self, some: slice, theta: Floats, design: Design | None = None) -> Floats:
@@ -161,7 +157,6 @@ class Problem:
         return psi
 
     def scores_along(self, theta: Floats, directions: Floats) -> Function:
-        """Return the function that gives the products of ψ with some directions (q, d)."""
 
         def along(some: slice) -> Floats:
             g = self.pieces(some, theta).g
@@ -171,7 +166,6 @@ class Problem:
         return along
 
     def curvature(self, theta: Floats, directions: Floats) -> Function:
-        """Return the function that gives what the information has along some directions (q, d)."""
 
         def bend(some: slice) -> Floats:
             h = self.pieces(some, theta).h
@@ -181,11 +175,9 @@ class Problem:
         return bend
 
     def start(self, classes: int) -> Floats:
-        """Return a θ without effects, from what the response is on average."""
         return self.family.start(self.parameters, self.averages(classes))
 
     def averages(self, classes: int) -> Floats:
-        """Return the estimated shares of the classes of the response, or its mean."""
         total = np.zeros(max(classes, 1))
         for some in self.source.chunks(1):
             weights = self.weights(some)
@@ -204,14 +196,14 @@ def weighted_sum(weights: Floats, values: Floats) -> float:
         return float(np.where(counted != 0, counted * values, 0.0).sum())
 
 
+# Standard errors by which information must differ from none.
 CLEARLY = 2.0
-"""Standard errors by which information must differ from none."""
 
+# Of a linear predictor, in the root of the mean square: a factor of three million in odds.
 LARGEST_ERROR = 15.0
-"""Of a linear predictor, in the root of the mean square: a factor of three million in odds."""
 
+# Records that a class of the response must be worth for symmetric intervals to hold.
 FEW = 200
-"""Records that a class of the response must be worth for symmetric intervals to hold."""
 
 AT_ONCE = 12
 LOADS = 0.3
@@ -315,7 +307,6 @@ def rare_classes(
 
 
 def notes_on_unestimable(answer: Unestimable, names: tuple[str, ...]) -> list[str]:
-    """Say which coefficients are not told, and why."""
     notes = []
     if answer.unbounded.any():
         listed = ", ".join(np.array(names)[answer.unbounded])
@@ -336,8 +327,8 @@ def notes_on_unestimable(answer: Unestimable, names: tuple[str, ...]) -> list[st
 MOST_STEPS = 60
 MOST_HALVINGS = 12
 DECREMENT = 1e-10
+# How far a step may move the linear predictors, in the root of the mean square.
 LONGEST = 4.0
-"""How far a step may move the linear predictors, in the root of the mean square."""
 
 ROUNDING = 1e-12
 

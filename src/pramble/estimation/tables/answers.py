@@ -23,32 +23,25 @@ t. Counts are not divided by the total and have :math:`\bar w \bar v \operatorna
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from pramble.errors import InvalidInput
 from pramble.estimation.inverse.layout import NO_GROUPS, Layout
+from pramble.estimation.tables.nearest import places_within
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, value
 
+# Variance that rounding to whole records adds to the noise of the total.
 ROUNDED = 1 / 12
-"""Variance that rounding to whole records adds to the noise of the total."""
 
 
 @value(eq=False)
 class TableNoise:
-    """The noise of a measured table, in people, when the total is held.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    factors : mapping from axes to float
-        The κ of every margin.
-    """
+    """The noise of a measured table, in people, when the total is held."""
 
     shape: tuple[int, ...]
-    factors: dict[tuple[int, ...], float]
+    factors: dict[tuple[int, ...], float]  # by margin, as axes: the κ above
 
     def margins(self, w: Floats) -> Iterator[tuple[float, Floats]]:
         """Yield κ and the sums (Q, cells) of queries (Q, K), for each margin."""
@@ -67,7 +60,6 @@ class TableNoise:
         return np.asarray(sum(factor * (sums @ sums.T) for factor, sums in self.margins(w)))
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another."""
         pairs = zip(self.margins(w), self.margins(other), strict=True)
         parts = (
             factor * np.einsum("qk,qk->q", sums, others) for (factor, sums), (_, others) in pairs
@@ -76,20 +68,14 @@ class TableNoise:
 
     def whole(self) -> Floats:
         """Return the (K, K) covariance of the cells."""
-        K = math.prod(self.shape)
-        answer = np.zeros((*self.shape, *self.shape))
+        answer = np.zeros((math.prod(self.shape),) * 2)
         for margin, factor in self.factors.items():
-            same = np.ones((1,) * 2 * len(self.shape))
-            for axis in margin:
-                own = [1] * 2 * len(self.shape)
-                own[axis] = own[axis + len(self.shape)] = self.shape[axis]
-                same = same * np.eye(self.shape[axis]).reshape(own)
-            answer += factor * same
-        return answer.reshape(K, K)
+            place = places_within(self.shape, [axis in margin for axis in range(len(self.shape))])
+            answer += factor * (place[:, None] == place)
+        return answer
 
 
-def noise_of(plan: TablePlan, columns: Columns) -> TableNoise:
-    """Return the noise of the table of some columns, in any order."""
+def noise_of_table(plan: TablePlan, columns: Columns) -> TableNoise:
     size = plan.sizes
     factors: dict[tuple[int, ...], float] = {}
     for margin in subsets(columns):
@@ -112,38 +98,22 @@ def total_variance(plan: TablePlan) -> float:
 
 @value(eq=False)
 class TableAnswers:
-    """What a protected table answers (:mod:`pramble.estimation.inverse.moments`).
-
-    Attributes
-    ----------
-    layout : Layout
-    noise : TableNoise
-    p, unbiased : (K,) arrays
-        Fitted and unbiased shares of the cells.
-    n : float
-        Number of records.
-    total_variance : float
-        Variance of the noise of that number.
-    sampling : float
-        The share of the sampling variance that counts.
-    """
+    """What a protected table answers (:mod:`pramble.estimation.inverse.moments`)."""
 
     layout: Layout
     noise: TableNoise
-    p: Floats
+    p: Floats  # (K,): fitted shares of the cells
     unbiased: Floats
-    n: float
-    total_variance: float
-    sampling: float
+    n: float  # Number of records
+    total_variance: float  # Variance of the noise of that number
+    sampling: float  # The share of the sampling variance that counts
 
     @property
     def squares(self) -> Floats:
-        """The squared weights of the records over the cells."""
         return np.maximum(self.p, 0.0) / self.n
 
     @property
     def width(self) -> int:
-        """The number of cells."""
         return len(self.p)
 
     @property
@@ -161,20 +131,13 @@ class TableAnswers:
         return np.asarray(w.mean(axis=1) - w @ self.p)
 
     def randomised(self, w: Floats) -> Floats:
-        """Return the covariance of answers by noise."""
-        found = self.noise.covariance(w)
-        if self.total_variance:
-            moved = self.moved_by_total(w)
-            found = found + self.total_variance * np.outer(moved, moved)
+        moved = self.moved_by_total(w)
+        found = self.noise.covariance(w) + self.total_variance * np.outer(moved, moved)
         return np.asarray(found / self.n**2)
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another, by noise."""
-        found = self.noise.products(w, other)
-        if self.total_variance:
-            moved = self.moved_by_total(w) * self.moved_by_total(other)
-            found = found + self.total_variance * moved
-        return np.asarray(found / self.n**2)
+        moved = self.moved_by_total(w) * self.moved_by_total(other)
+        return np.asarray((self.noise.products(w, other) + self.total_variance * moved) / self.n**2)
 
     @cached_property
     def cell_variances(self) -> Floats:
@@ -184,52 +147,15 @@ class TableAnswers:
 
     def covariance(self) -> Floats:
         """Return the (K, K) covariance of the cells."""
-        answer = self.noise.whole() / self.n**2
-        if self.total_variance:
-            moved = 1 / len(self.p) - self.p
-            answer += self.total_variance * np.outer(moved, moved) / self.n**2
-        if self.sampling:
-            p, s = self.p, self.squares
-            cross = np.outer(p, s)
-            answer += self.sampling * (np.diag(s) - cross - cross.T + np.outer(p, p) * s.sum())
-        return np.asarray(answer)
+        moved, p, s = 1 / len(self.p) - self.p, self.p, self.squares
+        noise = self.noise.whole() / self.n**2
+        by_total = self.total_variance * np.outer(moved, moved) / self.n**2
+        cross = np.outer(p, s)
+        sampled = np.diag(s) - cross - cross.T + np.outer(p, p) * s.sum()
+        return np.asarray(noise + by_total + self.sampling * sampled)
 
 
-@value(eq=False)
-class CountedByTotal:
-    r"""The covariance of shares times a number of records that is itself noisy.
-
-    A count :math:`\hat n s` with the even share :math:`\bar w` has the covariance
-    :math:`n^2\operatorname{Cov}(s, t) + (\bar w t + \bar v s - s t)\operatorname{Var}(\hat n)`.
-
-    Attributes
-    ----------
-    parts : object
-        The covariance of the shares.
-    n, total_variance : float
-    shares, even : (Q,) arrays
-        The shares s, and what they would be if the records were spread evenly.
-    """
-
-    parts: Any
-    n: float
-    total_variance: float
-    shares: Floats
-    even: Floats
-
-    @property
-    def added(self) -> Floats:
-        """What the noise of the total adds to the variances of the counts."""
-        return self.total_variance * (2 * self.even * self.shares - self.shares**2)
-
-    def covariance(self) -> Floats:
-        """Return the (Q, Q) covariance of the counts."""
-        cross = np.outer(self.even, self.shares)
-        added = cross + cross.T - np.outer(self.shares, self.shares)
-        return np.asarray(self.n**2 * self.parts.covariance() + self.total_variance * added)
-
-
-def positive(n: float) -> float:
+def positive_total(n: float) -> float:
     """Return a number of records that shares may be taken of; refuse none."""
     if n <= 0:
         raise InvalidInput(
@@ -240,7 +166,6 @@ def positive(n: float) -> float:
 
 
 def layout_of(plan: TablePlan, names: Columns) -> Layout:
-    """Return the layout of a table whose last column runs fastest."""
     shape = plan.shape(names)
     grid = np.unravel_index(np.arange(math.prod(shape)), shape)
     categories = {name: plan.labels[name].values for name in names}

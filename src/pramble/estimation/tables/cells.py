@@ -1,7 +1,7 @@
 """Estimates of tables that lie within a measured one, and what is refused."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,8 @@ from pramble.estimation.inverse.moments import Known, covariance_of
 from pramble.estimation.tables.answers import (
     TableAnswers,
     layout_of,
-    noise_of,
-    positive,
+    noise_of_table,
+    positive_total,
     total_variance,
 )
 from pramble.estimation.tables.modelled import ModelledAnswers, measured_within, modelled_answers
@@ -34,12 +34,13 @@ from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.values import Floats, names_of
 
+# Measured tables that a refusal lists.
 SHOWN = 6
-"""Measured tables that a refusal lists."""
 
+# What a table answers, measured or modelled.
 AnyAnswers = TableAnswers | ModelledAnswers
-"""What a table answers, measured or modelled."""
 
+# What takes records, and what to do instead.
 REFUSED = {
     "plan": "plan= does not go with protected tables: they bring their own.",
     "counts": "counts=True goes with counts of released values; protected tables are counts of the "
@@ -56,19 +57,9 @@ REFUSED = {
     "hold none: their errors take the records for a simple random sample. covers='randomisation' "
     "leaves sampling out.",
 }
-"""What takes records, and what to do instead."""
-
-
-def measured_of(data: Any) -> Measured | None:
-    """Return protected tables, or those of an opened release that has some."""
-    if isinstance(data, Measured):
-        return data
-    tables = getattr(data, "tables", None)
-    return tables if isinstance(tables, Measured) else None
 
 
 def refuse_records(**given: Any) -> None:
-    """Refuse what goes with records alone."""
     for name, wanted in given.items():
         if wanted is not None and wanted is not False and not (name in REFUSED and wanted == ()):
             raise InvalidInput(REFUSED[name])
@@ -90,12 +81,12 @@ def table_estimate(
         answers = table_answers(measured, names, settings)
     else:
         answers = modelled_answers(measured, names, settings)
-    found = cells_of(answers, settings) if query is None else queries_of(answers, settings, query)
-    return replace(
-        found,
-        notes=(*found.notes, *notes_of(measured, settings)),
-        rests_on=() if plan.is_measured(names) else measured_within(plan, names),
-    )
+    rests_on = () if plan.is_measured(names) else measured_within(plan, names)
+    if query is None:
+        found = estimate_of_cells(answers, settings)
+    else:
+        found = estimate_of_queries(answers, settings, query)
+    return replace(found, notes=(*found.notes, *notes_of(measured, settings)), rests_on=rests_on)
 
 
 def table_answers(
@@ -109,11 +100,11 @@ def table_answers(
     if not plan.is_measured(names):
         raise not_measured(plan, names)
     n = float(measured.total)
-    unbiased = measured.table(names).ravel() / positive(n)
+    unbiased = measured.table(names).ravel() / positive_total(n)
     fitted = nearest_cells(measured, names) if settings.method == "mle" else unbiased
     return TableAnswers(
         layout=layout_of(plan, names),
-        noise=noise_of(plan, names),
+        noise=noise_of_table(plan, names),
         p=fitted,
         unbiased=unbiased,
         n=n,
@@ -123,7 +114,6 @@ def table_answers(
 
 
 def check_method(settings: Settings) -> None:
-    """Refuse a method that there is not."""
     if settings.method not in METHODS:
         raise InvalidInput(
             f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
@@ -145,7 +135,6 @@ def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
 
 
 def not_measured(plan: TablePlan, names: Columns) -> NotShown:
-    """Return the error for a table that lies within no measured one, with what comes nearest."""
     tables = sorted(plan.tables, key=lambda table: -len(set(table) & set(names)))
     most = len(set(tables[0]) & set(names))
     within = dict.fromkeys(
@@ -163,7 +152,7 @@ def not_measured(plan: TablePlan, names: Columns) -> NotShown:
     )
 
 
-def cells_of(answers: AnyAnswers, settings: Settings) -> Estimate:
+def estimate_of_cells(answers: AnyAnswers, settings: Settings) -> Estimate:
     p, f, n = answers.p, answers.cell_sampling, answers.n
     noise = answers.cell_variances
 
@@ -171,37 +160,26 @@ def cells_of(answers: AnyAnswers, settings: Settings) -> Estimate:
         return np.asarray(noise + f * mu * (1 - mu) / n)
 
     lower, upper = unified_interval(answers.unbiased, variance, level=settings.level)
-    inside = np.clip(p, 0.0, 1.0)
-    errors = np.sqrt(noise + f * inside * (1 - inside) / n)
+    errors = np.sqrt(variance(np.clip(p, 0.0, 1.0)))
     if settings.method == "mle":
         errors = errors_within(p, errors, np.sqrt(noise))
         lower, upper = np.minimum(lower, p), np.maximum(upper, p)
-    return estimate_of(
-        answers,
-        settings,
-        cells=answers.layout.labels(),
-        values=p,
-        ends=(errors, lower, upper),
-        covariance=answers,
-        notes=nothing_known(lower, upper, "cells"),
+    notes = nothing_known(lower, upper, "cells")
+    cells = answers.layout.labels()
+    return settings.estimate(
+        p, errors, (lower, upper), cells=cells, n=n, covariance_parts=answers, notes=notes
     )
 
 
-def queries_of(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
+def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
     names, flat = parse_queries(query, answers.layout)
     w = flat.reshape(len(names), -1)
-    covariance = covariance_of(answers, w)
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    lower, upper = query_ends(answers, w, level=settings.level)
-    return estimate_of(
-        answers,
-        settings,
-        cells={"query": names},
-        values=w @ answers.p,
-        ends=(errors, lower, upper),
-        covariance=Known(covariance),
-        quantity="estimate",
-    )
+    known = Known(covariance_of(answers, w))
+    ends = query_ends(answers, w, level=settings.level)
+    return settings.estimate(
+        w @ answers.p, known.errors, ends, cells={"query": names}, n=answers.n,
+        covariance_parts=known, quantity="estimate",
+    )  # fmt: skip
 
 
 def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
@@ -225,34 +203,6 @@ def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats,
         return variance
 
     return intervals_of_weights(w, w @ answers.unbiased, variance_by, level=level)
-
-
-def estimate_of(
-    answers: AnyAnswers,
-    settings: Settings,
-    *,
-    cells: Mapping[str, Sequence[Any]],
-    values: Floats,
-    ends: tuple[Floats, Floats, Floats],
-    covariance: Any,
-    quantity: str = "probability",
-    notes: tuple[str, ...] = (),
-) -> Estimate:
-    errors, lower, upper = ends
-    return Estimate(
-        cells=cells,
-        probabilities=values,
-        standard_errors=errors,
-        lower=lower,
-        upper=upper,
-        n=answers.n,
-        covariance_parts=covariance,
-        method=settings.method,
-        level=settings.level,
-        covers=settings.covers,
-        quantity=quantity,
-        notes=notes,
-    )
 
 
 def notes_of(measured: Measured, settings: Settings) -> list[str]:

@@ -34,40 +34,31 @@ from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import inner_point
 from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.moments import batches
-from pramble.estimation.tables.answers import layout_of, positive, total_variance
-from pramble.estimation.tables.nearest import nearest_cells
-from pramble.estimation.tables.programme import largest_tables
+from pramble.estimation.tables.answers import layout_of, positive_total, total_variance
+from pramble.estimation.tables.nearest import largest_tables, nearest_cells
 from pramble.information.proportional import Axes, Margin, fit_array, sums_over
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
 from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, Integers, value
 
+# A fit ends when no cell of a measured table is off by more than this part of its noise.
 CLOSE, SWEEPS = 1e-3, 500
-"""A fit ends when no cell of a measured table is off by more than this part of its noise."""
 
+# The same as a share of all records, where there is next to no noise.
 EXACTLY = 1e-10
-"""The same as a share of all records, where there is next to no noise."""
 
+# Where no distribution has all measured tables, a cell may be off by this part of its noise for
+# each unit of the interaction that holds it there.
 SLACK = 0.1
-"""Where no distribution has all measured tables, a cell may be off by this part of its noise for
-each unit of the interaction that holds it there."""
 
 
 @value(eq=False)
 class Contrasts:
-    """The contrasts of the cells that some of their margins hold, orthonormal.
+    """The contrasts of the cells that some of their margins hold, orthonormal."""
 
-    Attributes
-    ----------
-    bases : tuple of (n, n) arrays
-        The contrasts along each axis, in rows; the first is constant.
-    places : (d,) array
-        Which products of them the margins hold; the first is constant.
-    """
-
-    bases: tuple[Floats, ...]
-    places: Integers
+    bases: tuple[Floats, ...]  # Those along each axis, in rows; the first is constant
+    places: Integers  # (d,): which products of them the margins hold; the first is constant
 
     def of(self, cells: Floats) -> Floats:
         """Return the contrasts (Q, d) of many tables (Q, K)."""
@@ -88,7 +79,6 @@ class Contrasts:
         return (found + found.T) / 2
 
     def diagonal(self, matrix: Floats) -> Floats:
-        """Return the diagonal of X times a matrix times the transpose of X."""
         d, found = len(self.places), np.zeros(math.prod(map(len, self.bases)))
         for some in batches(d, found.size):
             own, moved = self.spread(np.eye(d)[some]), self.spread(matrix[some])
@@ -107,33 +97,17 @@ def along(bases: Sequence[Floats], cells: Floats) -> Floats:
 
 @value(eq=False)
 class ModelledAnswers:
-    """What a modelled table answers (:mod:`pramble.estimation.inverse.moments`).
-
-    Attributes
-    ----------
-    layout : Layout
-    contrasts : Contrasts
-    p, inside : (K,) arrays
-        The fitted shares, and those at which derivatives are taken.
-    measured : (d,) array
-        The measured contrasts, unbiased, as shares.
-    noise : (d,) array
-        The variances of their noise when the total is held.
-    n, total_variance : float
-        Number of records, and the variance of the noise of that number.
-    sampled : float
-        The share of the sampling variance that counts.
-    """
+    """What a modelled table answers (:mod:`pramble.estimation.inverse.moments`)."""
 
     layout: Layout
     contrasts: Contrasts
-    p: Floats
-    inside: Floats
-    measured: Floats
-    noise: Floats
-    n: float
-    total_variance: float
-    sampled: float
+    p: Floats  # (K,): the fitted shares
+    inside: Floats  # (K,): those at which derivatives are taken
+    measured: Floats  # (d,): the measured contrasts, unbiased, as shares
+    noise: Floats  # (d,): the variances of their noise when the total is held
+    n: float  # Number of records
+    total_variance: float  # Variance of the noise of that number
+    sampled: float  # The share of the sampling variance that counts
 
     @property
     def sampling(self) -> float:
@@ -142,17 +116,14 @@ class ModelledAnswers:
 
     @property
     def squares(self) -> Floats:
-        """The squared weights of the records over the cells."""
         return self.p / self.n
 
     @property
     def width(self) -> int:
-        """The number of cells."""
         return len(self.p)
 
     @cached_property
     def inverse(self) -> Floats:
-        """The inverse of M."""
         from scipy.linalg import cho_factor, cho_solve
 
         M = self.contrasts.information(self.inside)
@@ -160,7 +131,6 @@ class ModelledAnswers:
 
     @cached_property
     def by_noise(self) -> Floats:
-        """The covariance of β by noise."""
         found = (self.inverse * self.noise) @ self.inverse
         if self.total_variance:  # all shares but that of everything fall as the total grows
             moved = self.inverse[:, 1:] @ self.measured[1:]
@@ -169,14 +139,12 @@ class ModelledAnswers:
 
     @cached_property
     def by_sampling(self) -> Floats:
-        """The covariance of β by sampling, all of it."""
         found = self.inverse.copy()
         found[0, 0] -= self.width  # the inverse times t has the contrasts of 1: √K, then zeros
         return np.asarray(found / self.n)
 
     @cached_property
     def coefficients(self) -> Floats:
-        """The covariance of β."""
         return np.asarray(self.by_noise + self.sampled * self.by_sampling)
 
     @cached_property
@@ -195,24 +163,20 @@ class ModelledAnswers:
 
     @cached_property
     def cell_variances(self) -> Floats:
-        """The variance of each cell by noise."""
         return np.asarray(self.inside**2 * self.contrasts.diagonal(self.by_noise))
 
     @cached_property
     def cell_sampling(self) -> Floats:
-        """The share of the binomial variance of each cell that sampling adds."""
         if not self.sampled:
             return np.zeros(self.width)
         variances = self.inside**2 * self.contrasts.diagonal(self.by_sampling)
         return np.asarray(self.sampled * self.n * variances / (self.inside * (1 - self.inside)))
 
     def randomised(self, w: Floats) -> Floats:
-        """Return the covariance of answers, sampling included."""
         s = self.contrasts.of(w * self.inside)
         return np.asarray(s @ self.coefficients @ s.T)
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another, sampling included."""
         one, two = (self.contrasts.of(queries * self.inside) for queries in (w, other))
         return np.asarray(((one @ self.coefficients) * two).sum(axis=1))
 
@@ -222,20 +186,19 @@ class ModelledAnswers:
 
 
 def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> ModelledAnswers:
-    """Return what answers queries of a table of columns that were not measured together."""
     plan = measured.plan
     tables = measured_within(plan, names)
     refuse_unmodelled(plan, names, tables, method=settings.method)
     contrasts, precision = contrasts_of(plan, names, tables)
-    n, shape = positive(float(measured.total)), plan.shape(names)
+    n, shape = positive_total(float(measured.total)), plan.shape(names)
     axes = [tuple(names.index(name) for name in table) for table in tables]
     wanted = [nearest_cells(measured, table).reshape(plan.shape(table)) for table in tables]
     variances = [plan.cell_variance(table) / n**2 for table in tables]
-    p = fitted(shape, axes, wanted, variances)
+    p = largest_entropy(shape, axes, wanted, variances)
     # as many even records as the noise of a typical table moves, and one
     loose = np.mean([math.sqrt(v) * one.size for v, one in zip(variances, wanted, strict=True)])
     mixed = inner_point(p, n=1 / (float(loose) + 1 / n)).reshape(shape)
-    inside = fitted(shape, axes, [sums_over(mixed, own) for own in axes], variances)
+    inside = largest_entropy(shape, axes, [sums_over(mixed, own) for own in axes], variances)
     whole = spread(measured.effects, plan.ordered(names), plan.sizes) / n
     whole = np.transpose(whole, [plan.ordered(names).index(name) for name in names])
     return ModelledAnswers(
@@ -252,7 +215,6 @@ def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> 
 
 
 def measured_within(plan: TablePlan, names: Columns) -> tuple[Columns, ...]:
-    """Return the largest measured tables of some of the columns."""
     shared = (tuple(name for name in table if name in names) for table in plan.tables)
     return largest_tables([table for table in dict.fromkeys(shared) if table])
 
@@ -260,7 +222,6 @@ def measured_within(plan: TablePlan, names: Columns) -> tuple[Columns, ...]:
 def refuse_unmodelled(
     plan: TablePlan, names: Columns, tables: tuple[Columns, ...], *, method: str
 ) -> None:
-    """Refuse a method without a model, columns without tables, and a model that is too large."""
     asked, listed = " × ".join(names), ", ".join(" × ".join(table) for table in tables)
     if method != "mle":
         raise NotShown(
@@ -285,7 +246,6 @@ def refuse_unmodelled(
 def contrasts_of(
     plan: TablePlan, names: Columns, tables: tuple[Columns, ...]
 ) -> tuple[Contrasts, Floats]:
-    """Return the contrasts that some tables hold, and the variance of each in people."""
     from scipy.linalg import helmert
 
     shape = plan.shape(names)
@@ -300,7 +260,7 @@ def contrasts_of(
     return Contrasts(bases, places), variances.ravel()[places]
 
 
-def fitted(
+def largest_entropy(
     shape: tuple[int, ...], axes: list[Axes], wanted: list[Floats], variances: list[float]
 ) -> Floats:
     """Return the distribution of largest entropy that has some margins, or nearly has them."""

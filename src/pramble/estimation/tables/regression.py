@@ -33,7 +33,6 @@ class TableSource:
 
     @property
     def n(self) -> float:
-        """Number of records."""
         return self.answers.n
 
     @property
@@ -42,29 +41,24 @@ class TableSource:
         return np.array([self.n])
 
     def chunks(self, width: int) -> Iterator[slice]:
-        """Yield the one group."""
         del width
         yield slice(0, 1)
 
     def weights(self, some: slice) -> Floats:
-        """Return the signed weights of all cells."""
         del some
         return self.n * self.answers.unbiased[None, :]
 
     def moments(self, function: Function, width: int) -> Moments:
-        """Return the covariance of the sums of several functions."""
         del width
         w = np.ascontiguousarray(function(slice(0, 1))[0].T)
         both, alone = (covariance_of(replace(self.answers, sampling=f), w) for f in (1.0, 0.0))
         return Moments(self.n**2 * both, self.n**2 * alone)
 
     def inside(self) -> Floats | None:
-        """Return the nearest table without negative cells."""
         return self.n * nearest_cells(self.measured, self.answers.layout.by)[None, :]
 
 
 def material_of_tables(measured: Measured, asked: Asked, settings: Settings) -> Material:
-    """Return the signed weights of the table that holds all columns of a model."""
     try:
         answers = table_answers(measured, asked.columns, settings)
     except NotShown as error:

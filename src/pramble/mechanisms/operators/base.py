@@ -108,11 +108,9 @@ class MechanismOperator(InvertibleOperator):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of categories and of outputs."""
         return self.mechanism.shape
 
     def dense(self) -> Floats:
-        """Return the matrix."""
         return self.mechanism.matrix
 
     @abstractmethod
@@ -133,13 +131,12 @@ class MechanismOperator(InvertibleOperator):
 
 
 def xlogx(values: Any) -> Floats:
-    """Return x log x, which is 0 at 0."""
     return np.asarray(values * np.log(np.where(values > 0, values, 1.0)), dtype=np.float64)
 
 
 Maps = Sequence[Callable[..., Floats]]
+# One operator per randomised block.
 Axes = Sequence[InvertibleOperator]
-"""One operator per randomised block."""
 
 
 class Acting(Protocol):
@@ -164,7 +161,6 @@ class Inverting(Acting, Protocol):
 
 
 def along_axes(maps: Maps, array: Floats) -> Floats:
-    """Apply one map to each of the last ``len(maps)`` axes."""
     for position, apply in enumerate(maps):
         axis = array.ndim - len(maps) + position
         array = np.moveaxis(apply(np.moveaxis(array, axis, -1)), -1, axis)
@@ -172,20 +168,16 @@ def along_axes(maps: Maps, array: Floats) -> Floats:
 
 
 def apply_axes(axes: Sequence[Acting], p: Floats) -> Floats:
-    """Return pM along every axis."""
     return along_axes([axis.apply for axis in axes], p)
 
 
 def adjoint_axes(axes: Sequence[Acting], v: Floats) -> Floats:
-    """Return Mv along every axis."""
     return along_axes([axis.adjoint for axis in axes], v)
 
 
 def category_shape(axes: Sequence[Acting]) -> tuple[int, ...]:
-    """Return the number of categories on every axis."""
     return tuple(axis.shape[0] for axis in axes)
 
 
 def output_shape(axes: Sequence[Acting]) -> tuple[int, ...]:
-    """Return the number of outputs on every axis."""
     return tuple(axis.shape[1] for axis in axes)

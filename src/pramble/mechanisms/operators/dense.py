@@ -71,7 +71,6 @@ def lost_directions(M: Floats) -> Floats:
 
 
 def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
-    """Raise NotIdentifiable with the lost directions, if there are any."""
     lost = lost_directions(M)
     if not len(lost):
         return
@@ -83,7 +82,6 @@ def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
 
 
 def same_law(groups: Sequence[Sequence[int]], labels: Labels, *, rank: int) -> NotIdentifiable:
-    """Return the error for groups of categories that are released alike."""
     named = "; ".join(
         ", ".join(repr(labels.values[x]) for x in group[:6]) + (", …" if len(group) > 6 else "")
         for group in groups[:4]
@@ -93,14 +91,12 @@ def same_law(groups: Sequence[Sequence[int]], labels: Labels, *, rank: int) -> N
 
 
 def unknown(direction: Floats, labels: Labels, *, rank: int) -> NotIdentifiable:
-    """Return the error for a combination of probabilities of which nothing is known."""
     x = sorted(np.argsort(-np.abs(direction))[:6].tolist())
     terms = " ".join(f"{direction[i]:+.3g}·p[{labels.values[i]!r}]" for i in x)
     return not_identifiable(f"for one, nothing is known of {terms}", labels, rank=rank)
 
 
 def not_identifiable(what: str, labels: Labels, *, rank: int) -> NotIdentifiable:
-    """Return the error in one sentence, with what to do."""
     return NotIdentifiable(
         f"The mechanism must have rank {len(labels)} to give every probability; its rank is "
         f"{rank}: {what}. Ask for a query= that does not need what is lost, such as the sum over a "
@@ -117,34 +113,30 @@ def equal_rows(M: Floats) -> list[list[int]]:
     return [rows for rows in members.values() if len(rows) > 1]
 
 
+# Norm of an inverse above which the rank is looked at.
 LARGEST_INVERSE = 1e6
-"""Norm of an inverse above which the rank is looked at."""
 
 UNIT = 2.0**-53
+# Relative to a query, how much one unit of every weight may move its estimate.
 MOST_NOISE = 1e-2
-"""Relative to a query, how much one unit of every weight may move its estimate."""
 
 
 class ArrayAlgebra(Operator):
     """What follows from the array alone."""
 
     def apply(self, p: Floats) -> Floats:
-        """Return pM."""
         return np.asarray(p @ self.dense())
 
     def adjoint(self, v: Floats) -> Floats:
-        """Return Mv."""
         return np.asarray(v @ self.dense().T)
 
     @property
     def diagonal(self) -> Floats:
-        """The entries M[x, x]."""
         return np.asarray(np.diagonal(self.dense()), dtype=np.float64)
 
     def entrywise(
         self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
     ) -> ArrayOperator:
-        """Return the operator with a function applied to every entry."""
         with np.errstate(divide="ignore"):
             matrix = np.array(function(self.dense()), dtype=np.float64)
         if diagonal is not None:
@@ -152,7 +144,6 @@ class ArrayAlgebra(Operator):
         return ArrayOperator(matrix)
 
     def largest_moves(self) -> Floats:
-        """Return the largest entry of each row beside the diagonal."""
         beside = np.array(self.dense())
         np.fill_diagonal(beside, 0.0)
         return np.asarray(beside.max(axis=1))
@@ -170,11 +161,9 @@ class ArrayOperator(ArrayAlgebra):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
         return self.matrix.shape[0], self.matrix.shape[1]
 
     def dense(self) -> Floats:
-        """Return the matrix."""
         return self.matrix
 
 
@@ -186,19 +175,15 @@ class DenseRightInverse(RightInverse):
     M: Floats
 
     def apply(self, c: Floats) -> Floats:
-        """Return cG."""
         return np.asarray(c @ self.G)
 
     def adjoint(self, w: Floats) -> Floats:
-        """Return Gw."""
         return np.asarray(w @ self.G.T)
 
     def squares(self, m: Floats) -> Floats:
-        """Return m G²."""
         return np.asarray(m @ self.G**2)
 
     def own(self) -> Floats:
-        """Return the diagonal of M G²."""
         return np.asarray(np.einsum("xz,zx->x", self.M, self.G**2))
 
 
@@ -239,14 +224,12 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
         return np.asarray(padded[np.arange(S), found])
 
     def stay(self) -> Floats:
-        """Return the probability of each category being released under its own label."""
         return self._stay
 
     def row_entropies(self) -> Floats:
         return np.asarray(-xlogx(self.dense()).sum(axis=1))
 
     def information(self, p: Floats) -> float:
-        """Return the mutual information, from divergences to the released law."""
         matrix, prior = self.dense()[p > 0], p[p > 0]
         released = prior @ matrix
         matrix, released = matrix[:, released > 0], released[released > 0]
@@ -254,7 +237,6 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
         return float(prior @ excess @ released)
 
     def estimation_variance(self, p: Floats) -> float:
-        """Return the trace of the inverse Fisher information on directions that sum to zero."""
         matrix = self.dense()
         matrix = matrix[:, matrix.any(axis=0)]
         if matrix.shape[1] < len(p) or np.linalg.matrix_rank(matrix) < len(p):
@@ -317,7 +299,6 @@ def inverts(M: Floats, G: NDArray[np.floating[Any]]) -> bool:
 
 
 def weighted_inverse(M: Floats, law: Floats | None) -> Floats:
-    """Return the generalised least squares right inverse of a wide matrix."""
     flat = M.mean(axis=0)
     used = flat > 0
     weights = flat if law is None else law + flat * 1e-9

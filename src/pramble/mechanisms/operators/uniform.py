@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from pramble.mechanisms.uniform import UniformRows
 
+# Relative to the largest, the least |keep − off| for which the closed inverse keeps its digits.
 SMALLEST_DIFFERENCE = 1e-6
-"""Relative to the largest, the least |keep − off| for which the closed inverse keeps its digits."""
 
 
 class UniformAlgebra(Operator):
@@ -29,24 +29,19 @@ class UniformAlgebra(Operator):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
         return len(self.off), len(self.off)
 
     def apply(self, p: Floats) -> Floats:
-        """Return pM in O(S)."""
         return np.asarray(p * self.d + (p @ self.off)[..., None])
 
     def adjoint(self, v: Floats) -> Floats:
-        """Return Mv in O(S)."""
         return np.asarray(v * self.d + v.sum(axis=-1, keepdims=True) * self.off)
 
     @property
     def diagonal(self) -> Floats:
-        """The probabilities of staying."""
         return self.off + self.d
 
     def dense(self) -> Floats:
-        """Return the matrix."""
         matrix = np.repeat(self.off[:, None], len(self.off), axis=1)
         np.fill_diagonal(matrix, self.diagonal)
         return matrix
@@ -54,7 +49,6 @@ class UniformAlgebra(Operator):
     def entrywise(
         self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
     ) -> Operator:
-        """Return the operator with a function applied to every entry."""
         with np.errstate(divide="ignore"):
             off = np.asarray(function(self.off))
         if diagonal is not None:
@@ -65,11 +59,9 @@ class UniformAlgebra(Operator):
         return BesideDiagonal(off, keep - off)
 
     def largest_moves(self) -> Floats:
-        """Return the entry beside the diagonal of each row."""
         return self.off if len(self.off) > 1 else np.zeros(1)
 
     def between(self, rows: Integers, columns: Integers) -> Operator:
-        """Return the operator of some rows and columns; uniform if they are the same."""
         if np.array_equal(rows, columns):
             return BesideDiagonal(self.off[rows], self.d[rows])
         own = np.equal.outer(rows, columns) * self.d[rows, None]
@@ -98,19 +90,15 @@ class UniformRightInverse(RightInverse):
     off: Floats
 
     def apply(self, c: Floats) -> Floats:
-        """Return cG in O(S)."""
         return np.asarray(self.i * (c - (c @ self.h)[..., None]))
 
     def adjoint(self, w: Floats) -> Floats:
-        """Return Gw in O(S)."""
         return np.asarray(self.i * w - (w @ self.i)[..., None] * self.h)
 
     def squares(self, m: Floats) -> Floats:
-        """Return m G² in O(S)."""
         return np.asarray(self.i**2 * ((1 - 2 * self.h) * m + (m @ self.h**2)[..., None]))
 
     def own(self) -> Floats:
-        """Return the diagonal of M G² in O(S)."""
         moved = self.off * (self.h @ self.h) + (self.keep - self.off) * self.h**2
         return np.asarray(self.i**2 * (self.keep * (1 - 2 * self.h) + moved))
 
@@ -123,7 +111,6 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
 
     @cached_property
     def off(self) -> Floats:  # type: ignore[override]
-        """Probability of each other value."""
         return np.asarray(self.mechanism.off / self.total)
 
     @cached_property
@@ -133,21 +120,17 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
 
     @property
     def total(self) -> int:
-        """What the weights of a row sum to."""
         return int(2**self.mechanism.bits)
 
     @property
     def diagonal(self) -> Floats:
-        """The probabilities of staying."""
         return np.asarray(self.mechanism.keep / self.total)
 
     def stay(self) -> Floats:
-        """Return the probability of each category being released under its own label."""
         return self.diagonal
 
     @cached_property
     def has_closed_inverse(self) -> bool:
-        """Whether the closed inverse keeps its digits."""
         difference = np.abs(self.mechanism.keep - self.mechanism.off)
         if difference.min() <= SMALLEST_DIFFERENCE * difference.max():
             return False
@@ -155,7 +138,6 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         return bool(abs(i.sum()) >= 1e-9 * np.abs(i).sum())
 
     def right_inverse(self, law: Floats | None = None) -> RightInverse:
-        """Return the inverse; it does not depend on the law."""
         if not self.has_closed_inverse:
             return DenseOperator(self.mechanism).right_inverse(law)
         i = 1 / self.d
@@ -213,7 +195,6 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
 
 
 def spread(law: Floats, values: Floats) -> float:
-    """Return the variance of a function of a released value."""
     return float(law @ (values - law @ values) ** 2)
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import is_text, plain_texts, value_type
-from pramble.data.formats.dialect import MARKERS
+from pramble.data.formats.delimited import MARKERS
 from pramble.data.labels import Label, object_key, typed_texts
 from pramble.data.records import Job, Records, scan
 from pramble.releasing.profile.vocabulary import (

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from pramble.data.bands import band_labels
+from pramble.data.encode import Levels
 from pramble.data.labels import WHOLE
-from pramble.data.levels import Levels
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.information.fisher import HALF_WIDTH
 from pramble.releasing.linkage import FUNCTION, Links, likeness

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from pramble.data.formats.dialect import MARKERS
+from pramble.data.formats.delimited import MARKERS
 from pramble.data.labels import Label, in_order
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")

@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from pramble.data.reading import Reading
+from pramble.data.recode import Reading
 from pramble.errors import InvalidPlan
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.readers import (

@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS
-from pramble.data.reading import Reading
-from pramble.data.recode import as_recodings
+from pramble.data.recode import Reading, as_recodings
 from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pramble.data.records import Records, Watch
-from pramble.data.sources import TableRecords
+from pramble.data.records import Records, TableRecords, Watch
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.shuffle import ShuffledRecords, random_order, with_codes
 from pramble.limits import MOST_CELLS_SHUFFLED

@@ -27,8 +27,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
 from pramble.data.labels import Labels, label_keys
 from pramble.data.open import open_records
-from pramble.data.reading import Reading
-from pramble.data.recode import Bands
+from pramble.data.recode import Bands, Reading
 from pramble.data.records import Records
 from pramble.engine.block import Block
 from pramble.engine.canonical import DrawObserver
