@@ -133,7 +133,6 @@ def for_information() -> list[Kind]:
         Kind("general", asked(**general), 300, most_information, ("uniform",)),
         Kind("general free", asked(**general, outputs="free"), 300, most_information, ("general",)),
         Kind("general S + 2", more_outputs, 30, most_information, ("general",)),
-        Kind("general 95 %", asked(**general, information_at_least=0.95), 30),
         Kind(
             "general invariant",
             asked(**general, invariant=True),
@@ -156,25 +155,16 @@ def for_estimation() -> list[Kind]:
     def few_outputs(p: np.ndarray) -> dict[str, Any]:
         return queries(outputs=min(4, len(p)))(p)
 
-    def floor(share: float, **more: Any) -> Callable[[np.ndarray], dict[str, Any]]:
-        return asked(**base, information_at_least=share, **more)
-
     one, three = query_variance(one_query), query_variance(three_queries)
     return [
         Kind("est uniform", asked(objective="estimation"), 300, least_variance),
-        Kind("est 100 %", floor(1.0), 30),
-        Kind("est 95 %", floor(0.95), 30, no_worse_than=("est 100 %",)),
-        Kind("est 90 %", floor(0.9), 30, no_worse_than=("est 95 %",)),
-        Kind("est", asked(**base), 300, least_variance, ("est 90 %", "est uniform")),
-        Kind("est 100 % free", floor(1.0, outputs="free"), 10),
-        Kind("est 95 % free", floor(0.95, outputs="free"), 10, no_worse_than=("est 100 % free",)),
-        Kind("est 90 % free", floor(0.9, outputs="free"), 10, no_worse_than=("est 95 % free",)),
+        Kind("est", asked(**base), 300, least_variance, ("est uniform",)),
         Kind(
             "est free",
             asked(**base, outputs="free"),
             30,
             least_variance,
-            ("est", "est 90 % free"),
+            ("est",),
         ),
         Kind("est invariant", asked(**base, invariant=True), 30),
         Kind("one query in 2", query(outputs=2), 100),

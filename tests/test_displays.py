@@ -62,7 +62,6 @@ def results(tmp_path_factory):
         pramble.design_tables({"<yes>": 2, "work": 3}, 1.0, 1e-6),
         pramble.design_tables({"sex": 2, "work": 3}, 1.0, 1e-6).guarantee,
         pramble.measure(PEOPLE, pramble.design_tables({"sex": ["f", "m"]}, 1.0, 1e-6, tables=1)),
-        pramble.pareto_curve([0.5, 0.3, 0.2], 1.0, shares=[0.9]),
         pramble.try_release(
             PEOPLE,
             columns=["sex", "work"],

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
         keep_probabilities,
         randomized_response,
     )
-    from pramble.plots.tradeoffs import plot_tradeoff
     from pramble.privacy.central import (
         CentralGuarantee,
         central_guarantee,
@@ -81,7 +80,6 @@ if TYPE_CHECKING:
     from pramble.solvers.result import Design
     from pramble.solvers.tables.design_tables import design_tables
     from pramble.solvers.tables.result import TableDesign
-    from pramble.solvers.tradeoff import Pareto, pareto_curve
     from pramble.values import Progress
 
 __version__ = "0.1.0"
@@ -110,7 +108,6 @@ _MODULES = {
     "Membership": "pramble.risk.membership",
     "NotConverged": "pramble.errors",
     "NotIdentifiable": "pramble.errors",
-    "Pareto": "pramble.solvers.tradeoff",
     "Plan": "pramble.mechanisms.plan",
     "PrambleError": "pramble.errors",
     "PrambleWarning": "pramble.errors",
@@ -149,10 +146,8 @@ _MODULES = {
     "mutual_information": "pramble.information.measures",
     "open_release": "pramble.releasing.folder.open",
     "paper": "pramble.paper",
-    "pareto_curve": "pramble.solvers.tradeoff",
     "perturb": "pramble.engine.perturb",
     "perturb_file": "pramble.engine.files",
-    "plot_tradeoff": "pramble.plots.tradeoffs",
     "product": "pramble.mechanisms.product",
     "randomized_response": "pramble.mechanisms.uniform",
     "release": "pramble.releasing.release",
@@ -186,7 +181,6 @@ __all__ = [
     "Membership",
     "NotConverged",
     "NotIdentifiable",
-    "Pareto",
     "Plan",
     "PrambleError",
     "PrambleWarning",
@@ -225,10 +219,8 @@ __all__ = [
     "mutual_information",
     "open_release",
     "paper",
-    "pareto_curve",
     "perturb",
     "perturb_file",
-    "plot_tradeoff",
     "product",
     "randomized_response",
     "release",

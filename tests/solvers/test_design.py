@@ -40,7 +40,6 @@ def test_bad_input_gets_one_clear_sentence(prior, alpha, sentence):
         ({"tolerance": 0.0}, "tolerance must be positive"),
         ({"keep_at_least": 1.5}, "must lie in"),
         ({"keep_at_least": 0.9}, "at most one of 4 categories"),
-        ({"information_at_least": 0.1}, "no meaning"),
         ({"outputs": "free"}, "no meaning"),
         ({"workload": np.eye(4)}, "no meaning"),
         ({"workload": np.eye(3)}, "4 columns"),

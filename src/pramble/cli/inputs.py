@@ -26,6 +26,7 @@ from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.spec.document import PLAN
 from pramble.risk.assess import list_models
+from pramble.solvers.budget import SearchOptions
 from pramble.words import hint_at, names_in
 
 # Settings that `--set` reads as a,b,c.
@@ -107,7 +108,10 @@ def merge(settings: dict[str, Any], more: Mapping[str, Any]) -> None:
 def keywords(verb: Callable[..., Any], given: Sequence[str] | None, **options: Any) -> Any:
     """Return what ``--set`` and other options give to a verb; refuse what it does not take."""
     found = with_settings(options, given)
-    known = list(signature(verb).parameters)
+    parameters = signature(verb).parameters
+    known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
+    if len(known) < len(parameters):
+        known += SearchOptions.__annotations__  # the verb takes them by **search
     for name in found:
         if name not in known:
             hint = hint_at(name, known)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pramble.plots.style import GREY, SERIES, house_style, new_figure
 
 if TYPE_CHECKING:
@@ -36,36 +34,6 @@ MEASURES = {
     "epsilon": "central ε of the file, proven",
     "error": "standard error of a typical cell",
 }
-
-
-@house_style()
-def plot_tradeoff(pareto: Any) -> Figure:
-    """Return a figure: information against estimation variance at one α.
-
-    Parameters
-    ----------
-    pareto : Pareto
-        From :func:`~pramble.pareto_curve`.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> figure = pramble.plot_tradeoff(pramble.pareto_curve([0.5, 0.3, 0.2], 1.0, shares=[0.9]))
-    >>> [axes.get_xlabel() for axes in figure.axes]
-    ['information, nats']
-    """
-    figure = new_figure(height=3.2)
-    axes = figure.subplots()
-    finite = np.isfinite(pareto.variance)
-    axes.plot(pareto.information[finite], pareto.variance[finite], **SERIES[0].look)
-    if finite.any() and pareto.variance[finite].max() > 10 * pareto.variance[finite].min():
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("information, nats")
-    axes.set_ylabel("n × variance of the shares")
-    axes.set_title("Information against estimation")
-    return figure
 
 
 @house_style()

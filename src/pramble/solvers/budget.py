@@ -1,17 +1,26 @@
-"""How long a search goes on, and whom it tells."""
+"""How long a search goes on, and who hears how far it has come."""
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypedDict
 
 from pramble.errors import InvalidInput
 from pramble.values import Clock, Watcher
 
+# Elementary operations in a unit of effort: about a second of one processor of 2024.
 OPERATIONS = 1e9
-"""Elementary operations in a unit of effort: about a second of one processor of 2024."""
-
+# What a pass through a loop costs beside its arithmetic, in operations.
 CALL = 2e4
-"""What a pass through a loop costs beside its arithmetic, in operations."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """Keywords of every search: counted effort, seconds, and a function that hears of progress."""
+
+    effort: float | None
+    time_limit: float | None
+    progress: Watcher | None
 
 
 @dataclass
@@ -39,9 +48,11 @@ class SearchBudget:
         time_limit: float | None = None,
         progress: Watcher | None = None,
     ) -> None:
+        checked_positive("effort", effort)
+        checked_positive("time_limit", time_limit)
         self.tolerance = tolerance
-        given = (positive("effort", effort), positive("time_limit", time_limit))
-        self.limit = min((one for one in given if one is not None), default=math.inf)
+        given = [float(one) for one in (effort, time_limit) if one is not None]
+        self.limit = min(given, default=math.inf)
         self.start = 0.0
         self.reason = "effort" if time_limit is None else "time limit"
         self.meter = Meter()
@@ -83,7 +94,6 @@ class SearchBudget:
         return math.inf if math.isinf(deadline) else deadline - time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether nothing is left."""
         return self.left() <= 0
 
     def closed(self, value: float, bound: float) -> bool:
@@ -91,17 +101,21 @@ class SearchBudget:
         return abs(bound - value) <= self.tolerance * value
 
     def tell(self, what: str, *, value: float, bound: float) -> None:
-        """Tell a value and a bound; the share done is the ratio of the two."""
+        """Report a value and a bound; the share done is the ratio of the two."""
         least, most = sorted((value, bound))
         share = least / most if 0 < most < math.inf else 0.0
         self.clock.tell(what, share, value=value, bound=bound)
 
 
-def positive(name: str, value: float | None) -> float | None:
-    """Return a positive finite number, or None where none is given."""
-    if value is None:
-        return None
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise InvalidInput(f"{name} must be positive and finite; found {value!r}.")
-    return number
+def budget_of(tolerance: float, search: Mapping[str, Any]) -> SearchBudget:
+    """Return the budget that a verb's keywords ask for; refuse keywords that it does not know."""
+    unknown = sorted(search.keys() - SearchOptions.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    return SearchBudget(tolerance, **search)
+
+
+def checked_positive(name: str, given: float | None) -> None:
+    """Refuse anything but a positive finite number, or None where none is given."""
+    if given is not None and not (math.isfinite(float(given)) and float(given) > 0):
+        raise InvalidInput(f"{name} must be positive and finite; found {given!r}.")

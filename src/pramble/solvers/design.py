@@ -1,7 +1,7 @@
 """The verb ``design``: validate, choose the solver by family and objective, return its answer."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,36 +11,34 @@ from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.distributions import as_prior
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
-from pramble.solvers.budget import SearchBudget, positive
+from pramble.solvers.budget import SearchBudget, SearchOptions, budget_of, checked_positive
 from pramble.solvers.problem import FamilyName, ObjectiveName, Problem, representable
 from pramble.solvers.result import Design
-from pramble.values import Floats, Watcher, read_only
+from pramble.values import Floats, read_only
 
 Solver = Callable[[Problem], Design]
 
-
+# The options of the solver for a family and an objective.
 KEYWORDS: dict[tuple[str, str], set[str]] = {
     ("uniform", "information"): {"invariant", "keep_at_least", "symmetric"},
     ("uniform", "estimation"): {"workload"},
-    ("general", "information"): {"invariant", "information_at_least", "outputs"},
-    ("general", "estimation"): {"invariant", "information_at_least", "outputs", "workload"},
+    ("general", "information"): {"invariant", "outputs"},
+    ("general", "estimation"): {"invariant", "outputs", "workload"},
     ("general", "loss"): {"loss"},
     ("distance", "information"): {"outputs", "distance"},
     ("distance", "estimation"): {"outputs", "workload", "distance"},
 }
-"""The options of the solver for a family and an objective."""
 
+# Keywords that only some solvers know, with the value that means "not asked for".
 OPTIONS: dict[str, Any] = {
     "invariant": False,
     "keep_at_least": None,
     "symmetric": False,
-    "information_at_least": None,
     "outputs": "same",
     "workload": None,
     "loss": None,
     "distance": None,
 }
-"""Keywords that only some solvers know, with the value that means "not asked for"."""
 
 
 def design(
@@ -54,14 +52,11 @@ def design(
     tolerance: float = 1e-6,
     keep_at_least: float | None = None,
     symmetric: bool = False,
-    information_at_least: float | None = None,
     outputs: str | int | Iterable[Label] = "same",
     workload: ArrayLike | None = None,
     loss: Any = None,
     distance: Any = None,
-    effort: float | None = None,
-    time_limit: float | None = None,
-    progress: Watcher | None = None,
+    **search: Unpack[SearchOptions],
 ) -> Design:
     r"""Return the best mechanism at a given privacy, with a proof that none is better.
 
@@ -103,9 +98,6 @@ def design(
         Uniform family: no category is kept with a probability below this.
     symmetric : bool
         Uniform family: all categories are kept with the same probability.
-    information_at_least : float, optional
-        General family: a share, such as 0.95, of the best information. Among matrices that carry at
-        least so much, the one of least estimation variance is returned.
     outputs : "same", "free", int or iterable of labels
         General family: release into the same S labels, or into as many columns as the optimum uses,
         or into a given number of columns or given labels.
@@ -118,15 +110,12 @@ def design(
         General family: promise α per unit of distance between categories instead,
         :math:`M_{xz} \le e^{\alpha d(x,x')} M_{x'z}`. ``"path"`` is the distance of ordered
         categories, in steps. Near values are hidden better than far ones.
-    effort : float, optional
-        Counted work, in units of about a second of one processor, after which the best design so
-        far is returned, with its bound so far. The same effort gives the same design everywhere.
-    time_limit : float, optional
-        Seconds after which the search is cut short; ``stopped`` then says so. How far it comes
-        depends on the machine.
-    progress : callable, optional
-        Called now and then with a :class:`~pramble.values.Progress`: ``what`` is being done, and
-        ``figures["value"]`` and ``figures["bound"]`` so far; ``share`` is the ratio of the two.
+    **search
+        How long to search, and who hears of it. ``effort``: counted work, in units of about a
+        second of one processor, after which the best design so far is returned, with its bound so
+        far; the same effort gives the same design everywhere. ``time_limit``: seconds after which
+        the search is cut short; ``stopped`` then says so. ``progress``: called now and then with a
+        :class:`~pramble.values.Progress`, whose ``figures`` are the ``value`` and ``bound`` so far.
 
     Returns
     -------
@@ -146,18 +135,17 @@ def design(
     (0.11412, True, True)
     """
     shares, categories = labelled(prior, categories)
-    tolerance = positive("tolerance", tolerance) or 0.0
-    problem = problem_of(
+    checked_positive("tolerance", tolerance)
+    problem = as_design_problem(
         shares,
         alpha,
-        SearchBudget(tolerance, effort, time_limit=time_limit, progress=progress),
+        budget_of(float(tolerance), search),
         family=family,
         objective=objective,
         categories=categories,
         invariant=bool(invariant),
         keep_at_least=None if keep_at_least is None else probability(keep_at_least),
         symmetric=bool(symmetric),
-        information_at_least=None if information_at_least is None else float(information_at_least),
         outputs=outputs,
         workload=workload,
         loss=loss,
@@ -167,7 +155,7 @@ def design(
         return solver_for(problem)(problem)
 
 
-def problem_of(
+def as_design_problem(
     prior: ArrayLike,
     alpha: float,
     search: SearchBudget,
@@ -186,7 +174,6 @@ def problem_of(
         prior=p,
         alpha=representable(alpha),
         labels=labels,
-        tolerance=search.tolerance,
         workload=None if workload is None else as_workload(workload, len(p)),
         loss=None if loss is None else as_loss(loss, len(p)),
         distance=None if distance is None else as_distance(distance, labels),
@@ -197,7 +184,7 @@ def problem_of(
 
 def design_within(budget: SearchBudget, prior: ArrayLike, alpha: float, **keywords: Any) -> Design:
     """Return a general design as a part of another search, at the tolerance of this budget."""
-    problem = problem_of(prior, alpha, budget, family="general", **keywords)
+    problem = as_design_problem(prior, alpha, budget, family="general", **keywords)
     return solver_for(problem)(problem)
 
 

@@ -27,16 +27,12 @@ REASONS = {
     "interrupted": "the search was interrupted.",
     "size limit": "so many categories or so large an alpha are answered by closed forms.",
     "search": "every start of the search was tried; value or bound may not be sharp.",
-    "floor": "information was given up for less variance, as information_at_least allows.",
     "precision": "weights over 2**53 and floats resolve no more.",
 }
 """What a note says when the gap is above the tolerance, by why the search stopped."""
 
 ADVICE = {
-    "information": (
-        ' Ask for family="general" and objective="estimation"; pramble.design can also give up a '
-        "share of the information (information_at_least)."
-    ),
+    "information": ' Ask for family="general" and objective="estimation".',
     "loss": (
         " A design for a loss keeps released values near the true ones; to estimate shares ask for "
         'objective="estimation".'
@@ -65,14 +61,12 @@ class Problem:
     prior: Floats
     alpha: float
     labels: Labels
-    tolerance: float
     search: SearchBudget
     family: FamilyName = "general"
     objective: ObjectiveName = "information"
     invariant: bool = False
     keep_at_least: float | None = None
     symmetric: bool = False
-    information_at_least: float | None = None
     outputs: Any = "same"
     workload: Floats | None = None
     loss: Floats | None = None
@@ -81,6 +75,15 @@ class Problem:
     @property
     def size(self) -> int:
         return len(self.prior)
+
+    @property
+    def tolerance(self) -> float:
+        return self.search.tolerance
+
+    @property
+    def queries(self) -> Floats:
+        """The workload: all shares unless it was given."""
+        return np.eye(self.size) if self.workload is None else self.workload
 
     @cached_property
     def ceiling(self) -> float:
@@ -94,7 +97,6 @@ class Problem:
             self.invariant
             or self.symmetric
             or self.keep_at_least is not None
-            or self.information_at_least is not None
             or not isinstance(self.outputs, str)
         )
 
@@ -137,7 +139,7 @@ class Problem:
         if found.gap <= self.tolerance:
             return found if stopped == "interrupted" else replace(found, stopped="tolerance")
         if stopped == "tolerance":
-            stopped = "precision" if self.information_at_least is None else "floor"
+            stopped = "precision"
         note = f"The gap is {found.gap:.2g}, above the tolerance: {REASONS[stopped]}"
         return replace(found, stopped=stopped, notes=(*found.notes, note))
 
@@ -298,19 +300,12 @@ def outputs_used(mechanism: Mechanism) -> int:
     return int(mechanism.weights.any(axis=0).sum())
 
 
-ESTIMATION_ADVICE = (
-    'Ask for objective="estimation"; pramble.design can also give up a share of the information '
-    "(information_at_least)."
-)
-
-
 def warnings(prior: Floats, alpha: float, found: dict[str, Any]) -> tuple[str, ...]:
     """Return a sentence when p is barely identifiable."""
     variance = found["estimation_variance"]
     plain = estimation_variance(prior, randomized_response(len(prior), alpha))
     if variance <= MUCH_WORSE * plain or found["rank"] < len(prior):
         return ()
-    times = f"{variance / plain:.2g} times that of randomised response"
-    return (
-        f"p is barely identifiable from this release: its variance is {times}. {ESTIMATION_ADVICE}",
-    )
+    times = f"its variance is {variance / plain:.2g} times that of randomised response"
+    advice = 'Ask for objective="estimation".'
+    return (f"p is barely identifiable from this release: {times}. {advice}",)

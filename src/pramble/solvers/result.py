@@ -27,7 +27,6 @@ STOPPED = (
     "interrupted",
     "size limit",
     "search",
-    "floor",
     "precision",
 )
 
@@ -78,10 +77,9 @@ class Design(Display):
     stopped : str
         Why the search ended: ``"tolerance"`` (the gap is at most the tolerance), ``"effort"`` or
         ``"time limit"`` (what was allowed is spent), ``"interrupted"``, ``"size limit"`` (too many
-        categories for more than a closed form), ``"search"`` (every start was tried), ``"floor"``
-        (information was given up, as ``information_at_least`` allows) or ``"precision"`` (rounding
-        to weights, or floats, left a gap above the tolerance). A note says so whenever the gap is
-        above the tolerance.
+        categories for more than a closed form), ``"search"`` (every start was tried) or
+        ``"precision"`` (rounding to weights, or floats, left a gap above the tolerance). A note
+        says so whenever the gap is above the tolerance.
     notes : tuple of str
         What the reader should know, one sentence each.
     details : mapping

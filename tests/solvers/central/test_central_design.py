@@ -105,8 +105,6 @@ def test_what_a_promise_needs_is_asked_for():
     ]:
         with pytest.raises(InvalidInput, match=message):
             pramble.design_record(SIZES, **wrong)
-    with pytest.raises(InvalidInput, match="leaves nothing"):
-        pramble.design_record(SIZES, central=(0.1, 1e-6), rows=100, besides=0.2, effort=0.3)
 
 
 def test_records_of_many_cells_are_not_formed():

@@ -1,7 +1,5 @@
 """Designs for estimation: the relaxed optimum, its bound, and square matrices."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -104,13 +102,6 @@ def test_a_workload_gets_its_own_design():
     assert d.value == pytest.approx(np.trace(ranges @ covariance @ ranges.T))
 
 
-def test_a_floor_of_information_is_kept():
-    best = pramble.design(SCENARIO_I, 1.0, family="general").value
-    d = estimation(SCENARIO_I, 1.0, information_at_least=0.97)
-    assert d.information >= 0.97 * best
-    assert d.value < 60
-
-
 @pytest.mark.parametrize("outputs", ["same", "free"])
 def test_ctrl_c_while_relaxing_returns_the_best_so_far(outputs):
     def stop(*_):
@@ -197,27 +188,3 @@ def test_a_rare_category_does_not_spoil_the_bound():
     """The prices of the bound had not settled when the variance had."""
     d = estimation(np.array([0.9, 0.1, 1e-6]) / 1.000001, 6.0)
     assert d.gap < 1e-4
-
-
-@pytest.mark.parametrize("outputs", ["same", "free"])
-@pytest.mark.parametrize("objective", ["information", "estimation"])
-@pytest.mark.parametrize("seed", range(3))
-def test_less_information_never_costs_variance(objective, outputs, seed):
-    rng = np.random.default_rng(seed)
-    prior = rng.dirichlet(np.ones(rng.integers(3, 8)))
-    alpha = float(rng.choice([0.5, 1.0, 4.0]))
-    best = pramble.design(prior, alpha, family="general").value
-    variances = []
-    for share in (1.0, 0.97, 0.93, 0.9, 0.8):
-        d = pramble.design(
-            prior,
-            alpha,
-            family="general",
-            objective=objective,
-            outputs=outputs,
-            information_at_least=share,
-        )
-        assert d.information >= share * best * (1 - 1e-6)
-        variances.append(pramble.estimation_variance(prior, d.mechanism))
-    for higher, lower in itertools.pairwise(variances):
-        assert lower <= higher * (1 + 1e-4)

@@ -41,13 +41,12 @@ class Promise:
     epsilon: float
     delta: float
     rows: int
-    besides: float = 0.0  # ε spent on the same people, without a δ, as on a private prior
     rows_per_person: int = 1
 
     @property
     def terms(self) -> dict[str, Any]:
-        names = ("rows", "delta", "besides", "rows_per_person")
-        return {name: getattr(self, name) for name in names}
+        names = ("rows", "delta", "rows_per_person")
+        return {"besides": 0.0, **{name: getattr(self, name) for name in names}}
 
     def proven(self, plan: Any) -> float:
         return proven_epsilon(plan, **self.terms)
@@ -62,13 +61,11 @@ class Promise:
         return found
 
 
-def as_promise(
-    central: Any, rows: Any, *, besides: float = 0.0, rows_per_person: int = 1
-) -> Promise:
+def as_promise(central: Any, rows: Any, *, rows_per_person: int = 1) -> Promise:
     """Return the promise from (ε, δ) and the number of rows.
 
     >>> as_promise((1, 1e-6), 1000)
-    Promise(epsilon=1.0, delta=1e-06, rows=1000, besides=0.0, rows_per_person=1)
+    Promise(epsilon=1.0, delta=1e-06, rows=1000, rows_per_person=1)
     """
     try:
         epsilon, delta = central
@@ -80,16 +77,10 @@ def as_promise(
         raise InvalidInput(
             f"central is (epsilon, delta) with epsilon > 0 and 0 < delta < 1; found {central!r}."
         )
-    if float(epsilon) <= besides * rows_per_person:
-        raise InvalidInput(
-            f"What is spent besides, {besides * rows_per_person:.6g} on a person, leaves nothing "
-            f"of ε = {float(epsilon):.6g}."
-        )
     return Promise(
         checked_epsilon(epsilon),
         checked_delta(delta),
         positive_count(rows, "rows"),
-        besides,
         positive_count(rows_per_person, "rows_per_person"),
     )
 

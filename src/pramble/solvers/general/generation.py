@@ -34,7 +34,7 @@ from pramble.information.measures import information_bound
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.pricing import UNIT, price
-from pramble.solvers.general.sets import Gain, Sets, matrix_of, patterns_of, polish
+from pramble.solvers.general.sets import Gain, Sets, matrix_of, polish, two_valued
 from pramble.values import Floats, Integers
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
@@ -200,7 +200,7 @@ class _Search:
             if self.budget.is_over():
                 break
             sets = self.price_at((1 - pull) * prices + pull * self.centre, pull)
-            worth = self.gain(sets @ self.prior) - patterns_of(sets, self.gain.a1) @ prices
+            worth = self.gain(sets @ self.prior) - two_valued(sets, self.gain.a1) @ prices
             added = self.columns.add(sets[worth > 1e-13 * self.value])
             if added:
                 return added

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from pramble.data.labels import as_labels
-from pramble.errors import InvalidInput
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import best_high_mass, mutual_information
 from pramble.limits import LARGEST_ALPHA
@@ -30,28 +29,31 @@ from pramble.solvers.general.generation import (
     merged_groups,
     spread_prices,
 )
-from pramble.solvers.general.outputs import most_outputs, name_outputs, plain_response
+from pramble.solvers.general.outputs import most_outputs, name_outputs, response_for
 from pramble.solvers.general.pricing import price
 from pramble.solvers.general.sets import Gain, Sets, matrix_information
 from pramble.solvers.general.squares import (
     MOST_CATEGORIES,
     complete_rank,
-    least_variance_mixture,
     least_variance_square,
 )
 from pramble.solvers.problem import Problem, diagnosed_answer
 from pramble.solvers.result import Design
 from pramble.values import Floats
 
+# Categories up to which a matrix is stored and searched for; beyond, arcs around a circle.
 MOST_STORED = 5000
-MOST_COMPLETED = 400
-MOST_TRADED = 1500
-MOST_MIXED = 64
+# Categories up to which a matrix of full rank is looked for, and arcs under generated labels.
+MOST_COMPLETED, MOST_ARCS = 400, 1500
+# Share of the tolerance that is given up where it makes shares easier to estimate; the search has
+# half of the tolerance.
+GIVEN_UP = 0.45
+# Share of the most information above which square matrices of small variance are looked for.
+PRACTICALLY_ALL = 1 - 4.5e-7
 
 
 def solve_information(problem: Problem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    share = information_share(problem)
     budget, ceiling = problem.budget(0.5), problem.ceiling
     quick = closed_forms(problem)
     value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)
@@ -59,11 +61,10 @@ def solve_information(problem: Problem) -> Design:
         return informative_design(problem, quick, bound=ceiling, floor=value, stopped="size limit")
     best = best_mixture(problem.prior, problem.alpha, budget)
     bound = min(best.bound, ceiling)
-    floor = share * max(best.value, value)
+    floor = (1 - GIVEN_UP * problem.tolerance) * max(best.value, value)
     candidates = [*quick, *roundings(problem, best.matrix(problem.alpha))]
     stopped = best.stopped
-    most = MOST_COMPLETED if problem.information_at_least is None else MOST_TRADED
-    if stopped == "tolerance" and problem.size <= most and wants_less_variance(problem):
+    if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
         try:
             others = matrices_of_less_variance(problem, best, floor=floor, budget=budget)
             candidates += [name_outputs(problem, matrix) for matrix in others]
@@ -72,38 +73,16 @@ def solve_information(problem: Problem) -> Design:
     return informative_design(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
-def wants_less_variance(problem: Problem) -> bool:
-    """Whether to look for a matrix of less variance."""
-    # Always in the same outputs. With free outputs only when information is to be given up, for it
-    # takes many more outputs.
-    if problem.outputs == "free":
-        return problem.information_at_least is not None and problem.size <= MOST_MIXED
-    return bool(problem.outputs == "same")
-
-
-def information_share(problem: Problem) -> float:
-    """Return the share of the best information below which no candidate may fall."""
-    asked = problem.information_at_least
-    if asked is None:
-        return 1 - 0.45 * problem.tolerance
-    if not 0 <= asked <= 1:
-        raise InvalidInput(
-            "information_at_least is a share of the best information, between 0 and 1; "
-            f"found {asked!r}."
-        )
-    return min(asked, 1 - 0.45 * problem.tolerance)
-
-
 def closed_forms(problem: Problem) -> list[Mechanism]:
     """Return randomised response if it fits, and arcs where they exist."""
     if most_outputs(problem) < problem.size and problem.alpha <= LARGEST_ALPHA:
         return []
-    response = plain_response(problem)
+    response = response_for(problem)
     if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
         return [response]
     if problem.outputs == "same":
         return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
-    if problem.size > MOST_TRADED:
+    if problem.size > MOST_ARCS:
         return [response]
     arcs = best_arcs(problem.prior, problem.alpha, problem.labels)
     return [response, name_outputs(problem, arcs.matrix)]
@@ -114,13 +93,11 @@ def matrices_of_less_variance(
 ) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
-    if problem.outputs == "free":
-        mixture = least_variance_mixture(prior, alpha, best.sets, floor=floor, budget=budget)
-        return [] if mixture is None else [mixture]
     whole = complete_rank(prior, alpha, best, floor=floor)
     found = [] if whole is None else [whole]
     if problem.size <= MOST_CATEGORIES:
-        square = least_variance_square(prior, alpha, best, floor=floor, budget=budget)
+        floors = [max(floor, PRACTICALLY_ALL * best.value)]
+        square = least_variance_square(prior, alpha, best, floors=floors, budget=budget)
         if square is not None:
             found.append(square.matrix(alpha))
     return found

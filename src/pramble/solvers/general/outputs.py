@@ -51,7 +51,7 @@ def most_outputs(problem: Problem) -> float:
     return len(output_labels(problem.outputs, problem.labels, 0))
 
 
-def plain_response(problem: Problem) -> Mechanism:
+def response_for(problem: Problem) -> Mechanism:
     """Return randomised response under the labels of the outputs that were asked for."""
     if isinstance(problem.outputs, str) and problem.outputs == "same":
         return randomized_response(problem.labels.values, problem.alpha)

@@ -74,7 +74,7 @@ def sets_numbered(numbers: NDArray[np.int64], size: int) -> Sets:
     return np.asarray((numbers[:, None] >> np.arange(size)) & 1 == 1)
 
 
-def patterns_of(sets: Sets, a1: float) -> Floats:
+def two_valued(sets: Sets, a1: float) -> Floats:
     """Return the two-valued columns of some high sets, one per row."""
     return np.asarray(1 + a1 * sets, dtype=np.float64)
 
@@ -109,14 +109,14 @@ def trim(sets: Sets, theta: Floats, gain: Gain, *, most: float = 1e-6) -> tuple[
 
 def off(sets: Sets, theta: Floats, gain: Gain) -> float:
     """Return by how much rows miss 1, relative to a - 1 where that is small."""
-    rows = patterns_of(sets, gain.a1).T @ theta
+    rows = two_valued(sets, gain.a1).T @ theta
     return float(np.abs(rows - 1).max() / min(gain.a1, 1.0))
 
 
 def solve_plainly(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     """Return the θ nearest to the given one that satisfies the equations."""
     shrink = math.exp(-gain.alpha)
-    system = patterns_of(sets, gain.a1).T * shrink
+    system = two_valued(sets, gain.a1).T * shrink
     step = np.linalg.lstsq(system, np.full(sets.shape[1], shrink) - system @ theta)
     return np.asarray(theta + step[0])
 

@@ -12,7 +12,7 @@ Flipping one entry of H changes its inverse by rank one, so a flip is judged in 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -22,23 +22,18 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.generation import Mixture
 from pramble.solvers.general.outputs import float_variance
 from pramble.solvers.general.sets import (
-    CLOSE,
     SWAPS,
     Gain,
     Sets,
-    all_sets,
     best_turns,
     block_designs,
     known_designs,
     matrix_information,
     matrix_of,
-    off,
-    patterns_of,
     random_circulants,
     response_matrix,
-    trim,
+    two_valued,
 )
-from pramble.solvers.general.variance import Variance, optimal_mixture
 from pramble.values import Floats, Integers
 
 BATCH = 2_000
@@ -76,7 +71,7 @@ class SquareSearch:
 
     def evaluate(self, sets: Sets) -> Square | None:
         """Return the square matrix of S high sets; None if it is singular or no mechanism."""
-        patterns = patterns_of(sets, self.gain.a1).T
+        patterns = two_valued(sets, self.gain.a1).T
         if sets.shape[0] != sets.shape[1]:
             return None
         try:
@@ -235,10 +230,7 @@ def block_sizes(size: int, alpha: float) -> list[int]:
 
 
 MOST_CATEGORIES = 150
-WHOLE = 8
-TRIES = 3
 STARTS = 24
-RUNGS = (1 - 4.5e-7, 0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8, 0.7, 0.5, 0.0)
 
 
 def least_variance_square(
@@ -246,35 +238,26 @@ def least_variance_square(
     alpha: float,
     best: Mixture,
     *,
-    floor: float,
+    floors: Sequence[float],
     budget: SearchBudget,
     workload: Floats | None = None,
 ) -> Square | None:
-    """Return the square matrix of least variance found with information of at least ``floor``."""
-    # The search goes down a ladder of floors that does not depend on the one asked for, from the
-    # best information to the first rung at or below floor, each from the best of the one before.
-    # Whatever a higher floor finds is thus found by a lower one too: the variance cannot rise.
+    """Return the square matrix of least variance found above the last of some falling floors.
+
+    For each floor it is searched for from the best for the one before, and from the same starts.
+    """
     rng = np.random.default_rng(len(prior))
     starts = first_squares(best, rng)
     found: list[Square | None] = []
-    for rung in rungs(best.value, floor):
-        search = SquareSearch(prior, alpha, workload=workload, floor=rung)
-        warm = least_variance(found, rung)
+    for floor in floors:
+        search = SquareSearch(prior, alpha, workload=workload, floor=floor)
+        warm = least_variance(found, floor)
         for start in starts if warm is None else [warm.sets, *starts]:
             if budget.is_over():
-                return least_variance(found, floor)
+                break
             found.append(search.evaluate(start))
             found.append(search.improve(start, rng=rng, steps=20_000, budget=budget))
-    return least_variance(found, floor)
-
-
-def rungs(most: float, floor: float) -> list[float]:
-    """Return the floors of the ladder, highest first; the highest is ``floor`` if above all."""
-    ladder = [share * most for share in RUNGS]
-    if floor > ladder[0] * (1 + 1e-12):
-        return [floor]
-    lower = next(k for k, rung in enumerate(ladder) if rung <= floor)
-    return ladder[: lower + 1]
+    return least_variance(found, floors[-1])
 
 
 def first_squares(best: Mixture, rng: np.random.Generator) -> list[Sets]:
@@ -327,45 +310,3 @@ def silent_last(matrix: Floats) -> Integers:
         return np.arange(S)
     last = qr(silent.T, pivoting=True, mode="r")[1][: S - used]
     return np.concatenate([np.setdiff1d(np.arange(S), last), last])
-
-
-def least_variance_mixture(
-    prior: Floats,
-    alpha: float,
-    sets: Sets,
-    *,
-    floor: float,
-    budget: SearchBudget,
-    workload: Floats | None = None,
-) -> Floats | None:
-    """Return the matrix of least variance over these sets and some that tell all categories apart.
-
-    Any number of outputs: a convex programme, whose optimum only falls with the floor. What is lost
-    by leaving out nearly empty columns is asked for once more. None where floats find no optimum,
-    as for a floor that hardly anything attains, or the time is up.
-    """
-    S = len(prior)
-    gain = Gain(alpha)
-    rng = np.random.default_rng(S)
-    turns = [all_sets(S)] if S <= WHOLE else list(random_circulants(S, max(4, 200 // S), rng))
-    pool = np.unique(np.vstack([sets, np.eye(S, dtype=np.bool_), *turns]), axis=0)
-    patterns, gains = patterns_of(pool, gain.a1), gain(pool @ prior) if floor > 0 else None
-    asked = floor
-    for _ in range(TRIES):
-        optimum = optimal_mixture(
-            patterns,
-            Variance(prior, workload),
-            tolerance=2e-7,
-            gains=gains,
-            floor=asked,
-            budget=budget,
-        )
-        columns, theta = trim(pool, optimum.theta, gain)
-        if not off(columns, theta, gain) <= CLOSE:
-            return None
-        matrix = matrix_of(columns, theta, alpha)
-        short = floor - matrix_information(prior, matrix)
-        if short <= 0:
-            break
-        asked += 1.5 * short
-    return matrix

@@ -11,9 +11,7 @@ identity is added to it in the search, so that K stays regular.
 
 The A-optimal mixture of given columns, by a primal-dual interior-point method.
 
-The convex :math:`f(\theta)` of :mod:`~pramble.solvers.general.variance` is minimised subject to
-:math:`\sum_j \theta_j s_j = 1` and θ ≥ 0, and, if asked, to
-:math:`\sum_j \theta_j \mu_j \ge \text{floor}`.
+The convex :math:`f(\theta)` is minimised subject to :math:`\sum_j \theta_j s_j = 1` and θ ≥ 0.
 """
 
 import math
@@ -109,8 +107,6 @@ def optimal_mixture(
     variance: Variance,
     *,
     tolerance: float,
-    gains: Floats | None = None,
-    floor: float = 0.0,
     budget: SearchBudget,
     finish: bool = False,
 ) -> Optimum:
@@ -119,28 +115,21 @@ def optimal_mixture(
     Every round solves the Newton equations of :math:`\nabla f - E\lambda = z`,
     :math:`E^\top\theta = b`, :math:`\theta_j z_j = \mu`, then lowers μ. The equations
     :math:`\sum_j\theta_j s_j = 1` are taken in a basis in which they stay apart however small α:
-    their mean, and :math:`\sum_j\theta_j B^\top(s_j - 1)/(a-1) = 0`. With ``gains`` there is one
-    more row, their sum, and a column for what exceeds the ``floor``. Where the budget runs out the
-    equations need not hold, unless it is to ``finish`` all the same.
+    their mean, and :math:`\sum_j\theta_j B^\top(s_j - 1)/(a-1) = 0`. Where the budget runs out
+    they need not hold, unless it is to ``finish`` all the same.
     """
     scores, S = variance.scores(patterns), patterns.shape[1]
     a1 = float(patterns.max()) - 1
     apart = (patterns - 1) @ variance.basis / a1
     equations, right = np.column_stack([patterns.mean(axis=1), apart]), np.eye(1, S)[0]
-    if gains is not None:
-        equations = np.vstack([equations, np.zeros(S)])
-        last = np.append(gains / floor, -1.0)
-        equations, right = np.column_stack([equations, last]), np.append(right, 1.0)
-        scores = np.vstack([scores, np.zeros(scores.shape[1])])
     theta, prices = _interior_point(
         scores, equations, right, variance, tolerance=tolerance, budget=budget, finish=finish
     )
     inverse = variance.inverse(scores, theta)
     middle = inverse @ variance.cost
-    count = len(patterns)
     return Optimum(
-        theta[:count],
-        prices[0] / S + variance.basis @ prices[1:S] / a1,
+        theta,
+        prices[0] / S + variance.basis @ prices[1:] / a1,
         float(np.trace(middle)),
         variance.gradient(middle @ inverse),
     )

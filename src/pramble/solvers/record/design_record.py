@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
@@ -10,7 +10,7 @@ from pramble.information.distributions import as_distribution, as_tables
 from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
-from pramble.solvers.budget import SearchBudget
+from pramble.solvers.budget import SearchOptions, budget_of
 from pramble.solvers.central.one_file import best_file
 from pramble.solvers.central.promise import Promise, as_promise
 from pramble.solvers.problem import ObjectiveName, representable
@@ -25,7 +25,6 @@ from pramble.solvers.record.problem import (
     refuse_wide_tables,
 )
 from pramble.solvers.record.search import best_plan, one_branch_plan
-from pramble.values import Watcher
 
 PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (5.0, 0.05), (15.0, 4.0), 60.0
 """The effort of a search, and how much more for each wanted table; at most so much."""
@@ -47,10 +46,7 @@ def design_record(
     central: tuple[float, float] | None = None,
     rows: int | None = None,
     rows_per_person: int = 1,
-    besides: float = 0.0,
-    effort: float | None = None,
-    time_limit: float | None = None,
-    progress: Watcher | None = None,
+    **search: Unpack[SearchOptions],
 ) -> RecordDesign:
     r"""Return the best plan for a record of several columns under one promise.
 
@@ -90,16 +86,10 @@ def design_record(
         The number of rows of that file.
     rows_per_person : int
         With ``central``: the most rows of one person.
-    besides : float
-        With ``central``: what is spent on a row besides, as on a private prior.
-    effort : float, optional
-        How much work to search at most, in units of about a second of one processor: 5 unless given
-        (20 under a distance), with more than a few tables up to 60. Small records take less. Work
-        is counted, so that the same effort gives the same plan everywhere.
-    time_limit : float, optional
-        Seconds after which the search is cut short; a note then says so.
-    progress : callable, optional
-        Is called with a :class:`~pramble.Progress` now and then.
+    **search
+        ``effort``, ``time_limit`` and ``progress``, as in :func:`~pramble.design`. The effort is 5
+        unless given (20 under a distance), with more than a few tables up to 60. Small records take
+        less.
 
     Returns
     -------
@@ -122,7 +112,7 @@ def design_record(
     >>> d.central.epsilon <= 1.0, d.value < 1.02 * d.bound
     (True, True)
     """
-    promise = asked_promise(alpha, central, rows, people=rows_per_person, besides=besides)
+    promise = asked_promise(alpha, central, rows, people=rows_per_person)
     labels = as_columns(columns)
     sizes = {name: len(own.values) for name, own in labels.items()}
     law = as_distribution(prior, sizes)
@@ -142,10 +132,10 @@ def design_record(
     )
     if problem.distance is not None and promise is not None:
         raise InvalidInput("central has no meaning under a distance; leave one of them out.")
-    if effort is None and time_limit is None:
+    if search.get("effort") is None and search.get("time_limit") is None:
         base, each = PLAIN_EFFORT if problem.distance is None else EFFORT_BY_DISTANCE
-        effort = min(base + each * len(problem.tables), MOST_EFFORT)
-    budget = SearchBudget(CLOSE, effort, time_limit=time_limit, progress=progress)
+        search["effort"] = min(base + each * len(problem.tables), MOST_EFFORT)
+    budget = budget_of(CLOSE, search)
     with one_thread():
         if problem.distance is not None:
             found = plan_by_distance(problem, budget)
@@ -163,14 +153,14 @@ def design_record(
 
 
 def asked_promise(
-    alpha: float | None, central: Any, rows: int | None, *, people: int, besides: float
+    alpha: float | None, central: Any, rows: int | None, *, people: int
 ) -> Promise | None:
     """Return the central promise that was asked for, if it is one; refuse two promises or none."""
     if (alpha is None) == (central is None):
         raise InvalidInput("Give alpha, or central=(epsilon, delta) with rows=: one promise.")
     if central is None:
         return None
-    return as_promise(central, rows, besides=besides, rows_per_person=people)
+    return as_promise(central, rows, rows_per_person=people)
 
 
 def as_distances(

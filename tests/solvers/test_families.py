@@ -1,6 +1,4 @@
-"""Trade-off curves: their order, their data, their figure."""
-
-import pickle
+"""Families are nested, and what two releases tell together."""
 
 import numpy as np
 import pytest
@@ -17,24 +15,6 @@ def test_families_are_nested_and_below_the_ceiling():
         general = pramble.design(PRIOR, alpha, family="general").value
         assert response <= uniform * (1 + 1e-9) <= general * (1 + 1e-6)
         assert general <= min(pramble.information_bound(alpha), pramble.entropy(PRIOR))
-
-
-def test_the_pareto_curve_falls():
-    curve = pramble.pareto_curve(PRIOR, 1.0)
-    assert (np.diff(curve.information) < 0).all()
-    assert (np.diff(curve.variance) < 0).all()
-    plain = pramble.estimation_variance(PRIOR, pramble.randomized_response(5, 1.0))
-    assert curve.variance[-1] <= plain * (1 + 1e-9)
-
-
-def test_a_curve_is_a_value_and_is_drawn():
-    curve = pramble.pareto_curve(PRIOR, 1.0, shares=[0.9])
-    again = pickle.loads(pickle.dumps(curve))
-    assert again.variance.tolist() == curve.variance.tolist()
-    with pytest.raises(ValueError, match="read-only"):
-        again.variance[0] = 1.0
-    (axes,) = curve.plot().axes
-    assert axes.get_lines()[0].get_xdata().tolist() == curve.information.tolist()
 
 
 def test_two_releases_told_apart_lie_on_the_chord_and_added_up_below_it():
