@@ -14,10 +14,9 @@ from pramble.estimation.follow.functions import conditional
 from pramble.estimation.follow.queries import group_estimate, query_estimate
 from pramble.estimation.follow.result import Covers, Estimate, Method, Settings
 from pramble.estimation.inverse.intervals import errors_within, nothing_known
-from pramble.estimation.inverse.layout import Tabulated
 from pramble.estimation.inverse.likelihood import FittedTable, fit_table
 from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of, tabulate
+from pramble.estimation.inverse.tabulate import Tabulated, data_and_plan, measured_of, tabulate
 from pramble.estimation.survey import Survey, as_survey, surveyed
 from pramble.estimation.tables.cells import refuse_records, table_estimate
 from pramble.mechanisms.base import Mechanism

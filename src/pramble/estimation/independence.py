@@ -54,12 +54,12 @@ import numpy as np
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Settings
+from pramble.estimation.inverse.branches import refuse_large
 from pramble.estimation.inverse.intervals import check_level
-from pramble.estimation.inverse.layout import Tabulated, refuse_many
 from pramble.estimation.inverse.likelihood import inverse_moments
 from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
-from pramble.estimation.inverse.tabulate import measured_of, tabulate
+from pramble.estimation.inverse.tabulate import Tabulated, measured_of, tabulate
 from pramble.estimation.tables.answers import TableAnswers
 from pramble.estimation.tables.cells import refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
@@ -462,7 +462,7 @@ def from_cells(tabulated: Tabulated, *, level: float) -> Independence:
 
 def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
     answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
-    refuse_many(answers.noise.shape, columns, most=MOST_TESTED)
+    refuse_large(answers.noise.shape, columns, most=MOST_TESTED)
     cells = answers.unbiased.reshape(answers.noise.shape)
     inside = np.clip(cells, 0.0, 1.0)
     noise = answers.cell_variances.reshape(cells.shape)

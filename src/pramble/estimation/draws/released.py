@@ -24,7 +24,7 @@ from pramble.data.labels import Label, object_key, places_of
 from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records, TableRecords
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.branches import branches_of
-from pramble.estimation.inverse.layout import groups_of
+from pramble.estimation.inverse.tabulate import untouched_groups
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS, MOST_SYNTHETIC_VALUES
@@ -142,7 +142,7 @@ def fitting_columns(
 def released(found: Crosstab, plan: Plan, given: Sequence[str], *, records: Records) -> Released:
     found = reordered(found, [*given, *plan.columns])
     assert found.cell_of is not None
-    groups, group_of = groups_of(found, len(given))
+    groups, group_of = untouched_groups(found, len(given))
     channel = plan.channel()
     labels = {name: own.values for name, own in channel.labels.items()}
     return Released(

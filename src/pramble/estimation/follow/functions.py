@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from pramble.estimation.follow.result import Estimate
-    from pramble.estimation.inverse.layout import Layout
+    from pramble.estimation.inverse.tabulate import Layout
 
     Cells = Mapping[str, Sequence[Any]]
 

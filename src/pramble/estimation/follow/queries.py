@@ -36,7 +36,6 @@ from pramble.estimation.inverse.intervals import (
     intervals_of_weights,
     normal_quantile,
 )
-from pramble.estimation.inverse.layout import Layout, Tabulated
 from pramble.estimation.inverse.likelihood import (
     FittedTable,
     axes_of_group,
@@ -45,6 +44,7 @@ from pramble.estimation.inverse.likelihood import (
 )
 from pramble.estimation.inverse.moments import Known, SecondMoments, Weighing, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
+from pramble.estimation.inverse.tabulate import Layout, Tabulated
 from pramble.mechanisms.operators.base import (
     Inverting,
     adjoint_axes,

@@ -42,9 +42,9 @@ from typing import cast
 import numpy as np
 
 from pramble.errors import InvalidData, InvalidInput, NotConverged, NotIdentifiable
-from pramble.estimation.inverse.layout import Tabulated
 from pramble.estimation.inverse.moments import SecondMoments, right_inverses
 from pramble.estimation.inverse.stacked import GroupOperator, StackedOperator
+from pramble.estimation.inverse.tabulate import Tabulated
 from pramble.information.consistent import nearest_on_simplex
 from pramble.mechanisms.operators.base import (
     Axes,

@@ -28,8 +28,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from pramble.estimation.inverse.intervals import inner_point, unified_interval
-from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.stacked import StackedInverse
+from pramble.estimation.inverse.tabulate import Layout
 from pramble.mechanisms.operators.base import (
     Inverting,
     RightInverse,

@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.layout import NO_GROUPS, Layout
+from pramble.estimation.inverse.tabulate import NO_GROUPS, Layout
 from pramble.estimation.tables.nearest import places_within
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, value

@@ -10,6 +10,7 @@ import numpy as np
 from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.queries import parse_queries
 from pramble.estimation.follow.result import Estimate, Settings
+from pramble.estimation.inverse.branches import refuse_large
 from pramble.estimation.inverse.intervals import (
     candidates_of,
     errors_within,
@@ -18,7 +19,6 @@ from pramble.estimation.inverse.intervals import (
     nothing_known,
     unified_interval,
 )
-from pramble.estimation.inverse.layout import refuse_many
 from pramble.estimation.inverse.likelihood import METHODS
 from pramble.estimation.inverse.moments import Known, covariance_of
 from pramble.estimation.tables.answers import (
@@ -96,7 +96,7 @@ def table_answers(
     plan = measured.plan
     names = checked_columns(plan, by)
     check_method(settings)
-    refuse_many(plan.shape(names), names)
+    refuse_large(plan.shape(names), names)
     if not plan.is_measured(names):
         raise not_measured(plan, names)
     n = float(measured.total)

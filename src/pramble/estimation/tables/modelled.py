@@ -32,8 +32,8 @@ import numpy as np
 from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import inner_point
-from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.moments import batches
+from pramble.estimation.inverse.tabulate import Layout
 from pramble.estimation.tables.answers import layout_of, positive_total, total_variance
 from pramble.estimation.tables.nearest import largest_tables, nearest_cells
 from pramble.information.proportional import Axes, Margin, fit_array, sums_over
