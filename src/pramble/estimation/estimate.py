@@ -70,10 +70,10 @@ def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
 def moments_of(tabulated: Tabulated, fitted: FittedTable, *, settings: Settings) -> SecondMoments:
     """Return the second moments of a fit; without weights they come from the fitted law."""
     axes, squares = tabulated.axes, tabulated.squared_weights
-    inverses = right_inverses(axes, fitted.law if settings.method == "mle" else None)
+    inverses = right_inverses(axes, fitted.released if settings.method == "mle" else None)
     share = settings.sampling_share(tabulated.n)
-    squares = fitted.law / tabulated.n if squares is None else squares
-    return SecondMoments(axes, inverses, fitted.p, fitted.law, squares, share)
+    squares = fitted.released / tabulated.n if squares is None else squares
+    return SecondMoments(axes, inverses, fitted.p, fitted.released, squares, share)
 
 
 def estimate(

@@ -60,8 +60,7 @@ from pramble.estimation.inverse.likelihood import inverse_moments
 from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.estimation.inverse.tabulate import Tabulated, measured_of, tabulate
-from pramble.estimation.tables.answers import TableAnswers
-from pramble.estimation.tables.cells import refuse_records, table_answers
+from pramble.estimation.tables.cells import TableAnswers, refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import along_axes, apply_axes, category_shape
@@ -127,8 +126,8 @@ def residual_statistics(
     values, vectors = np.linalg.eigh(J @ covariance @ J.T)
     most = (len(margins[0]) - 1) * (len(margins[1]) - 1)
     large = np.flatnonzero(values > NEGLIGIBLE * max(values[-1], 1e-300))
-    kept = large[max(len(large) - most, 0) :]
-    scores = (vectors[:, kept] / np.sqrt(values[kept])).T
+    used = large[max(len(large) - most, 0) :]
+    scores = (vectors[:, used] / np.sqrt(values[used])).T
 
     def statistics(tables: Floats) -> Floats:
         expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
@@ -152,18 +151,20 @@ def cells_test(tabulated: Tabulated, cells: Floats) -> DependenceTest:
     margins = margins_within(cells)
     p = layout.unflatten(np.outer(*margins).ravel())
     p = p.reshape(len(layout.groups), *category_shape(axes))
-    law, inverses = apply_axes(axes, p), right_inverses(axes)
-    independent = SecondMoments(axes, inverses, p, law, law / n, 1.0)
+    distribution, inverses = apply_axes(axes, p), right_inverses(axes)
+    independent = SecondMoments(axes, inverses, p, distribution, distribution / n, 1.0)
     covariance = independent.covariance()[np.ix_(layout.order, layout.order)]
     freedom, statistics = residual_statistics(margins, covariance)
-    rng, flat = np.random.default_rng(0), np.maximum(law.ravel(), 0.0)
+    rng, flat = np.random.default_rng(0), np.maximum(distribution.ravel(), 0.0)
 
     def draw(count: int) -> Floats:
-        drawn = rng.multinomial(round(n), flat / flat.sum(), size=count).reshape(count, *law.shape)
+        drawn = rng.multinomial(round(n), flat / flat.sum(), size=count).reshape(
+            count, *distribution.shape
+        )
         found = along_axes([one.apply for one in inverses], drawn / round(n))
         return statistics(two_way_cells(found, tabulated))
 
-    is_rare = freedom > 0 and n * float(law[law > 0].min(initial=1.0)) < RARE
+    is_rare = freedom > 0 and n * float(distribution[distribution > 0].min(initial=1.0)) < RARE
     return DependenceTest(float(statistics(cells)), freedom, is_rare, draw, flat.size)
 
 
@@ -196,8 +197,8 @@ def released_test(
     Q, other = (informative(M, margin) for M, margin in zip(matrices, margins, strict=True))
 
     def statistics(tables: Floats) -> Floats:
-        kept = Q.T @ standardised(tables, expected) @ other
-        return np.asarray((kept**2).sum(axis=(-2, -1)))
+        used = Q.T @ standardised(tables, expected) @ other
+        return np.asarray((used**2).sum(axis=(-2, -1)))
 
     rows, columns = (np.rint(n * margin).astype(np.int64) for margin in margins)
     rng = np.random.default_rng(0)

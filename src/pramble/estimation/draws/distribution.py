@@ -198,8 +198,8 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
     base = join_tables(shape, table, parts, start=own.possible.astype(np.float64))
     beyond = contrasts(own.shares - base)
     signal = float((beyond**2).sum())
-    kept = max(0.0, 1 - own.noise / signal) if signal else 0.0
-    return np.where(own.possible, base + kept * beyond, 0.0)
+    signal_share = max(0.0, 1 - own.noise / signal) if signal else 0.0
+    return np.where(own.possible, base + signal_share * beyond, 0.0)
 
 
 def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
@@ -226,7 +226,7 @@ def slack_of(found: Mapping[Table, Shares]) -> tuple[dict[Table, Floats], float]
     return {table: scale * own.variances for table, own in found.items()}, mean
 
 
-def fit_law(
+def fit_distribution(
     tables: Mapping[Table, Floats],
     slack: Mapping[Table, Floats],
     *,

@@ -14,7 +14,7 @@ from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.data.records import Records, TableRecords
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.chain import Chain, LawModel, model_of_law, start_law
+from pramble.estimation.draws.chain import Chain, TableModel, chosen_model, start_distribution
 from pramble.estimation.draws.released import (
     Released,
     Units,
@@ -84,15 +84,15 @@ def imputation(
             "has more. Name fewer columns."
         )
     release = released(counted, plan, names, records=given.records)
-    model = model_of_law(release, tables, clock=clock.part(0.0, 0.2))
+    model = chosen_model(release, tables, clock=clock.part(0.0, 0.2))
     units = units_of(release)
     sweeps = sweeps_of(release, model, units, copies=copies)
     clock, drawn = clock.part(0.2, 0.8), []
     for done, rng in enumerate(np.random.default_rng(seed).spawn(copies)):
         clock.tell("drawing", done / copies)
-        law = start_law(release, model.terms, rng=rng)
+        distribution = start_distribution(release, model.terms, rng=rng)
         places = np.empty(release.rows, dtype=np.int64)
-        places[release.order] = Chain(release, model.terms, units, rng).run(law, sweeps)
+        places[release.order] = Chain(release, model.terms, units, rng).run(distribution, sweeps)
         drawn.append(np.stack(np.unravel_index(places, release.shape), axis=1))
     source = source_of(data, records, reading)
     return Imputation(
@@ -125,9 +125,9 @@ def left_for_cells(left: Sequence[str]) -> list[str]:
     return [f"{room}What is drawn tells nothing of them; choose other columns with using=."]
 
 
-def sweeps_of(release: Released, model: LawModel, units: Units, *, copies: int) -> int:
+def sweeps_of(release: Released, model: TableModel, units: Units, *, copies: int) -> int:
     """Return how many sweeps a chain takes: as many as it needs to forget, within bounds."""
-    wanted = LONG * release.rows / max(model.worth, 1.0)
+    wanted = LONG * release.rows / max(model.complete_records, 1.0)
     together = len(units) == 1
     draws = len(release.counts) * math.prod(release.shape) if together else 0
     draws += release.rows * (1 if together else len(units.moves))

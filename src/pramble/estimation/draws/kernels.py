@@ -88,7 +88,7 @@ def walk(
 
 @compiled
 def draw_originals(
-    law: Any,
+    distribution: Any,
     group_of: Any,
     counts: Any,
     entries: Any,
@@ -130,7 +130,7 @@ def draw_originals(
                     total = 0.0
                     for c in range(size):
                         k = base + moves[ends[u] + c]
-                        chance = law[g, k]
+                        chance = distribution[g, k]
                         for j in range(shown.shape[1]):
                             f = shown[p, j]
                             if f < 0 or chance == 0.0:

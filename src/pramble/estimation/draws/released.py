@@ -131,12 +131,12 @@ def fitting_columns(
             f"The randomised columns must have at most {MOST_IMPUTED_CELLS:,} combinations to be "
             f"filled; they have {cells:,}. `synthesize` draws records of more columns."
         )
-    kept, left = list(given), []
+    taken, left = list(given), []
     labels = dict(zip(found.columns, map(len, found.levels), strict=True))
-    while kept and cells * len(reordered(found, kept).cells) > MOST_IMPUTED_CELLS:
-        left.append(max(kept, key=labels.__getitem__))
-        kept.remove(left[-1])
-    return kept, left
+    while taken and cells * len(reordered(found, taken).cells) > MOST_IMPUTED_CELLS:
+        left.append(max(taken, key=labels.__getitem__))
+        taken.remove(left[-1])
+    return taken, left
 
 
 def released(found: Crosstab, plan: Plan, given: Sequence[str], *, records: Records) -> Released:

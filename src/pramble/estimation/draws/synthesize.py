@@ -31,7 +31,7 @@ from pramble.estimation.draws.distribution import (
     Shares,
     draw_cells,
     estimated,
-    fit_law,
+    fit_distribution,
     fitted_tables,
     named_columns,
     pair_margins,
@@ -101,14 +101,14 @@ def draw_records(
     }
     for table, mask in zeros.items():
         targets[table], spread[table] = np.zeros(mask.shape), np.where(mask, np.inf, IMPOSSIBLE)
-    step_towards(
+    move_records(
         targets, spread, codes, columns=columns, passes=PASSES, greedy=False, rng=rng, clock=clock
     )
     return rng.permutation(codes)[:rows]
 
 
 def polish(
-    law: Floats,
+    distribution: Floats,
     tables: Sequence[Table],
     codes: Integers,
     *,
@@ -121,15 +121,16 @@ def polish(
     Cells with few records stay as they were drawn: there rounding better would be to favour some.
     """
     expected = {
-        table: len(codes) * sums_over(law, tuple(map(columns.index, table))) for table in tables
+        table: len(codes) * sums_over(distribution, tuple(map(columns.index, table)))
+        for table in tables
     }
     spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in expected.items()}
-    step_towards(
+    move_records(
         expected, spread, codes, columns=columns, passes=POLISHES, greedy=True, rng=rng, clock=clock
     )
 
 
-def step_towards(
+def move_records(
     targets: Mapping[Table, Floats],
     spread: Mapping[Table, Floats],
     codes: Integers,
@@ -195,17 +196,17 @@ def draw_tree(
     codes = np.zeros((rows, len(columns)), dtype=np.int64)
     for name, before in spanning_order(columns, pairs):
         if before is None:
-            law = tables[name,][None, :]
+            distribution = tables[name,][None, :]
             given = np.zeros(rows, dtype=np.int64)
         else:
-            law = pairs[before, name] if (before, name) in pairs else pairs[name, before].T
+            distribution = pairs[before, name] if (before, name) in pairs else pairs[name, before].T
             given = codes[:, columns.index(before)]
-        codes[:, columns.index(name)] = draw_given(law, given, rng)
+        codes[:, columns.index(name)] = draw_given(distribution, given, rng)
     return codes
 
 
-def draw_given(law: Floats, given: Integers, rng: np.random.Generator) -> Integers:
-    steps = np.cumsum(law, axis=1)
+def draw_given(distribution: Floats, given: Integers, rng: np.random.Generator) -> Integers:
+    steps = np.cumsum(distribution, axis=1)
     level = rng.random(len(given)) * steps[given, -1]
     found = np.zeros(len(given), dtype=np.int64)
     for step in steps.T[:-1]:
@@ -424,9 +425,11 @@ def drawn(
             laws, slack, columns=columns, zeros=zeros, rows=rows, rng=rng, clock=clock
         )
     fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
-    law = fit_law(laws, slack, columns=columns, possible=possible, error=error, clock=fitting)
-    codes = draw_cells(law, rows, rng)
-    polish(law, [*laws, *zeros], codes, columns=columns, rng=rng, clock=clock)
+    distribution = fit_distribution(
+        laws, slack, columns=columns, possible=possible, error=error, clock=fitting
+    )
+    codes = draw_cells(distribution, rows, rng)
+    polish(distribution, [*laws, *zeros], codes, columns=columns, rng=rng, clock=clock)
     return codes
 
 

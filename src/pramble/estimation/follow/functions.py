@@ -31,22 +31,21 @@ from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.inverse.intervals import (
     Candidates,
-    candidates_of,
     inner_point,
+    nearest_candidates,
     normal_quantile,
     unified_interval,
 )
 from pramble.estimation.inverse.moments import (
     Answers,
     CountedByTotal,
-    Known,
     batches,
     covariance_of,
 )
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
@@ -57,9 +56,6 @@ if TYPE_CHECKING:
     Cells = Mapping[str, Sequence[Any]]
 
 QUARTERS = (0.25, 0.5, 0.75)
-
-# How far a cell is moved to find how a function changes, as a share of its standard error.
-STEP = 1e-5
 
 
 @value(eq=False)
@@ -165,10 +161,10 @@ class Ratios:
         return low + width * lower, low + width * upper
 
     def candidates(self, top: Floats, bottom: Floats) -> Candidates:
-        law = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
+        distribution = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
         inside = bottom > 0
         share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
-        return candidates_of(share, inside * law, share**2)
+        return nearest_candidates(share, inside * distribution, share**2)
 
 
 def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
@@ -180,7 +176,7 @@ def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
 
 
 def conditional(e: Estimate, given: Sequence[str]) -> Estimate:
-    group, _ = groups(e.cells, given)
+    group, _ = combinations_of(e.cells, given)
     same = indicator(group)
     ratios = Ratios(answers_of(e), identity(len(group)), (same.T @ same).tocsr())
     return of_ratios(e, ratios, e.cells, quantity="share", given=tuple(given))
@@ -196,7 +192,7 @@ def collapse(e: Estimate, column: str, classes: Mapping[Any, Any]) -> Estimate:
     names = {label_key(label): new for label, new in classes.items()}
     merged = [names.get(label_key(label), label) for label in e.cells[column]]
     fresh = {**e.cells, column: merged}
-    place, cells = groups(fresh, list(fresh))
+    place, cells = combinations_of(fresh, list(fresh))
     return of_ratios(e, ratios_of(e).of(indicator(place)), cells, quantity=e.quantity)
 
 
@@ -207,7 +203,7 @@ def mean(e: Estimate, column: str, scores: Mapping[Any, float] | None = None) ->
     """
     refuse_given(e, column)
     value_of = scores_of(e, column, scores)
-    place, cells = groups(e.cells, [name for name in e.cells if name != column])
+    place, cells = combinations_of(e.cells, [name for name in e.cells if name != column])
     whole = indicator(place)
     weights = np.array([value_of[label_key(label)] for label in e.cells[column]])
     mix = whole.copy()
@@ -220,7 +216,7 @@ def cumulative(e: Estimate, column: str) -> Estimate:
     """Return the share of labels up to each one, within each combination of the other columns."""
     refuse_given(e, column)
     others = [name for name in e.cells if name != column]
-    codes, whole = codes_of(e, column), indicator(groups(e.cells, others)[0])
+    codes, whole = codes_of(e, column), indicator(combinations_of(e.cells, others)[0])
     same = (whole.T @ whole).tocoo()
     below = codes[same.col] <= codes[same.row]
     mix = matrix(same.row[below], same.col[below], shape=(len(codes), len(codes)))
@@ -238,7 +234,7 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
     shares = checked_shares(shares)
     up_to = cumulative(e, column)
     others = [name for name in e.cells if name != column]
-    place, cells = groups(e.cells, others)
+    place, cells = combinations_of(e.cells, others)
     codes, order = codes_of(e, column), labels_of(e, column)
     ends = {"quantile": up_to.values, "lower": up_to.upper, "upper": up_to.lower}
     answer: dict[str, list[Any]] = {name: [] for name in (*others, "share", *ends)}
@@ -304,77 +300,6 @@ def inner_values(e: Estimate) -> Floats:
     return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
 
 
-def function(
-    e: Estimate, function: Callable[[Floats], Any], *, names: Sequence[str] | None = None
-) -> Estimate:
-    """Return a smooth function of all estimates, with the errors of its linearisation.
-
-    ``function`` takes the vector of the estimates, in the order of ``table``, and returns a
-    number or a vector. Where errors are large, or the function bends, its intervals are rough.
-    """
-    values = np.atleast_1d(np.asarray(function(e.values.copy()), dtype=np.float64))
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise InvalidInput("The function must give one finite number, or a vector of them.")
-    labels = [f"value {i}" for i in range(len(values))] if names is None else list(names)
-    if len(labels) != len(values):
-        raise InvalidInput(f"{len(values)} values need as many names; found {len(labels)}.")
-    steps = STEP * np.maximum(e.standard_errors, 1e-9)
-    gradient = np.empty((len(values), len(e.values)))
-    for i, step in enumerate(steps):
-        ends = []
-        for sign in (1, -1):
-            moved = e.values.copy()
-            moved[i] += sign * step
-            ends.append(np.atleast_1d(np.asarray(function(moved), dtype=np.float64)))
-        gradient[:, i] = (ends[0] - ends[1]) / (2 * step)
-    return linearised(e, values, gradient, {"function": labels}, quantity="value")
-
-
-def linearised(
-    e: Estimate,
-    values: Floats,
-    gradient: Floats,
-    cells: Cells,
-    *,
-    quantity: str,
-    ends: tuple[Floats, Floats] | None = None,
-) -> Estimate:
-    """Return functions of the estimates, unknown where they take an unknown one."""
-    known = np.isfinite(np.diag(e.covariance))
-    own = gradient[:, known]
-    covariance = own @ e.covariance[np.ix_(known, known)] @ own.T
-    lost = (gradient[:, ~known] != 0).any(axis=1)
-    covariance[lost] = np.nan
-    covariance[:, lost] = np.nan
-    return derived(e, values, covariance, cells=cells, quantity=quantity, ends=ends)
-
-
-def derived(
-    e: Estimate,
-    values: Floats,
-    covariance: Floats,
-    *,
-    cells: Cells,
-    quantity: str,
-    ends: tuple[Floats, Floats] | None = None,
-) -> Estimate:
-    """Return what follows from an estimate, with its covariance; normal intervals unless given."""
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    reach = normal_quantile(e.level) * errors
-    lower, upper = (values - reach, values + reach) if ends is None else ends
-    return replace(
-        e,
-        cells=cells,
-        probabilities=values,
-        standard_errors=errors,
-        lower=lower,
-        upper=upper,
-        covariance_parts=Known(covariance),
-        quantity=quantity,
-        notes=(),
-    )
-
-
 def of_ratios(
     e: Estimate, ratios: Ratios, cells: Cells, *, quantity: str, given: Iterable[str] | None = None
 ) -> Estimate:
@@ -418,7 +343,7 @@ def answers_of(e: Estimate) -> Answers:
     return answers
 
 
-def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list[Any]]]:
+def combinations_of(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list[Any]]]:
     """Return which combination of labels of some columns each cell has, and the combinations."""
     many = len(next(iter(cells.values())))
     columns = [cells[name] for name in names]

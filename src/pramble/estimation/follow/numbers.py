@@ -41,7 +41,7 @@ from pramble.estimation.follow.functions import (
     QUARTERS,
     Ratios,
     checked_shares,
-    groups,
+    combinations_of,
     labels_of,
     matrix,
     of_ratios,
@@ -92,7 +92,9 @@ class Banded:
 
     @cached_property
     def grouped(self) -> tuple[Integers, dict[str, list[Any]]]:
-        return groups(self.estimate.cells, [n for n in self.estimate.cells if n != self.column])
+        return combinations_of(
+            self.estimate.cells, [n for n in self.estimate.cells if n != self.column]
+        )
 
     @property
     def many(self) -> int:

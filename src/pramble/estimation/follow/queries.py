@@ -31,9 +31,9 @@ from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.intervals import (
-    candidates_of,
     inner_point,
     intervals_of_weights,
+    nearest_candidates,
     normal_quantile,
 )
 from pramble.estimation.inverse.likelihood import (
@@ -137,14 +137,16 @@ def weights_of_mapping(weights: Mapping[Any, float], layout: Layout) -> Floats:
     return answer
 
 
-def released_weights(axes: Sequence[Inverting], w: Floats, *, law: Floats | None) -> Floats:
+def released_weights(
+    axes: Sequence[Inverting], w: Floats, *, distribution: Floats | None
+) -> Floats:
     """Return u with Mu = w, per query; refuse a query for which there is none."""
     try:
-        return along_axes([inverse.adjoint for inverse in right_inverses(axes, law)], w)
+        return along_axes([inverse.adjoint for inverse in right_inverses(axes, distribution)], w)
     except NotIdentifiable as error:
         lost = error
     if isinstance(axes[0], StackedOperator):
-        return axes[0].told(w)
+        return axes[0].estimable(w)
     pseudo = [np.linalg.pinv(one.dense(), rcond=1e-12) for one in axes_of_group(axes, 0)]
     u = along_axes([lambda v, P=P: v @ P.T for P in pseudo], w)
     left = np.abs(adjoint_axes(axes, u) - w).reshape(len(w), -1).max(axis=1)
@@ -159,14 +161,16 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     names, flat = parse_queries(query, tabulated.layout)
     w = flat.reshape(*flat.shape[:2], *category_shape(axes))
     fitted = query_fit(tabulated, settings)
-    u = released_weights(axes, w, law=fitted.law if settings.method == "mle" else None)
+    u = released_weights(
+        axes, w, distribution=fitted.released if settings.method == "mle" else None
+    )
     weighing = Weighing(axes, w.reshape(len(w), -1), u.reshape(len(u), -1))
     shares = (tabulated.counts / tabulated.counts.sum()).ravel()
     centre = weighing.u @ shares
     values = weighing.w @ fitted.p.ravel() if settings.method == "mle" else centre
     true = inner_point(fitted.p, n=tabulated.n).ravel()
     sampling = settings.sampling_share(tabulated.n)
-    unit = weighing.covariance(fitted.law.ravel(), true, values=values, sampling=sampling)
+    unit = weighing.covariance(fitted.released.ravel(), true, values=values, sampling=sampling)
     matrix = unit / tabulated.n
     if tabulated.squared_weights is not None:
         squares = tabulated.squared_weights.ravel()
@@ -178,7 +182,7 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
 
     def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
         moments = spread / width[:, None] ** 2 + sampling * share**2
-        candidates = candidates_of(share, true, moments)
+        candidates = nearest_candidates(share, true, moments)
         return lambda mu: np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
 
     lower, upper = intervals_of_weights(w, centre, variance_by, level=settings.level)

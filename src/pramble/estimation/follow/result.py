@@ -10,8 +10,7 @@ import numpy as np
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.estimation.follow import functions
-from pramble.estimation.follow.contrasts import contrast
-from pramble.estimation.follow.loglinear import loglinear
+from pramble.estimation.follow.linearised import contrast, function, loglinear
 from pramble.estimation.follow.numbers import distribution
 from pramble.estimation.inverse.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
@@ -185,7 +184,7 @@ class Estimate(Display, Tidy):
     quantiles = functions.quantiles
     distribution = distribution
     contrast = contrast
-    function = functions.function
+    function = function
     loglinear = loglinear
 
     @property

@@ -220,10 +220,10 @@ class Candidates:
 
     def moment(self, mu: Floats) -> Floats:
         """Return the second moment of each query under the law whose mean is mu."""
-        law = self.law(mu)
-        return np.asarray((law * self.moments).sum(axis=1))
+        distribution = self.distribution(mu)
+        return np.asarray((distribution * self.moments).sum(axis=1))
 
-    def law(self, mu: Floats) -> Floats:
+    def distribution(self, mu: Floats) -> Floats:
         r"""Return the nearest laws with the given means.
 
         The logit of the mean falls with :math:`\log r`, with slope −1 for weights 0 and 1 and at
@@ -233,30 +233,30 @@ class Candidates:
         low, high = np.full(len(mu), -FARTHEST), np.full(len(mu), FARTHEST)
         at = np.zeros(len(mu))
         for _ in range(MOST_TILTS):
-            law, stretch = self.tilted(at)
-            inside = (law * self.weights).sum(axis=1)
-            outside = (law * (1 - self.weights)).sum(axis=1)
+            distribution, stretch = self.tilted(at)
+            inside = (distribution * self.weights).sum(axis=1)
+            outside = (distribution * (1 - self.weights)).sum(axis=1)
             excess = logit(inside, outside) - target
             there = np.abs(excess) <= TILT_PRECISION
             if there.all():
                 break
             low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
-            moved = law * (self.weights - inside[:, None]) * stretch
+            moved = distribution * (self.weights - inside[:, None]) * stretch
             slope = moved.sum(axis=1) / np.maximum(inside * outside, SMALLEST)
             fresh = at + excess / np.maximum(slope, SMALLEST)
             fresh = np.where((fresh >= low) & (fresh <= high), fresh, (low + high) / 2)
             at = np.where(there, at, fresh)
-        return law
+        return distribution
 
     def tilted(self, log_ratio: Floats) -> tuple[Floats, Floats]:
         """Return the laws for ratios r, and how fast their logarithms fall with log r."""
         r = np.exp(log_ratio)[:, None]
         scale = (1 - self.weights) + r * self.weights
-        law = self.shares / scale
-        return law / law.sum(axis=1, keepdims=True), r * self.weights / scale
+        distribution = self.shares / scale
+        return distribution / distribution.sum(axis=1, keepdims=True), r * self.weights / scale
 
 
-def candidates_of(weights: Floats, p: Floats, moments: Floats) -> Candidates:
+def nearest_candidates(weights: Floats, p: Floats, moments: Floats) -> Candidates:
     """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells.
 
     Queries may have a law each, which need not sum to one.

@@ -180,28 +180,28 @@ def interior_point(axes: Axes, shares: Floats, *, tolerance: float) -> Floats:
     best, least = p, np.inf
     support = np.zeros(p.shape, dtype=bool)
     for _ in range(MOST_STEPS):
-        law = apply_axes(axes, p)
-        g = adjoint_axes(axes, ratio(shares, law))
+        released = apply_axes(axes, p)
+        g = adjoint_axes(axes, ratio(shares, released))
         gap = float((g * p.sum()).max() - 1)
         if gap < least:
             best, least = p / p.sum(), gap
-        settled, support = np.array_equal(support, p > s), p > s
-        if settled and gap < TRY_THE_FACE_BELOW:
+        is_steady, support = np.array_equal(support, p > s), p > s
+        if is_steady and gap < TRY_THE_FACE_BELOW:
             face = newton_on_face(axes, shares, start=np.where(support, p, 0.0))
             if face is not None:
                 return face
         if gap < tolerance * 1e-3:
             break
         try:
-            p, s = predictor_corrector(axes, p, s, shares=shares, law=law, g=g)
+            p, s = predictor_corrector(axes, p, s, shares=shares, released=released, g=g)
         except np.linalg.LinAlgError:
             break
     return best
 
 
-def ratio(shares: Floats, law: Floats) -> Floats:
+def ratio(shares: Floats, released: Floats) -> Floats:
     """Return shares / law, zero where nothing was counted."""
-    return np.divide(shares, law, out=np.zeros_like(shares), where=shares > 0)
+    return np.divide(shares, released, out=np.zeros_like(shares), where=shares > 0)
 
 
 def predictor_corrector(
@@ -210,22 +210,22 @@ def predictor_corrector(
     s: Floats,
     *,
     shares: Floats,
-    law: Floats,
+    released: Floats,
     g: Floats,
 ) -> tuple[Floats, Floats]:
-    solve = normal_solver(axes, ratio(ratio(shares, law), law), ridge=s / p)
+    solve = normal_solver(axes, ratio(ratio(shares, released), released), ridge=s / p)
     residual = 1 - g - s
     mu = float((p * s).mean())
 
-    def towards(complementarity: Floats) -> tuple[Floats, Floats]:
+    def step_for(complementarity: Floats) -> tuple[Floats, Floats]:
         dp = solve(complementarity / p - residual)
         return dp, (complementarity - s * dp) / p
 
-    dp, ds = towards(-p * s)
+    dp, ds = step_for(-p * s)
     length = min(longest(p, dp), longest(s, ds))
     predicted = float(((p + length * dp) * (s + length * ds)).mean())
     centre = mu * min((predicted / mu) ** 3, 1.0)
-    dp, ds = towards(centre - p * s - length**2 * dp * ds)
+    dp, ds = step_for(centre - p * s - length**2 * dp * ds)
     length = KEEP_FROM_BOUNDARY * min(longest(p, dp), longest(s, ds))
     return p + length * dp, s + length * ds
 
@@ -242,16 +242,18 @@ def newton_on_face(axes: Axes, shares: Floats, *, start: Floats) -> Floats | Non
     p = start
     ridge = np.where(p > 0, 0.0, np.inf)
     for _ in range(FACE_STEPS):
-        law = apply_axes(axes, p)
-        if not (law[shares > 0] > 0).all():
+        released = apply_axes(axes, p)
+        if not (released[shares > 0] > 0).all():
             return None
-        g = adjoint_axes(axes, ratio(shares, law))
+        g = adjoint_axes(axes, ratio(shares, released))
         slope = np.where(p > 0, g - 1, 0.0)
         if np.abs(slope).max() < 1e-13 * p.size:
             return p / p.sum() if (g - 1).max() < 1e-12 * p.size else None
         try:
             with np.errstate(all="ignore"):
-                move = normal_solver(axes, ratio(ratio(shares, law), law), ridge=ridge)(slope)
+                move = normal_solver(axes, ratio(ratio(shares, released), released), ridge=ridge)(
+                    slope
+                )
         except np.linalg.LinAlgError:
             return None
         p = p + move
@@ -282,10 +284,10 @@ def log_likelihood(axes: Axes, p: Floats, *, counts: Floats) -> float:
 
 def optimality_gap(axes: Axes, p: Floats, *, counts: Floats) -> float:
     r"""Return :math:`\max_x g_x - n`, a bound on how much likelihood p leaves."""
-    law = apply_axes(axes, p)
-    if not (law[counts > 0] > 0).all():
+    released = apply_axes(axes, p)
+    if not (released[counts > 0] > 0).all():
         return float("inf")
-    return max(float(adjoint_axes(axes, ratio(counts, law)).max() - counts.sum()), 0.0)
+    return max(float(adjoint_axes(axes, ratio(counts, released)).max() - counts.sum()), 0.0)
 
 
 def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Maximum:
@@ -403,7 +405,7 @@ def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Fl
 # Cells above which nearness is plain distance: the weighted problem takes their cube.
 MOST_WEIGHED = 600
 
-TOLD, HEAVY = 1e-9, 1e4
+ESTIMABLE, HEAVY = 1e-9, 1e4
 
 
 def nearest_inside(p: Floats, covariance: Floats) -> Floats:
@@ -420,11 +422,11 @@ def nearest_inside(p: Floats, covariance: Floats) -> Floats:
     if len(p) > MOST_WEIGHED:
         return nearest_on_simplex(p, total=total)
     values, vectors = np.linalg.eigh(covariance)
-    kept = values > TOLD * values[-1]
-    if not kept.any():
+    used = values > ESTIMABLE * values[-1]
+    if not used.any():
         return nearest_on_simplex(p, total=total)
-    A = vectors[:, kept].T / np.sqrt(values[kept])[:, None]
-    heavy = HEAVY * np.sqrt(1 / values[kept].min())
+    A = vectors[:, used].T / np.sqrt(values[used])[:, None]
+    heavy = HEAVY * np.sqrt(1 / values[used].min())
     rows = np.vstack([A, np.full(len(p), heavy)])
     try:
         found, _ = nnls(rows, np.append(A @ p, heavy * total))
@@ -444,7 +446,7 @@ class FittedTable:
     """
 
     p: Floats
-    law: Floats
+    released: Floats
     log_likelihood: float
     gap: float
     counts: Floats
@@ -464,7 +466,7 @@ def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
         except NotConverged:  # the finer table need not be told
             return by_chi_square(tabulated)
         p = fine.p.reshape(len(counts), tabulated.layout.size, -1).sum(axis=-1)
-        return replace(fine, p=p, law=apply_axes(tabulated.axes, p))
+        return replace(fine, p=p, released=apply_axes(tabulated.axes, p))
     if method == "mle" and any(isinstance(a, StackedOperator) and not a.is_exact
                                for a in tabulated.axes):  # fmt: skip
         return by_chi_square(tabulated)
@@ -499,8 +501,10 @@ def by_inverse(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
 
 def inverse_moments(axes: Sequence[Inverting], counts: Floats, *, sampling: float) -> SecondMoments:
     fitted = by_inverse(axes, counts)
-    squares = fitted.law / counts.sum()
-    return SecondMoments(tuple(axes), right_inverses(axes), fitted.p, fitted.law, squares, sampling)
+    squares = fitted.released / counts.sum()
+    return SecondMoments(
+        tuple(axes), right_inverses(axes), fitted.p, fitted.released, squares, sampling
+    )
 
 
 def maximum_likelihood(axes: Sequence[Inverting], counts: Floats) -> FittedTable:

@@ -48,7 +48,7 @@ class SecondMoments:
     axes: tuple[Inverting, ...]
     inverses: tuple[RightInverse, ...]
     p: Floats  # (R, S1, …, Sk): estimated probabilities
-    law: Floats  # (R, T1, …, Tk): released law that belongs to p; it sums to one
+    distribution: Floats  # (R, T1, …, Tk): released law that belongs to p; it sums to one
     squared_weights: Floats  # (R, T1, …, Tk): the ℓ above
     # Share of the sampling variance that counts: 1 for a sample of a large population, 0 when the
     # file is the population
@@ -139,25 +139,27 @@ class SecondMoments:
     def per_record(self, variances: Floats | None = None) -> Floats:
         """Return the variances relative to those of one record: 1/n without weights."""
         own = self.variances() if variances is None else variances.reshape(self.p.shape)
-        unit = self.variances_at(self.law, self.invert(self.law))
+        unit = self.variances_at(self.distribution, self.invert(self.distribution))
         flat = np.full_like(unit, self.squared_weights.sum())
         return np.divide(own, unit, out=flat, where=unit > 1e-14)
 
 
 def right_inverses(
-    axes: Sequence[Inverting], law: Floats | None = None
+    axes: Sequence[Inverting], distribution: Floats | None = None
 ) -> tuple[RightInverse, ...]:
     """Return a right inverse per axis, each efficient for the margin of ``law`` if that is given.
 
     Without a law the inverse does not depend on data, and what it estimates is exactly unbiased.
     """
-    if law is None:
+    if distribution is None:
         return tuple(axis.right_inverse() for axis in axes)
-    return tuple(axis.right_inverse(margin(law, 1 + j)) for j, axis in enumerate(axes))
+    return tuple(axis.right_inverse(margin(distribution, 1 + j)) for j, axis in enumerate(axes))
 
 
-def margin(law: Floats, axis: int) -> Floats:
-    return np.asarray(law.sum(axis=tuple(i for i in range(law.ndim) if i != axis)))
+def margin(distribution: Floats, axis: int) -> Floats:
+    return np.asarray(
+        distribution.sum(axis=tuple(i for i in range(distribution.ndim) if i != axis))
+    )
 
 
 @value(eq=False)
@@ -303,7 +305,7 @@ class CellAnswers:
 
     @property
     def width(self) -> int:
-        return max(self.moments.law.size, self.moments.p.size)
+        return max(self.moments.distribution.size, self.moments.p.size)
 
     def weighing(self, w: Floats) -> Weighing:
         moments = self.moments

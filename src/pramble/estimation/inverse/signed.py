@@ -227,7 +227,7 @@ def refuse_imprecise(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: 
 AT_ONCE = 4_000_000
 
 # Signed weights that are kept from step to step.
-MOST_KEPT = 8_000_000
+MOST_WEIGHTS = 8_000_000
 
 # From some groups to the values (groups, cells, functions) of several functions.
 Function = Callable[[slice], Floats]
@@ -365,13 +365,17 @@ class RecordSource:
             yield slice(start, min(start + step, int(starts[some.stop])))
 
     def weights(self, some: slice) -> Floats:
-        return self.kept[some] if self.kept is not None else self.summed(some, self.patterns.sums)
+        return (
+            self.all_weights[some]
+            if self.all_weights is not None
+            else self.summed(some, self.patterns.sums)
+        )
 
     @cached_property
-    def kept(self) -> Floats | None:
+    def all_weights(self) -> Floats | None:
         """All signed weights, where they are few."""
         groups = len(self.patterns.groups)
-        if groups * self.patterns.size > MOST_KEPT:
+        if groups * self.patterns.size > MOST_WEIGHTS:
             return None
         parts = [self.summed(some, self.patterns.sums) for some in self.chunks(1)]
         return np.concatenate(parts)

@@ -23,6 +23,7 @@ from pramble.estimation.regression.material import (
     Material,
     asked_for,
     material_of_records,
+    material_of_tables,
 )
 from pramble.estimation.regression.result import Fitted, Regression
 from pramble.estimation.regression.solve import (
@@ -34,7 +35,6 @@ from pramble.estimation.regression.solve import (
 )
 from pramble.estimation.survey import Survey, as_survey
 from pramble.estimation.tables.cells import refuse_records
-from pramble.estimation.tables.regression import material_of_tables
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread

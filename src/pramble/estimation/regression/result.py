@@ -46,7 +46,7 @@ class Fitted:
     model: Model
     groups: Rows  # The values of untouched columns in each group, of randomised ones in each cell
     cells: Rows
-    told: Unestimable
+    unestimable: Unestimable
     sampling: float  # Share of the sampling variance that counts
 
     @property
@@ -246,7 +246,7 @@ def slopes_of(fitted: Fitted, change: Change, some: slice, weights: Floats) -> F
 
 
 def touched(fitted: Fitted, every: list[Change], answers: int) -> Any:
-    columns = fitted.problem.parameters.column[fitted.told.lost]
+    columns = fitted.problem.parameters.column[fitted.unestimable.lost]
     hit = [
         bool(
             (change.high.A[:, columns] != change.low.A[:, columns]).any()
@@ -304,7 +304,7 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
     mean, slope = problem.family.mean(eta), problem.family.slope(eta)
     J = np.einsum("alr,lj->arj", slope, problem.parameters.loads) * D[:, problem.parameters.column]
     error = np.sqrt(np.maximum(np.einsum("arj,jk,ark->ar", J, fitted.covariance, J), 0.0))
-    is_open = (np.abs(D[:, problem.parameters.column]) > 0)[:, fitted.told.lost].any(axis=1)
+    is_open = (np.abs(D[:, problem.parameters.column]) > 0)[:, fitted.unestimable.lost].any(axis=1)
     lower, upper = ends(problem.family, mean, error, level=check_level(level))
     least, most = range_of_mean(problem.family)
     error, lower, upper = (

@@ -294,8 +294,8 @@ def rare_classes(
     is as long on either side misses on one.
     """
     known = inflation[np.isfinite(inflation)]
-    worth = n * shares / max(float(known.min()) if len(known) else 1.0, 1.0)
-    few = [str(label) for label, one in zip(labels, worth, strict=True) if one < FEW]
+    complete = n * shares / max(float(known.min()) if len(known) else 1.0, 1.0)
+    few = [str(label) for label, one in zip(labels, complete, strict=True) if one < FEW]
     if not few:
         return []
     said = (

@@ -33,14 +33,16 @@ from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import inner_point
 from pramble.estimation.inverse.moments import batches
-from pramble.estimation.inverse.tabulate import Layout
-from pramble.estimation.tables.answers import layout_of, positive_total, total_variance
+from pramble.estimation.inverse.tabulate import NO_GROUPS, Layout
 from pramble.estimation.tables.nearest import largest_tables, nearest_cells
 from pramble.information.proportional import Axes, Margin, fit_array, sums_over
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
 from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, Integers, value
+
+# Variance that rounding to whole records adds to the noise of the total.
+ROUNDED = 1 / 12
 
 # A fit ends when no cell of a measured table is off by more than this part of its noise.
 CLOSE, SWEEPS = 1e-3, 500
@@ -277,3 +279,25 @@ def largest_entropy(
         cells = np.full(shape, 1 / math.prod(shape))
         fit_array(cells, margins, close=close, sweeps=SWEEPS)
     return np.asarray((cells / cells.sum()).ravel())
+
+
+def total_variance(plan: TablePlan) -> float:
+    """Return the variance of the number of records; zero where it is public."""
+    return 0.0 if plan.total_is_public else 1 / plan.precision[()] + ROUNDED
+
+
+def positive_total(n: float) -> float:
+    """Return a number of records that shares may be taken of; refuse none."""
+    if n <= 0:
+        raise InvalidInput(
+            f"Shares are of a positive number of records; the measured one is {n:,.0f}, so noise "
+            "hides a file this small. measured.table(columns) gives its counts."
+        )
+    return n
+
+
+def layout_of(plan: TablePlan, names: Columns) -> Layout:
+    shape = plan.shape(names)
+    grid = np.unravel_index(np.arange(math.prod(shape)), shape)
+    categories = {name: plan.labels[name].values for name in names}
+    return Layout(names, dict(zip(names, grid, strict=True)), categories, {}, NO_GROUPS)
