@@ -25,7 +25,12 @@ from pramble.estimation.draws.chain import (
     whole_term,
 )
 from pramble.estimation.draws.impute import imputation
-from pramble.estimation.draws.released import count_patterns, laid_out, released, units_of
+from pramble.estimation.draws.released import (
+    count_patterns,
+    laid_out,
+    released_patterns,
+    units_of,
+)
 from pramble.mechanisms.plan import as_plan
 
 TRUE, FALSE = 1e-3, 1e-8
@@ -51,7 +56,7 @@ def p_value(found, expected):
 def opened(data, plan, given=()):
     records, plan = open_records(data), as_plan(plan)
     counted = count_patterns(records, plan, given)
-    return records, released(counted, plan, given, records=records), plan
+    return records, released_patterns(counted, plan, given, records=records), plan
 
 
 def originals(release, terms, parts, law, *, draws, thin=4, seed=0):
