@@ -54,7 +54,7 @@ import numpy as np
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.branches import refuse_large
+from pramble.estimation.inverse.branches import refuse_large_table
 from pramble.estimation.inverse.intervals import check_level
 from pramble.estimation.inverse.likelihood import inverse_moments
 from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses
@@ -463,7 +463,7 @@ def from_cells(tabulated: Tabulated, *, level: float) -> Independence:
 
 def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
     answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
-    refuse_large(answers.noise.shape, columns, most=MOST_TESTED)
+    refuse_large_table(answers.noise.shape, columns, most=MOST_TESTED)
     cells = answers.unbiased.reshape(answers.noise.shape)
     inside = np.clip(cells, 0.0, 1.0)
     noise = answers.cell_variances.reshape(cells.shape)

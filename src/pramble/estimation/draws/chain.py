@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.draws.distribution import cells_among, listed, wanted_tables
-from pramble.estimation.draws.released import Released, Units
+from pramble.estimation.draws.distribution import cells_among, note_of, tables_within
+from pramble.estimation.draws.released import ReleasedPatterns, Units
 from pramble.estimation.estimate import estimate
 from pramble.estimation.inverse.likelihood import fit_table
 from pramble.estimation.inverse.tabulate import tabulate
@@ -81,7 +81,7 @@ class ModelTerm:
         scale_margin(distribution, self.high, self.low, factors)
 
 
-def terms_of(release: Released, tables: Sequence[Table]) -> list[ModelTerm]:
+def terms_of(release: ReleasedPatterns, tables: Sequence[Table]) -> list[ModelTerm]:
     groups, combinations = len(release.groups), math.prod(release.shape)
     nowhere = np.zeros(combinations, dtype=np.int64)
     everyone = ModelTerm(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
@@ -89,7 +89,7 @@ def terms_of(release: Released, tables: Sequence[Table]) -> list[ModelTerm]:
     return [everyone, *(term_of(release, table) for table in tables if table not in within)]
 
 
-def whole_term(release: Released) -> ModelTerm:
+def whole_term(release: ReleasedPatterns) -> ModelTerm:
     groups, combinations = len(release.groups), math.prod(release.shape)
     return ModelTerm(
         (*release.given, *release.labels),
@@ -101,8 +101,8 @@ def whole_term(release: Released) -> ModelTerm:
     )
 
 
-def term_of(release: Released, table: Table) -> ModelTerm:
-    shape = sizes_of(release, table)
+def term_of(release: ReleasedPatterns, table: Table) -> ModelTerm:
+    shape = table_sizes(release, table)
     strides = dict(zip(table, np.cumprod([1, *shape[:0:-1]])[::-1].tolist(), strict=True))
     high = np.zeros(len(release.groups), dtype=np.int64)
     for codes, name in zip(release.groups.T, release.given, strict=True):
@@ -115,7 +115,7 @@ def term_of(release: Released, table: Table) -> ModelTerm:
     return ModelTerm(table, high, low.reshape(-1), math.prod(shape))
 
 
-def sizes_of(release: Released, table: Table) -> list[int]:
+def table_sizes(release: ReleasedPatterns, table: Table) -> list[int]:
     labels: Mapping[str, Sequence[object]] = {**release.given, **release.labels}
     return [len(labels[name]) for name in table]
 
@@ -131,7 +131,11 @@ class Chain:
     """A law and the originals of all records, which are by pattern."""
 
     def __init__(
-        self, release: Released, terms: Sequence[ModelTerm], units: Units, rng: np.random.Generator
+        self,
+        release: ReleasedPatterns,
+        terms: Sequence[ModelTerm],
+        units: Units,
+        rng: np.random.Generator,
     ) -> None:
         self.release, self.terms, self.units, self.rng = release, terms, units, rng
         self.groups = np.repeat(release.group_of, release.counts)
@@ -174,7 +178,7 @@ SWEEPS = 12
 
 
 def start_distribution(
-    release: Released, terms: Sequence[ModelTerm], *, rng: np.random.Generator
+    release: ReleasedPatterns, terms: Sequence[ModelTerm], *, rng: np.random.Generator
 ) -> Floats:
     weights = rng.standard_exponential(release.rows)
     distribution = np.outer(
@@ -192,7 +196,7 @@ def start_distribution(
     return distribution
 
 
-def weighed(release: Released, term: ModelTerm, weights: Floats) -> Floats:
+def weighed(release: ReleasedPatterns, term: ModelTerm, weights: Floats) -> Floats:
     """Return the expected records in the cells of a table, by weighed records, none quite zero."""
     tabulated = tabulate(release.records, release.plan, by=list(term.table), weights=weights)
     p, layout = fit_table(tabulated, method="inverse").p, tabulated.layout
@@ -233,7 +237,7 @@ class TableModel:
     notes: tuple[str, ...] = ()
 
 
-def chosen_model(release: Released, tables: Any, *, clock: Clock) -> TableModel:
+def chosen_model(release: ReleasedPatterns, tables: Any, *, clock: Clock) -> TableModel:
     """Return the model: as asked for, or all columns together where they are told, else pairs."""
     whole = (*release.given, *release.labels)
     if tables == "all" or (tables is None and release.cells <= MOST_WHOLE):
@@ -246,7 +250,7 @@ def chosen_model(release: Released, tables: Any, *, clock: Clock) -> TableModel:
             return TableModel((whole_term(release),), value)
     wanted = [
         table
-        for table in wanted_tables(2 if tables is None else tables, list(whole))
+        for table in tables_within(2 if tables is None else tables, list(whole))
         if set(table) & set(release.labels)
     ]
     found, notes = estimable_tables(wanted, release, clock=clock)
@@ -254,14 +258,14 @@ def chosen_model(release: Released, tables: Any, *, clock: Clock) -> TableModel:
 
 
 def estimable_tables(
-    wanted: Sequence[Table], release: Released, *, clock: Clock
+    wanted: Sequence[Table], release: ReleasedPatterns, *, clock: Clock
 ) -> tuple[dict[Table, float], list[str]]:
     found: dict[Table, float] = {}
     left: list[str] = []
     poor: list[str] = []
     for done, table in enumerate(wanted):
         clock.tell("estimating", done / len(wanted))
-        cells, name = math.prod(sizes_of(release, table)), " with ".join(table)
+        cells, name = math.prod(table_sizes(release, table)), " with ".join(table)
         if cells > MOST_WANTED_CELLS:
             left.append(f"{name} (more than {MOST_WANTED_CELLS:,} cells)")
             continue
@@ -276,8 +280,8 @@ def estimable_tables(
         if 0 < value < HARDLY * cells:
             poor.append(name)
     return found, [
-        *listed("Tables that are taken to hold nothing beyond smaller ones", left),
-        *listed(
+        *note_of("Tables that are taken to hold nothing beyond smaller ones", left),
+        *note_of(
             "Tables of which the release tells less than one complete record for each cell would, "
             "so that what is drawn of them rests on the flat prior",
             poor,
@@ -285,7 +289,7 @@ def estimable_tables(
     ]
 
 
-def complete_records(release: Released, table: Table) -> float:
+def complete_records(release: ReleasedPatterns, table: Table) -> float:
     r"""Return how many complete records would tell as much of a table as the release does.
 
     That is :math:`(1 - \sum p^2)` by the summed variance of the estimated shares; zero where the

@@ -65,7 +65,7 @@ class Shares:
         return float(np.sqrt(self.variances.mean()))
 
 
-def wanted_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
+def tables_within(tables: Any, columns: Sequence[str]) -> list[Table]:
     """Return the tables that are wanted and all smaller ones within them, small ones first.
 
     >>> wanted_tables([("b", "a")], ["a", "b", "c"])
@@ -124,18 +124,18 @@ def estimated(
         first = own if first is None else first
         if len(table) == 1:
             labels[table[0]] = tuple(own.cells[table[0]])
-        found[table] = shares_of(own, table, labels)
+        found[table] = shares_from(own, table, labels)
     assert first is not None, "single columns are always wanted"
-    return first, found, labels, listed("Tables that are not fitted", left)
+    return first, found, labels, note_of("Tables that are not fitted", left)
 
 
-def listed(what: str, names: Sequence[str]) -> list[str]:
+def note_of(what: str, names: Sequence[str]) -> list[str]:
     """Return a note with some names, if there are any."""
     shown = "; ".join(names[:MOST_LISTED]) + ("; …" if len(names) > MOST_LISTED else "")
     return [f"{what}: {shown}."] if names else []
 
 
-def shares_of(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[Label]]) -> Shares:
+def shares_from(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[Label]]) -> Shares:
     """Return an estimate as arrays over all cells; cells that it does not list are empty."""
     shape = tuple(len(labels[name]) for name in table)
     cells = cells_among(estimate.cells, table, labels)

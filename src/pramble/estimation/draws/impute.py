@@ -15,7 +15,7 @@ from pramble.data.records import Records, TableRecords
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.estimation.draws.chain import Chain, TableModel, chosen_model, start_distribution
 from pramble.estimation.draws.released import (
-    Released,
+    ReleasedPatterns,
     Units,
     count_patterns,
     fitting_columns,
@@ -118,7 +118,7 @@ def imputation(
     )
 
 
-def sweeps_of(release: Released, model: TableModel, units: Units, *, copies: int) -> int:
+def sweeps_of(release: ReleasedPatterns, model: TableModel, units: Units, *, copies: int) -> int:
     """Return how many sweeps a chain takes: as many as it needs to forget, within bounds."""
     wanted = LONG * release.rows / max(model.complete_records, 1.0)
     together = len(units) == 1
@@ -143,7 +143,7 @@ def source_of(data: Any, records: Records, reading: Any) -> Any:
     )
 
 
-def filled(source: Any, release: Released, codes: Integers) -> Any:
+def filled(source: Any, release: ReleasedPatterns, codes: Integers) -> Any:
     columns = {}
     for place, (name, labels) in enumerate(release.labels.items()):
         column = source[name]

@@ -85,7 +85,7 @@ class Factors:
 
 
 @value(eq=False)
-class Released:
+class ReleasedPatterns:
     """The records of a release as patterns, ready to draw originals for."""
 
     # by randomised column: K combinations of them, the last column running fastest
@@ -141,13 +141,13 @@ def fitting_columns(
 
 def released_patterns(
     found: Crosstab, plan: Plan, given: Sequence[str], *, records: Records
-) -> Released:
+) -> ReleasedPatterns:
     found = reordered(found, [*given, *plan.columns])
     assert found.cell_of is not None
     groups, group_of = untouched_groups(found, len(given))
     channel = plan.channel()
     labels = {name: own.values for name, own in channel.labels.items()}
-    return Released(
+    return ReleasedPatterns(
         labels,
         dict(zip(given, found.levels, strict=False)),
         groups,
@@ -221,7 +221,7 @@ class Units:
         return found
 
 
-def units_of(release: Released) -> Units:
+def units_of(release: ReleasedPatterns) -> Units:
     shape, names = release.shape, list(release.labels)
     units = [list(range(len(shape)))]
     if len(release.counts) * math.prod(shape) > MOST_TOGETHER:

@@ -36,7 +36,7 @@ from pramble.estimation.draws.distribution import (
     named_columns,
     pair_margins,
     slack_of,
-    wanted_tables,
+    tables_within,
     without_zeros,
 )
 from pramble.estimation.draws.released import (
@@ -296,7 +296,7 @@ def synthesis(
 
 
 @value(eq=False)
-class Target:
+class SyntheticTarget:
     """The tables that records are to have, with their labels and what is possible."""
 
     shares: Mapping[Table, Shares]
@@ -308,7 +308,7 @@ class Target:
     notes: tuple[str, ...] = ()
 
 
-def target_of_tables(measured: Measured, possible: Any) -> Target:
+def target_of_tables(measured: Measured, possible: Any) -> SyntheticTarget:
     plan, total = measured.plan, max(measured.total, 1)
     labels = {name: own.as_tuple() for name, own in plan.labels.items()}
     found = {}
@@ -317,12 +317,12 @@ def target_of_tables(measured: Measured, possible: Any) -> Target:
         variances = np.full(plan.shape(part), plan.cell_variance(part) / total**2)
         noise = degrees / (plan.precision[part] * total**2)
         found[part] = Shares(measured.table(part) / total, variances, noise)
-    return Target(found, labels, as_possible(possible, labels), total, {})
+    return SyntheticTarget(found, labels, as_possible(possible, labels), total, {})
 
 
 def target_of_records(
     data: Any, plan: Any, tables: Any, columns: Any, reading: Any, clock: Clock
-) -> Target:
+) -> SyntheticTarget:
     data, plan = data_and_plan(data, plan)
     if isinstance(plan, Mechanism):
         raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
@@ -332,10 +332,12 @@ def target_of_records(
     types = {name: records.schema.field(name).type for name in names} if records.typed else {}
     blanks = [name for name in plan.columns if name in records.names]
     held = in_memory(records, list(dict.fromkeys([*names, *blanks])))
-    first, found, known, left = estimated(held, plan, wanted_tables(tables, names), clock=clock)
+    first, found, known, left = estimated(held, plan, tables_within(tables, names), clock=clock)
     labels = {name: known[name] for name in names}
     possible = possible_cells(plan, labels)
-    return Target(found, labels, possible, round(first.n), types, first.backend, (*notes, *left))
+    return SyntheticTarget(
+        found, labels, possible, round(first.n), types, first.backend, (*notes, *left)
+    )
 
 
 def synthesize(

@@ -30,7 +30,7 @@ from pramble.data.frames import frame_of
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.inverse.intervals import (
-    Candidates,
+    CandidateDistributions,
     inner_point,
     nearest_candidates,
     normal_quantile,
@@ -160,7 +160,7 @@ class Ratios:
         lower, upper = np.where(known, lower, 0.0), np.where(known, upper, 1.0)
         return low + width * lower, low + width * upper
 
-    def candidates(self, top: Floats, bottom: Floats) -> Candidates:
+    def candidates(self, top: Floats, bottom: Floats) -> CandidateDistributions:
         distribution = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
         inside = bottom > 0
         share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
@@ -187,7 +187,7 @@ def collapse(e: Estimate, column: str, classes: Mapping[Any, Any]) -> Estimate:
 
     Labels that are not named stay as they are.
     """
-    refuse_given(e, column)
+    refuse_conditional(e, column)
     refuse_unknown(e, column, classes)
     names = {label_key(label): new for label, new in classes.items()}
     merged = [names.get(label_key(label), label) for label in e.cells[column]]
@@ -201,7 +201,7 @@ def mean(e: Estimate, column: str, scores: Mapping[Any, float] | None = None) ->
 
     ``scores`` gives each label a number; labels that are numbers need none.
     """
-    refuse_given(e, column)
+    refuse_conditional(e, column)
     value_of = scores_of(e, column, scores)
     place, cells = combinations_of(e.cells, [name for name in e.cells if name != column])
     whole = indicator(place)
@@ -214,9 +214,9 @@ def mean(e: Estimate, column: str, scores: Mapping[Any, float] | None = None) ->
 
 def cumulative(e: Estimate, column: str) -> Estimate:
     """Return the share of labels up to each one, within each combination of the other columns."""
-    refuse_given(e, column)
+    refuse_conditional(e, column)
     others = [name for name in e.cells if name != column]
-    codes, whole = codes_of(e, column), indicator(combinations_of(e.cells, others)[0])
+    codes, whole = ordered_codes(e, column), indicator(combinations_of(e.cells, others)[0])
     same = (whole.T @ whole).tocoo()
     below = codes[same.col] <= codes[same.row]
     mix = matrix(same.row[below], same.col[below], shape=(len(codes), len(codes)))
@@ -235,7 +235,7 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
     up_to = cumulative(e, column)
     others = [name for name in e.cells if name != column]
     place, cells = combinations_of(e.cells, others)
-    codes, order = codes_of(e, column), labels_of(e, column)
+    codes, order = ordered_codes(e, column), ordered_labels(e, column)
     ends = {"quantile": up_to.values, "lower": up_to.upper, "upper": up_to.lower}
     answer: dict[str, list[Any]] = {name: [] for name in (*others, "share", *ends)}
     for group in range(int(place.max()) + 1):
@@ -270,7 +270,7 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     whole = float(e.n if total is None else total)
     if not 0 < whole < np.inf:
         raise InvalidInput(f"total must be a positive number; found {total!r}.")
-    answers, ratios = parts_of(e), ratios_of(e)
+    answers, ratios = answers_behind(e), ratios_of(e)
     noise = 0.0 if total is not None else float(getattr(answers, "total_variance", 0.0))
     even = ratios.top @ answers.even if noise else np.zeros(len(e.values))
     counted = CountedByTotal(e.covariance_parts, whole, noise, e.values, np.asarray(even))
@@ -291,7 +291,7 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     )
 
 
-def parts_of(e: Estimate) -> Any:
+def answers_behind(e: Estimate) -> Any:
     parts = e.covariance_parts
     return parts.answers if isinstance(parts, Ratios) else parts
 
@@ -358,7 +358,7 @@ def combinations_of(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[
     return place, {name: [cells[name][i] for i in first] for name in names}
 
 
-def column_of(e: Estimate, column: str) -> Sequence[Any]:
+def cell_labels(e: Estimate, column: str) -> Sequence[Any]:
     if column not in e.cells:
         raise InvalidInput(
             f"{column!r} is no column of this table: {', '.join(map(repr, e.cells))}."
@@ -366,8 +366,8 @@ def column_of(e: Estimate, column: str) -> Sequence[Any]:
     return e.cells[column]
 
 
-def refuse_given(e: Estimate, column: str) -> None:
-    column_of(e, column)
+def refuse_conditional(e: Estimate, column: str) -> None:
+    cell_labels(e, column)
     if column in e.given:
         raise InvalidInput(
             f"These are shares given {column!r}; shares of different groups do not add up. Take "
@@ -376,24 +376,24 @@ def refuse_given(e: Estimate, column: str) -> None:
 
 
 def refuse_unknown(e: Estimate, column: str, labels: Iterable[Any]) -> None:
-    own = {label_key(label) for label in column_of(e, column)}
+    own = {label_key(label) for label in cell_labels(e, column)}
     for label in labels:
         if label_key(label) not in own:
             raise InvalidInput(f"{label!r} is no label of {column!r}.")
 
 
-def labels_of(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequence[Any]:
+def ordered_labels(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequence[Any]:
     """Return the labels of a column in order; refuse merged ones, unless they are ``beside``."""
     order = ratios_of(e).answers.layout.order_of(column)
-    if not set(map(label_key, column_of(e, column))) <= set(map(label_key, (*order, *beside))):
+    if not set(map(label_key, cell_labels(e, column))) <= set(map(label_key, (*order, *beside))):
         raise InvalidInput(
             f"The labels of {column!r} were merged and have no order; take this of the whole table."
         )
     return order
 
 
-def codes_of(e: Estimate, column: str) -> Integers:
-    place = {label_key(label): i for i, label in enumerate(labels_of(e, column))}
+def ordered_codes(e: Estimate, column: str) -> Integers:
+    place = {label_key(label): i for i, label in enumerate(ordered_labels(e, column))}
     return np.array([place[label_key(label)] for label in e.cells[column]], dtype=np.int64)
 
 
@@ -401,7 +401,7 @@ def scores_of(e: Estimate, column: str, scores: Mapping[Any, float] | None) -> d
     """Return the score of every label; numbers are scores of their own."""
     found = {}
     given = None if scores is None else {label_key(k): float(v) for k, v in scores.items()}
-    for label in dict.fromkeys(column_of(e, column)):
+    for label in dict.fromkeys(cell_labels(e, column)):
         key = label_key(label)
         if given is not None and key in given:
             found[key] = given[key]

@@ -30,7 +30,7 @@ import numpy as np
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotConverged
 from pramble.estimation.follow.functions import (
-    column_of,
+    cell_labels,
     combinations_of,
     inner_values,
     refuse_unknown,
@@ -66,7 +66,7 @@ def contrast(
     """Return the difference, or the "ratio", of the estimates for two labels of a column."""
     if kind not in ("difference", "ratio"):
         raise InvalidInput(f"kind must be one of difference, ratio; found {kind!r}.")
-    own = map(label_key, column_of(e, column))
+    own = map(label_key, cell_labels(e, column))
     refuse_unknown(e, column, (one, other))
     others = [name for name in e.cells if name != column]
     group = combinations_of(e.cells, others)[0].tolist()

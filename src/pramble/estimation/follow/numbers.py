@@ -42,11 +42,11 @@ from pramble.estimation.follow.functions import (
     Ratios,
     checked_shares,
     combinations_of,
-    labels_of,
     matrix,
     of_ratios,
+    ordered_labels,
     ratios_of,
-    refuse_given,
+    refuse_conditional,
     refuse_unknown,
 )
 from pramble.estimation.inverse.intervals import normal_quantile
@@ -489,10 +489,10 @@ def distribution(
         if len(e.cells) != 1:
             raise InvalidInput(f"Say which column holds bands: {', '.join(map(repr, e.cells))}.")
         column = next(iter(e.cells))
-    refuse_given(e, column)
+    refuse_conditional(e, column)
     refuse_unknown(e, column, leave_out)
     gone = {label_key(label) for label in (*leave_out, None)}
-    known = labels_of(e, column, beside=(*leave_out, None))
+    known = ordered_labels(e, column, beside=(*leave_out, None))
     labels = tuple(label for label in known if label_key(label) not in gone)
     banded = Banded(e, column, labels, ends_of(labels, edges, high, column=column))
     return Distribution(banded, quantiles_of(banded, checked_shares(shares)))

@@ -58,7 +58,7 @@ RESIDUAL = 1e-9
 
 def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     """Return names and weights (Q, R, K) of one query, a list, or named ones."""
-    if isinstance(query, Mapping) and query and not all(map(is_weight, query.values())):
+    if isinstance(query, Mapping) and query and not all(map(is_query_weight, query.values())):
         named = {str(name): weights for name, weights in query.items()}
     elif isinstance(query, str):
         named = {query: query}
@@ -78,13 +78,13 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     return list(named), np.stack([layout.unflatten(vector) for vector in vectors])
 
 
-def is_weight(weight: Any) -> bool:
+def is_query_weight(weight: Any) -> bool:
     return isinstance(weight, int | float | np.number)
 
 
 def is_vector(query: Any) -> bool:
     return isinstance(query, np.ndarray) or (
-        isinstance(query, Sequence) and len(query) > 0 and all(map(is_weight, query))
+        isinstance(query, Sequence) and len(query) > 0 and all(map(is_query_weight, query))
     )
 
 

@@ -35,7 +35,7 @@ STEPS = 3
 MOST_FITTED = 500
 
 
-def refuse_large(shape: Sequence[int], by: Sequence[str], *, most: int = MOST_CELLS) -> None:
+def refuse_large_table(shape: Sequence[int], by: Sequence[str], *, most: int = MOST_CELLS) -> None:
     if math.prod(shape) > most:
         raise InvalidInput(
             f"A table must have at most {most:,} cells; {', '.join(by)} make "
@@ -157,7 +157,7 @@ class BranchTable:
     ) -> None:
         self.plan, self.channel = plan, plan.channel(columns)
         self.columns = self.channel.columns
-        refuse_large(self.channel.shape, self.columns, most=MOST_BLOCK_CELLS)
+        refuse_large_table(self.channel.shape, self.columns, most=MOST_BLOCK_CELLS)
         self.bearing = set(self.columns if bearing is None else bearing)
         self.coding, self.size = self.channel.coding, self.channel.size
         self.cells = self.channel.cells
@@ -221,7 +221,9 @@ class BranchTable:
                 pairs.append(part.at(cube.sum(axis=others)))
             matrix, u = (reduce(np.kron, side) for side in zip(*pairs, strict=True))
             exact = all(part.is_exact for part in parts)
-            aspect = Aspect(np.where(impossible, -1, onto), matrix, u, basis_of(parts), exact)
+            aspect = Aspect(
+                np.where(impossible, -1, onto), matrix, u, estimable_basis(parts), exact
+            )
             answer.append(aspect)
         return tuple(answer)
 
@@ -260,7 +262,7 @@ def what_is_missing(plan: Plan, columns: Sequence[str]) -> str:
     return f"the categories of {missing[0]} cannot be told apart from what is released"
 
 
-def basis_of(parts: Sequence[Part]) -> Floats | None:
+def estimable_basis(parts: Sequence[Part]) -> Floats | None:
     """Return a basis of the sums that blocks give together; None if they give all."""
     if all(part.basis is None for part in parts):
         return None
@@ -284,14 +286,14 @@ def answerable(plan: Plan, columns: Sequence[str]) -> bool:
     channel = plan.channel(columns)
     if channel.axes is not None:
         return all(seen.is_identifiable for seen in channel.axes)
-    return channel.size <= MOST_BLOCK_CELLS and table_of(plan, channel.columns).is_estimable
+    return channel.size <= MOST_BLOCK_CELLS and branch_table(plan, channel.columns).is_estimable
 
 
 def outputs_of(parts: Sequence[Part]) -> int:
     return math.prod(len(part.outputs) for part in parts)
 
 
-def sums_over(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
+def sums_of_cells(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> dict[Powers, Floats]:
     given: Mapping[Powers, Any] = table.sums or {(1, 0): table.counts}
     size = math.prod(shape)
     sums = {powers: totals(place, own, size).reshape(shape) for powers, own in given.items()}
@@ -308,7 +310,7 @@ def gather(
         raise table.refusal()
     outer = (int(group_of.max()) + 1, sum(sizes) + 1)
     flat = np.ravel_multi_index((group_of, place), outer)
-    sums = sums_over(found, flat, outer)
+    sums = sums_of_cells(found, flat, outer)
     numbers = totals(flat, found.counts, outer[0] * outer[1])
     pooled = sums[1, 0].sum(axis=0)
     aspects = table.aspects(useful, np.split(pooled[:-1], np.cumsum(sizes)[:-1]))
@@ -343,7 +345,7 @@ def branches_of(found: Crosstab, channel: Channel, *, needed: Sequence[str]) -> 
     return channel.branch_of(filled)
 
 
-def table_of(plan: Plan, columns: Sequence[str]) -> BranchTable:
+def branch_table(plan: Plan, columns: Sequence[str]) -> BranchTable:
     """Return the table of the randomised ones of some columns; it is made once."""
     names = plan.channel(columns).columns
     return plan.once(("table", names), lambda: BranchTable(plan, names))

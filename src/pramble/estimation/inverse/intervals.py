@@ -209,7 +209,7 @@ LARGEST_LOGIT = 500.0
 
 
 @value(eq=False)
-class Candidates:
+class CandidateDistributions:
     """Cells of equal weight, taken together; one row per query."""
 
     weights: Floats  # (Q, V): the distinct weights, in [0, 1]
@@ -256,7 +256,7 @@ class Candidates:
         return distribution / distribution.sum(axis=1, keepdims=True), r * self.weights / scale
 
 
-def nearest_candidates(weights: Floats, p: Floats, moments: Floats) -> Candidates:
+def nearest_candidates(weights: Floats, p: Floats, moments: Floats) -> CandidateDistributions:
     """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells.
 
     Queries may have a law each, which need not sum to one.
@@ -270,7 +270,7 @@ def nearest_candidates(weights: Floats, p: Floats, moments: Floats) -> Candidate
         values[q, own], shares[q, own] = distinct, np.bincount(place, weights=laws[q])
         sums = np.bincount(place, weights=laws[q] * moments[q])
         means[q, own] = sums / np.maximum(shares[q, own], SMALLEST)
-    return Candidates(values, shares, means)
+    return CandidateDistributions(values, shares, means)
 
 
 def weights_and_places(row: Floats) -> tuple[Floats, Integers]:

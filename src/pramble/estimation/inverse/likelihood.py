@@ -298,8 +298,8 @@ def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Max
     """
     n = float(counts.sum())
     shares = counts / n
-    refuse_impossible(axes, counts)
-    p = closed_form(axes, shares)
+    refuse_unreachable(axes, counts)
+    p = closed_form_maximum(axes, shares)
     if p is None:
         p = interior_point(axes, shares, tolerance=tolerance)
     gap = optimality_gap(axes, p, counts=counts)
@@ -311,7 +311,7 @@ def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Max
     return Maximum(p, log_likelihood(axes, p, counts=counts), gap)
 
 
-def refuse_impossible(axes: Axes, counts: Floats) -> None:
+def refuse_unreachable(axes: Axes, counts: Floats) -> None:
     """Raise when a value was counted that no category can lead to."""
     reach = apply_axes(axes, np.ones(category_shape(axes)))
     bad = np.argwhere((counts > 0) & (reach <= 0))
@@ -325,7 +325,7 @@ def refuse_impossible(axes: Axes, counts: Floats) -> None:
         )
 
 
-def closed_form(axes: Axes, shares: Floats) -> Floats | None:
+def closed_form_maximum(axes: Axes, shares: Floats) -> Floats | None:
     """Return the maximiser where it has a closed form, else None."""
     one = axes[0] if len(axes) == 1 else None
     if isinstance(one, UniformOperator) and one.has_closed_inverse and np.ptp(one.off) == 0:

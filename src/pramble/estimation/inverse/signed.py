@@ -31,13 +31,13 @@ from pramble.data.records import Records
 from pramble.errors import InvalidData, NotIdentifiable
 from pramble.estimation.inverse.branches import (
     gather,
-    refuse_large,
+    refuse_large_table,
     refuse_no_weight,
     stacked_places,
 )
 from pramble.estimation.inverse.likelihood import nearest_inside
 from pramble.estimation.inverse.tabulate import (
-    Counted,
+    ReleasedCells,
     count_released,
     refuse_randomised,
     untouched_groups,
@@ -123,13 +123,15 @@ def patterns_of(
     extra = [name for name in dict.fromkeys(beside) if name not in by]
     channel = plan.channel(by)
     blocks = channel.axes or ()
-    refuse_large([seen.mechanism.shape[0] for seen in blocks], by, most=MOST_PATTERN_CELLS)
+    refuse_large_table([seen.mechanism.shape[0] for seen in blocks], by, most=MOST_PATTERN_CELLS)
     for seen in blocks:
-        refuse_large([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
+        refuse_large_table([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
     counted = count_released(records, plan, by=by, beside=extra, weights=weights)
     found, cells, untouched = counted.found, counted.cells, tuple(counted.untouched)
     axes, branch = axes_shown(counted)
-    some, dropped = (np.arange(len(found.cells)), {}) if missing else complete(found, untouched)
+    some, dropped = (
+        (np.arange(len(found.cells)), {}) if missing else complete_cells(found, untouched)
+    )
     if not missing:
         refuse_imprecise(axes, cells, n=float(found.counts[some].sum()))
     codes, labels = found.cells[some], {n: own.values for n, own in channel.labels.items()}
@@ -158,7 +160,7 @@ def patterns_of(
     )
 
 
-def axes_shown(counted: Counted) -> tuple[list[Axis], Integers]:
+def axes_shown(counted: ReleasedCells) -> tuple[list[Axis], Integers]:
     """Return the axes of released cells, and the branch of each of them."""
     found, table = counted.found, counted.table
     none = np.zeros(len(found.cells), dtype=np.int64)
@@ -178,7 +180,7 @@ def axis_of(operator: InvertibleOperator, place: Integers) -> Axis:
     return Axis(np.ascontiguousarray(G), operator.dense(), place)
 
 
-def complete(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[str, int]]:
+def complete_cells(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[str, int]]:
     """Return the cells without a missing value in untouched columns, and how many miss one."""
     fine = np.ones(len(found.cells), dtype=np.bool_)
     dropped = {}
@@ -318,7 +320,7 @@ class Moments:
         return np.asarray(share * self.both + (1 - share) * self.randomisation)
 
 
-class Source(Protocol):
+class WeightSource(Protocol):
     """Signed weights over groups and cells: see :class:`RecordSource`."""
 
     @property

@@ -21,11 +21,11 @@ from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
 from pramble.estimation.inverse.branches import (
     BranchTable,
+    branch_table,
     branches_of,
     gather,
-    refuse_large,
-    sums_over,
-    table_of,
+    refuse_large_table,
+    sums_of_cells,
 )
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.mechanisms.base import Mechanism
@@ -141,7 +141,7 @@ def untouched_groups(table: Crosstab, untouched: int) -> tuple[Integers, Integer
 
 
 @value(eq=False)
-class Counted:
+class ReleasedCells:
     """The released cells of a table, by the untouched columns and those beside the table."""
 
     by: tuple[str, ...]
@@ -189,9 +189,9 @@ def count_released(
     beside: Sequence[str] = (),
     weights: Any = None,
     measure: str | None = None,
-) -> Counted:
+) -> ReleasedCells:
     channel = plan.channel(by)
-    table = table_of(plan, by) if channel.axes is None else None
+    table = branch_table(plan, by) if channel.axes is None else None
     needed = [name for seen in channel.axes or () for name in seen.columns]
     needed = needed if table is None else table.needed
     coding, powers = channel.coding, () if weights is None else WEIGHTED
@@ -205,7 +205,7 @@ def count_released(
         presence=() if table is None else [name for name in coding.blank if name not in needed],
     )
     refuse_empty(found, records.name)
-    return Counted(tuple(by), found, channel, table)
+    return ReleasedCells(tuple(by), found, channel, table)
 
 
 def tabulate(
@@ -232,7 +232,7 @@ def tabulate(
         return from_one_column(data, plan, counts=counts, weights=weights)
     if counts:
         raise InvalidInput("counts=True goes with one mechanism and one vector of counts.")
-    plan = plan_of(plan, [] if by is None else names_of(by))
+    plan = plan_for(plan, [] if by is None else names_of(by))
     names = default_table(plan) if by is None else names_of(by)
     if not names or len(set(names)) != len(names):
         raise InvalidInput(
@@ -270,7 +270,7 @@ def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights:
     return Tabulated(layout, axes, sums, float(vector.sum()), {(ONE_COLUMN,): mechanism})
 
 
-def as_tabulated(counted: Counted, *, backend: str, partial: bool = False) -> Tabulated:
+def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False) -> Tabulated:
     found, table, blocks = counted.found, counted.table, counted.blocks
     groups, group_of = untouched_groups(found, len(counted.untouched))
     coding, cells = counted.channel.coding, counted.cells
@@ -283,10 +283,10 @@ def as_tabulated(counted: Counted, *, backend: str, partial: bool = False) -> Ta
     )
     if table is None:
         outputs = [seen.mechanism.shape[1] for seen in blocks]
-        refuse_large([len(groups), *outputs], counted.by)
+        refuse_large_table([len(groups), *outputs], counted.by)
         place = np.ravel_multi_index((group_of, *counted.places()), (len(groups), *outputs))
         axes = tuple(axis for seen in blocks for axis in axes_of(seen.mechanism))
-        sums = sums_over(found, place, (len(groups), *output_shape(axes)))
+        sums = sums_of_cells(found, place, (len(groups), *output_shape(axes)))
         known = {seen.columns: seen.mechanism for seen in blocks}
         return Tabulated(layout, axes, sums, float(found.n), known, backend=backend)
     operator, sums = gather(table, found, counted.branch_of, group_of=group_of)
@@ -343,7 +343,7 @@ def warn_of_missing_rows(data: Any, release: Any) -> None:
     )
 
 
-def plan_of(plan: Any, by: Sequence[str]) -> Plan:
+def plan_for(plan: Any, by: Sequence[str]) -> Plan:
     """Return a plan; a mechanism is that of one column."""
     if isinstance(plan, Mechanism) and len(by) == 1:
         plan = {by[0]: plan}

@@ -22,11 +22,11 @@ from pramble.estimation.inverse.signed import (
     Function,
     Moments,
     RecordSource,
-    Source,
+    WeightSource,
     patterns_of,
 )
-from pramble.estimation.inverse.tabulate import plan_of
-from pramble.estimation.regression.design_matrix import Column, Rows, untouched_column
+from pramble.estimation.inverse.tabulate import plan_for
+from pramble.estimation.regression.design_matrix import ModelColumn, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
 from pramble.estimation.survey import Survey
 from pramble.estimation.tables.cells import TableAnswers, notes_of, table_answers
@@ -71,7 +71,7 @@ def asked_for(
 class Material:
     """Signed weights, what stands in groups and cells, and the number of records of groups."""
 
-    source: Source
+    source: WeightSource
     groups: Rows
     cells: Rows
     numbers: Integers
@@ -91,7 +91,7 @@ def material_of_records(
     records = open_records(data, reading)
     patterns = patterns_of(
         records,
-        plan_of(plan, asked.columns),
+        plan_for(plan, asked.columns),
         by=asked.columns,
         beside=survey.columns,
         weights=weights,
@@ -112,7 +112,7 @@ def material_of_records(
 
 
 def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
-    columns = {name: Column(name, tuple(labels[name]), is_randomised=True) for name in cells}
+    columns = {name: ModelColumn(name, tuple(labels[name]), is_randomised=True) for name in cells}
     return Rows(K, columns, dict(cells))
 
 

@@ -27,7 +27,7 @@ from pramble.estimation.regression.material import (
 )
 from pramble.estimation.regression.result import Fitted, Regression
 from pramble.estimation.regression.solve import (
-    Problem,
+    ScoreProblem,
     notes_on_unestimable,
     rare_classes,
     solve,
@@ -169,13 +169,13 @@ def model_asked_for(material: Material, asked: Asked) -> tuple[Model, Response]:
 
 def pose(
     material: Material, asked: Asked, *, family: str, success: Any = None
-) -> tuple[Problem, Model, Response, int]:
+) -> tuple[ScoreProblem, Model, Response, int]:
     model, response = model_asked_for(material, asked)
     kind, y, classes = family_of(family, response, success=success)
     source, design = material.source, model.design(material.groups, material.cells)
     refuse_collinear(design, source.counts, model.names)
     parameters = kind.parameters(model.names)
-    problem = Problem(source, design, kind, parameters, y, response.is_randomised)
+    problem = ScoreProblem(source, design, kind, parameters, y, response.is_randomised)
     return problem, model, response, classes
 
 

@@ -23,7 +23,13 @@ from pramble.data.frames import Tidy, frame_of
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import COVERS
 from pramble.estimation.inverse.intervals import check_level, normal_quantile
-from pramble.estimation.regression.design_matrix import Column, Design, Model, Rows, rows_of
+from pramble.estimation.regression.design_matrix import (
+    DesignMatrix,
+    Model,
+    ModelColumn,
+    Rows,
+    rows_of,
+)
 from pramble.estimation.regression.families import Linear, Poisson
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
@@ -34,14 +40,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pramble.estimation.inverse.signed import Moments
-    from pramble.estimation.regression.solve import Point, Problem, Unestimable
+    from pramble.estimation.regression.solve import Point, ScoreProblem, Unestimable
 
 
 @value(eq=False)
 class Fitted:
     """A solution."""
 
-    problem: Problem
+    problem: ScoreProblem
     point: Point
     model: Model
     groups: Rows  # The values of untouched columns in each group, of randomised ones in each cell
@@ -50,7 +56,7 @@ class Fitted:
     sampling: float  # Share of the sampling variance that counts
 
     @property
-    def covariates(self) -> Mapping[str, Column]:
+    def covariates(self) -> Mapping[str, ModelColumn]:
         return {name: self.model.columns[name] for name in self.model.variables}
 
     @cached_property
@@ -169,8 +175,8 @@ class Change:
     """An effect before averaging: what the mean is under one design, less another, times a rate."""
 
     name: str
-    high: Design
-    low: Design
+    high: DesignMatrix
+    low: DesignMatrix
     rate: float
 
 
@@ -179,7 +185,7 @@ def changes(fitted: Fitted) -> Iterator[Change]:
         randomised = column.is_randomised
         own = fitted.cells if randomised else fitted.groups
 
-        def design(rows: Rows, *, randomised: bool = randomised) -> Design:
+        def design(rows: Rows, *, randomised: bool = randomised) -> DesignMatrix:
             sides = (fitted.groups, rows) if randomised else (rows, fitted.cells)
             return fitted.model.design(*sides)
 
@@ -269,7 +275,7 @@ def head_of(regression: Regression) -> list[str]:
     return ["", "coef", "std err", "z", "P>|z|", f"[{low:g} %", f"{high:g} %]", "inflation"]
 
 
-def lines_of(regression: Regression) -> list[list[str]]:
+def coefficient_lines(regression: Regression) -> list[list[str]]:
     columns = zip(
         regression.names,
         regression.coefficients,
@@ -402,7 +408,9 @@ class Regression(NormalIntervals):
 
     def shown(self) -> Grid:
         """Return a line for each coefficient, and notes."""
-        return Grid(title_of(self), head_of(self), shortened(lines_of(self)), notes=self.notes)
+        return Grid(
+            title_of(self), head_of(self), shortened(coefficient_lines(self)), notes=self.notes
+        )
 
     def summary(self) -> str:
         """Return the coefficients as a table of text, with what to know about them."""

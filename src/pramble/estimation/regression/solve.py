@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import NotConverged, NotIdentifiable
-from pramble.estimation.inverse.signed import Function, Source
-from pramble.estimation.regression.design_matrix import Design
+from pramble.estimation.inverse.signed import Function, WeightSource
+from pramble.estimation.regression.design_matrix import DesignMatrix
 from pramble.estimation.regression.families import Family, Linear, Parameters, Pieces
 from pramble.values import Floats, value
 
@@ -85,11 +85,11 @@ class Point:
 
 
 @value(eq=False)
-class Problem:
+class ScoreProblem:
     r"""A regression with signed weights."""
 
-    source: Source
-    design: Design
+    source: WeightSource
+    design: DesignMatrix
     family: Family
     parameters: Parameters
     y: Any  # (W,): the response of every group, or of every cell
@@ -116,7 +116,7 @@ class Problem:
     def responses(self, some: slice) -> Any:
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
-    def predictors(self, some: slice, theta: Floats, design: Design | None = None) -> Floats:
+    def predictors(self, some: slice, theta: Floats, design: DesignMatrix | None = None) -> Floats:
         """Return the linear predictors (L, groups, cells) of some groups, under any design."""
         own = self.design if design is None else design
         return own.predictors(some, self.parameters.by_column(theta, own.A.shape[1]))
@@ -235,7 +235,7 @@ class Directions:
         return np.asarray(self.values <= CLEARLY * self.errors)
 
 
-def directions_of(problem: Problem, point: Point) -> Directions:
+def directions_of(problem: ScoreProblem, point: Point) -> Directions:
     """Return all directions, the weakest first; past some that are all clear, so are the rest."""
     values, vectors = problem.basis.of(point.information)
     errors = np.zeros(len(values))
@@ -249,7 +249,7 @@ def directions_of(problem: Problem, point: Point) -> Directions:
     return Directions(values, vectors, errors)
 
 
-def holding(problem: Problem, point: Point) -> Floats | None:
+def holding(problem: ScoreProblem, point: Point) -> Floats | None:
     """Return what holds θ along directions that are noise at this point; None if none is."""
     found = directions_of(problem, point)
     weak = found.are_noise
@@ -260,7 +260,7 @@ def holding(problem: Problem, point: Point) -> Floats | None:
     return np.asarray((along * strength) @ along.T)
 
 
-def unestimable(problem: Problem, point: Point) -> Unestimable:
+def unestimable(problem: ScoreProblem, point: Point) -> Unestimable:
     """Return which parameters are not told; refuse when none is."""
     basis = problem.basis
     held = np.zeros((len(point.theta), 0))
@@ -344,26 +344,26 @@ HELD = (
 )
 
 
-def solve(problem: Problem, *, classes: int) -> tuple[Problem, Point, list[str]]:
+def solve(problem: ScoreProblem, *, classes: int) -> tuple[ScoreProblem, Point, list[str]]:
     """Return the solution, with the problem it is of.
 
     Where signed weights have none, it is that of non-negative cells; where there are too many of
     these, that with the directions held that are noise.
     """
-    found = climb(problem, problem.start(classes))
+    found = climb_score(problem, problem.start(classes))
     if found is not None:
         return problem, found, []
     cells = problem.source.inside()
     if cells is not None:
         other = replace(problem, inside=cells)
-        found = climb(other, other.start(classes))
+        found = climb_score(other, other.start(classes))
         if found is not None:
             return other, found, [INSIDE]
     start = problem.at(problem.start(classes))
     hold = holding(problem, start)
     if hold is not None:
         held = replace(problem, hold=hold)
-        found = climb(held, start.theta)
+        found = climb_score(held, start.theta)
         if found is not None:
             return held, found, [HELD]
     raise NotConverged(
@@ -373,14 +373,14 @@ def solve(problem: Problem, *, classes: int) -> tuple[Problem, Point, list[str]]
     )
 
 
-def climb(problem: Problem, theta: Floats) -> Point | None:
+def climb_score(problem: ScoreProblem, theta: Floats) -> Point | None:
     """Return the local maximum that is reached from θ; None if none is.
 
     Where the information is not positive, a step takes its absolute value, which still leads up.
     """
     point = problem.at(theta)
     for _ in range(MOST_STEPS):
-        move, decrement, is_up = newton(point, problem.basis)
+        move, decrement, is_up = newton_step(point, problem.basis)
         if not np.isfinite(move).all():
             return None
         if is_up and decrement < DECREMENT:
@@ -396,7 +396,7 @@ def climb(problem: Problem, theta: Floats) -> Point | None:
     return None
 
 
-def newton(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
+def newton_step(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
     """Return a step of φ, the rise it promises, and whether the information is positive."""
     values, vectors = basis.of(point.information)
     is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
@@ -405,7 +405,7 @@ def newton(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
     return vectors @ (along / lengths), float(along @ (along / lengths)), is_up
 
 
-def risen(problem: Problem, point: Point, step: Floats) -> Point | None:
+def risen(problem: ScoreProblem, point: Point, step: Floats) -> Point | None:
     """Return the first point along a step, halved again and again, that is not lower."""
     slack = ROUNDING * max(abs(point.value), 1.0)
     for _ in range(MOST_HALVINGS):

@@ -31,7 +31,7 @@ import numpy as np
 from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.queries import parse_queries
 from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.branches import refuse_large
+from pramble.estimation.inverse.branches import refuse_large_table
 from pramble.estimation.inverse.intervals import (
     errors_within,
     inner_point,
@@ -231,7 +231,7 @@ def table_answers(
     plan = measured.plan
     names = checked_columns(plan, by)
     check_method(settings)
-    refuse_large(plan.shape(names), names)
+    refuse_large_table(plan.shape(names), names)
     if not plan.is_measured(names):
         raise not_measured(plan, names)
     n = float(measured.total)
