@@ -151,20 +151,19 @@ def cells_test(tabulated: Tabulated, cells: Floats) -> DependenceTest:
     margins = margins_within(cells)
     p = layout.unflatten(np.outer(*margins).ravel())
     p = p.reshape(len(layout.groups), *category_shape(axes))
-    distribution, inverses = apply_axes(axes, p), right_inverses(axes)
-    independent = SecondMoments(axes, inverses, p, distribution, distribution / n, 1.0)
+    released, inverses = apply_axes(axes, p), right_inverses(axes)
+    independent = SecondMoments(axes, inverses, p, released, released / n, 1.0)
     covariance = independent.covariance()[np.ix_(layout.order, layout.order)]
     freedom, statistics = residual_statistics(margins, covariance)
-    rng, flat = np.random.default_rng(0), np.maximum(distribution.ravel(), 0.0)
+    rng, flat = np.random.default_rng(0), np.maximum(released.ravel(), 0.0)
 
     def draw(count: int) -> Floats:
-        drawn = rng.multinomial(round(n), flat / flat.sum(), size=count).reshape(
-            count, *distribution.shape
-        )
-        found = along_axes([one.apply for one in inverses], drawn / round(n))
+        drawn = rng.multinomial(round(n), flat / flat.sum(), size=count)
+        shares = drawn.reshape(count, *released.shape) / round(n)
+        found = along_axes([one.apply for one in inverses], shares)
         return statistics(two_way_cells(found, tabulated))
 
-    is_rare = freedom > 0 and n * float(distribution[distribution > 0].min(initial=1.0)) < RARE
+    is_rare = freedom > 0 and n * float(released[released > 0].min(initial=1.0)) < RARE
     return DependenceTest(float(statistics(cells)), freedom, is_rare, draw, flat.size)
 
 
@@ -422,13 +421,23 @@ def independence_test(
         with one_thread():
             return from_tables(measured, names, level=level)
     tabulated = tabulate(data, plan, by=names, reading=reading)
+    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
     is_stacked = any(isinstance(axis, StackedOperator) for axis in tabulated.axes)
     if is_stacked or not all(len(block) == 1 for block in tabulated.mechanisms):
-        return from_cells(tabulated, level=level)
-    return from_released(tabulated, level=level)
+        order = tabulated.layout.order
+        p, variances = (two_way_cells(own, tabulated) for own in (moments.p, moments.variances()))
+        return outcome(
+            cells_test(tabulated, p),
+            p,
+            variances,
+            lambda: moments.covariance()[np.ix_(order, order)],
+            level=level,
+            n=tabulated.n,
+        )
+    return from_released(tabulated, moments, level=level)
 
 
-def from_released(tabulated: Tabulated, *, level: float) -> Independence:
+def from_released(tabulated: Tabulated, moments: SecondMoments, *, level: float) -> Independence:
     table = two_way(tabulated.counts, tabulated, side=1)
     matrices = [m.operator.dense() for m in tabulated.mechanisms.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
@@ -436,29 +445,25 @@ def from_released(tabulated: Tabulated, *, level: float) -> Independence:
     occurring, n = table[np.ix_(*seen)], float(table.sum())
     margins = occurring.sum(axis=1) / n, occurring.sum(axis=0) / n
     pearson = float((standardised(occurring, np.outer(*margins)) ** 2).sum())
-    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
+
+    def covariance() -> Floats:
+        """Absent combinations have none."""
+        place = np.flatnonzero(two_way(np.ones_like(moments.p), tabulated, side=0))
+        answer = np.zeros((p.size, p.size))
+        answer[np.ix_(place, place)] = moments.covariance()
+        return answer
+
+    p = two_way(moments.p, tabulated, side=0)
     return outcome(
         released_test(occurring, margins, [M[:, z] for M, z in zip(matrices, seen, strict=True)]),
-        two_way(moments.p, tabulated, side=0),
+        p,
         two_way(moments.variances(), tabulated, side=0),
-        lambda: two_way_covariance(moments, tabulated),
+        covariance,
         level=level,
         n=tabulated.n,
         released=cramers_v(pearson / tabulated.n, table.shape),
         drawn="permutation",
     )
-
-
-def from_cells(tabulated: Tabulated, *, level: float) -> Independence:
-    order = tabulated.layout.order
-    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
-    cells, variances = (two_way_cells(own, tabulated) for own in (moments.p, moments.variances()))
-    test = cells_test(tabulated, cells)
-
-    def covariance() -> Floats:
-        return moments.covariance()[np.ix_(order, order)]
-
-    return outcome(test, cells, variances, covariance, level=level, n=tabulated.n)
 
 
 def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
@@ -513,12 +518,3 @@ def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
     table = np.zeros((rows.max() + 1, columns.max() + 1))
     table[rows, columns] = cells
     return table
-
-
-def two_way_covariance(moments: SecondMoments, tabulated: Tabulated) -> Floats:
-    """Return the covariance of the cells of the two-way table; absent combinations have none."""
-    own, table = moments.covariance(), two_way(np.ones_like(moments.p), tabulated, side=0)
-    place = np.flatnonzero(table)
-    answer = np.zeros((table.size, table.size))
-    answer[np.ix_(place, place)] = own
-    return answer

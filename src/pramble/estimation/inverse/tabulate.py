@@ -273,6 +273,8 @@ def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights:
 def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False) -> Tabulated:
     found, table, blocks = counted.found, counted.table, counted.blocks
     groups, group_of = untouched_groups(found, len(counted.untouched))
+    outputs = [seen.mechanism.shape[1] for seen in blocks]
+    refuse_large_table([len(groups), *outputs], counted.by)
     coding, cells = counted.channel.coding, counted.cells
     layout = Layout(
         counted.by,
@@ -282,8 +284,6 @@ def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False)
         groups,
     )
     if table is None:
-        outputs = [seen.mechanism.shape[1] for seen in blocks]
-        refuse_large_table([len(groups), *outputs], counted.by)
         place = np.ravel_multi_index((group_of, *counted.places()), (len(groups), *outputs))
         axes = tuple(axis for seen in blocks for axis in axes_of(seen.mechanism))
         sums = sums_of_cells(found, place, (len(groups), *output_shape(axes)))

@@ -28,7 +28,6 @@ from pramble.estimation.regression.material import (
 from pramble.estimation.regression.result import Fitted, Regression
 from pramble.estimation.regression.solve import (
     ScoreProblem,
-    notes_on_unestimable,
     rare_classes,
     solve,
     unestimable,
@@ -205,7 +204,7 @@ def fit(
         response=response.name,
         level=settings.level,
         covers=settings.covers,
-        notes=(*material.notes, *notes, *notes_on_unestimable(answer, names), *rare),
+        notes=(*material.notes, *notes, *answer.notes(names), *rare),
         backend=material.backend,
         fitted=fitted,
     )
