@@ -1,6 +1,7 @@
 """Estimates from branches and blocks against what they must equal, exactly and on the average."""
 
 from fractions import Fraction
+from itertools import product
 
 import duckdb
 import numpy as np
