@@ -166,15 +166,3 @@ def test_what_tables_cannot_have_leaves_the_local_promises():
     assert any("distance" in note for note in found.notes)
     with pytest.raises(InvalidPlan, match="distance"):
         pramble.try_release(people(), plan=plan, alphas=[2.0], centrals=[1.0])
-
-
-def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
-    import pramble.releasing.compare as trials
-
-    scans = []
-    scan_for = trials.scan_for
-    monkeypatch.setattr(trials, "scan_for", lambda *a, **k: scans.append(1) or scan_for(*a, **k))
-    found = pramble.try_release(people(), plan=PLAN, alphas=[1.0, 2.0, 4.0], centrals=[])
-    assert len(scans) == 1
-    assert found.found[0].half_width > found.found[2].half_width
-    assert [len(one.tables) for one in found] == [5, 5, 5]

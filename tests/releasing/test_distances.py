@@ -1,7 +1,6 @@
 """Releases whose columns are promised by distance, or moved as little as α allows."""
 
 import json
-import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -130,31 +129,6 @@ def test_a_manifest_that_states_other_distances_of_a_record_is_refused(
         pramble.open_release(tmp_path / "out")
 
 
-def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch):
-    """What another plan would do is said of plans by distance, unless it says otherwise."""
-    import pramble.releasing.advice as advice
-
-    asked = []
-
-    def design_record(labels, **how):
-        asked.append(how)
-        return pramble.design_record(labels, **{**how, "time_limit": 0.2})
-
-    monkeypatch.setattr(advice, "design_record", design_record)
-    columns = {"age": {"bands": AGES, "distance": "path"}, "sex": {"categories": ["f", "m"]}}
-    plan = {"alpha": 0.6, "design": "records", "columns": columns}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pramble.release(ages, tmp_path / "out", plan=plan, ledger=False, dry_run=True)
-    local = [
-        how for how in asked if "central" not in how and any("age" in t for t in how["tables"])
-    ]
-    plain = [how for how in local if "distance" not in how]
-    assert len(plain) == 1
-    assert len(local) > len(plain)
-    assert all(how["alpha"] == 1.0 for how in local if "distance" in how)
-
-
 @pytest.mark.parametrize("design", ["paper", "records"])
 def test_a_scale_whose_order_would_be_guessed_is_refused(ages, tmp_path, design):
     bands = np.array(["<30", "30-60", ">60"])[np.minimum(ages["age"].to_numpy() // 30, 2)]
@@ -167,22 +141,6 @@ def test_a_scale_whose_order_would_be_guessed_is_refused(ages, tmp_path, design)
             continue
         with pytest.raises(pramble.InvalidPlan, match=words):
             pramble.release(table, tmp_path / "out", plan=plan, ledger=False)
-
-
-def test_a_replaced_design_keeps_its_distance():
-    from pramble.releasing.column_design import designed
-    from pramble.releasing.priors import Prior
-    from pramble.releasing.scan import Counted
-    from pramble.releasing.spec.document import spec_from
-
-    groups = {"groups": {"x": ["a", "b", "c"]}}
-    column = {"categories": ["a", "b", "c"], "distance": groups}
-    (spec,) = spec_from({"alpha": 1, "columns": {"k": column}}).columns
-    prior = Prior(np.array([0.9, 0.05, 0.05]), "public", 0, "stated")
-    found = designed(Counted(spec, ("a", "b", "c"), (90, 5, 5)), prior, alpha=1.0)
-    assert "merges categories" in found.notes[0]
-    assert found.distance is not None
-    assert pramble.certify(found.mechanism, distance=found.distance).satisfies(found.per_unit)
 
 
 def test_near_moves_at_the_same_alpha(ages, tmp_path):

@@ -1,8 +1,5 @@
 """A released file in pieces: the same rows, each piece by one function, and every piece checked."""
 
-import pickle
-from itertools import islice
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,18 +8,13 @@ from tests.releasing.conftest import crowd, plan_that_keeps, release_by
 from typer.testing import CliRunner
 
 import pramble
-import pramble.releasing.folder.layout as file_module
-import pramble.releasing.write.data as released_module
 from pramble.cli.app import app
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
-from pramble.engine.canonical import Canonical
-from pramble.engine.record import Record
 from pramble.errors import InvalidData, InvalidPlan, PrivacyError
 from pramble.mechanisms.json_form import document_in
 from pramble.releasing.folder.layout import file_sha256, pieces_sha256
 from pramble.releasing.spec.document import spec_from, spec_of, spec_to_toml
-from pramble.releasing.write.data import write_piece
 
 KEY = bytes(range(32))
 ROWS = 2 * BATCH_ROWS + 40_000
@@ -93,37 +85,6 @@ def test_analysts_get_what_they_get_from_the_single_file(whole, honest):
     assert "3 files in data/" in (honest.folder / "summary.html").read_text()
 
 
-def test_a_piece_is_the_same_wherever_it_is_written(source, honest, tmp_path):
-    """From a pickled recipe and its own rows alone, by any number of threads."""
-    records = open_records(source)
-    job = bound(source, tmp_path)
-    batches = list(islice(job.source(records), 1, 2))
-    for threads in (1, 3):
-        record = Record(PLAN, job.record.key, threads=threads)
-        sent = pickle.loads(pickle.dumps(Canonical(records.schema, record, names=job.names)))
-        path = tmp_path / f"{threads}.parquet"
-        tally, links = write_piece(
-            sent, batches, path, first_row=BATCH_ROWS, watched=["town", "income"]
-        )
-        assert file_sha256(path) == honest.manifest["data"]["pieces"][1]["sha256"]
-        assert tally.rows == links.rows == BATCH_ROWS
-        assert pickle.loads(pickle.dumps(tally)).digests == tally.digests
-        assert not tally.last
-
-
-def bound(source, tmp_path):
-    """What randomises in a release of the source with the key."""
-    seen = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            released_module,
-            "write_piece",
-            lambda work, *given, **named: seen.append(work) or write_piece(work, *given, **named),
-        )
-        released(source, tmp_path / "again")
-    return seen[0]
-
-
 def test_links_are_found_over_pieces(tmp_path):
     """People whose two rows lie in different pieces, far beyond the first batch."""
     n = BATCH_ROWS
@@ -192,14 +153,6 @@ def test_a_plan_keeps_the_setting_and_an_option_takes_its_place():
     assert again.rows_per_file == 1 << 18
     other = spec_of(plan, None, alpha=None, settings={"rows_per_file": 1 << 17})
     assert other.rows_per_file == 1 << 17
-
-
-def test_too_many_pieces_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_module, "MOST_PIECES", 1)
-    plan = pramble.Plan({"sex": pramble.randomized_response(["f", "m"], 1.0)})
-    people = {"sex": ["f", "m"] * BATCH_ROWS}
-    with pytest.raises(InvalidPlan, match="state a larger rows_per_file"):
-        release_by(plan, people, tmp_path / "out", rows_per_file=BATCH_ROWS)
 
 
 def test_the_command_line_writes_pieces(tmp_path):

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import pramble
-from pramble.releasing.bands import CELLS, settle_bands
+from pramble.releasing.bands import settle_bands
 from pramble.releasing.spec.document import spec_from
 
 INCOMES = np.random.default_rng(5).lognormal(10, 0.6, 20_000).round(2)
@@ -40,19 +40,6 @@ def test_bands_hold_about_as_many_people_each(incomes):
     assert np.abs(held - 0.2).max() < 0.04
     assert settled.columns[0].noisy.spent == Fraction(spec_from(plan()).prior_share) * 20
     np.testing.assert_allclose(settled.columns[0].noisy.probabilities, held, atol=0.02)
-
-
-def test_every_cell_has_noise_of_the_scale_that_is_paid_for(incomes, monkeypatch):
-    """The noise is that of the histogram mechanism, with all of what is spent, once."""
-    asked = []
-
-    def noisy(counts, epsilon, **_):
-        asked.append((len(counts), sum(counts), epsilon))
-        return counts
-
-    monkeypatch.setattr("pramble.releasing.bands.noisy_histogram", noisy)
-    settled = settle_bands(incomes, spec_from(plan()))
-    assert asked == [(CELLS, len(INCOMES), settled.columns[0].noisy.spent)]
 
 
 def test_a_release_counts_the_bands_in_what_it_spends(incomes, tmp_path):

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-import pramble.releasing.write.tables as writing
 
 COLUMNS = {"SEX": ["f", "m"], "MARST": ["single", "married", "other"], "JOB": ["no", "yes"]}
 KEY = bytes(range(32))
@@ -88,27 +87,6 @@ def test_another_file_under_the_same_key_has_other_noise(folder, tmp_path):
     one, two = (pq.read_table(f / "tables.parquet") for f in (folder, tmp_path / "other"))
     difference = np.subtract(one["count"].to_numpy(), two["count"].to_numpy())
     assert np.abs(difference).max() > 3  # a person more or less would be 1
-
-
-def test_nothing_but_the_tables_decides_what_is_published(tmp_path, monkeypatch):
-    """Two files that are forced to the same protected tables give the same bytes."""
-    design = pramble.design_tables(COLUMNS, 1.0, 1e-6)
-    fixed = pramble.measure(people(seed=9), design, key=KEY)
-    monkeypatch.setattr(writing, "measure_records", lambda *_, **__: fixed)
-    one = people()
-    two = pa.Table.from_pylist([*one.slice(1).to_pylist(), {**one.to_pylist()[0], "SEX": "m"}])
-    turned = two.take(np.random.default_rng(2).permutation(5_000))
-    for source, name in ((one, "one"), (turned, "two")):
-        released(source, tmp_path / name, pages=True, key=None)
-    held = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert held == sorted(path.name for path in (tmp_path / "two").iterdir())
-    for name in held:
-        texts = [(tmp_path / f / name).read_bytes() for f in ("one", "two")]
-        if name in ("manifest.json", "summary.html"):
-            created = [json.loads((tmp_path / f / "manifest.json").read_text())["created"]
-                       for f in ("one", "two")]  # fmt: skip
-            texts = [t.replace(c.encode(), b"") for t, c in zip(texts, created, strict=True)]
-        assert texts[0] == texts[1], name
 
 
 @pytest.mark.parametrize("field", ["precision", "epsilon", "total"])
