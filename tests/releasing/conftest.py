@@ -144,3 +144,9 @@ def drafted(source, folder, *options):
 def reasons_of(source, folder):
     """Why a drafted plan drops columns, by their names."""
     return dict(re.findall(r'^  "(\w+)",  # (.*)$', drafted(source, folder), re.MULTILINE))
+
+
+def tried(plan, source=None, **given):
+    """A release that is not written."""
+    source = {"x": ["a", "b"] * 5000} if source is None else source
+    return pramble.release(source, "out", plan=plan, dry_run=True, ledger=False, **given)

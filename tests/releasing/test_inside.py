@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import re
+import tomllib
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 from tests.releasing import test_candidates as candidates
@@ -52,17 +53,23 @@ import pramble.releasing.write.data as writing
 import pramble.releasing.write.tables as writing_tables
 import pramble.releasing.write.verify as checking
 from pramble import release
+from pramble.data.bands import Points
 from pramble.data.formats import arrow
 from pramble.data.open import open_records
+from pramble.data.recode import Bands
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
 from pramble.releasing.bands import CELLS, settle_bands
 from pramble.releasing.extras.scripts import r_text, script_texts
 from pramble.releasing.folder.reading import mistakes_in
+from pramble.releasing.profile.survey import survey_file
+from pramble.releasing.profile.vocabulary import key_of
 from pramble.releasing.row_order import Neighbours
 from pramble.releasing.scan import RowsOfPeople
-from pramble.releasing.spec.document import spec_from
+from pramble.releasing.spec.document import COLUMN, RISK, spec_from, spec_to_toml
+from pramble.releasing.spec.document import PLAN as PLAN_SETTINGS
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.data import write_piece
 from pramble.releasing.write.keys import bound_key
 
@@ -441,8 +448,6 @@ MANIFEST = {
     ],
     "notes": ["x"],
 }
-
-
 values = st.sampled_from([None, True, -1, 3, 0.5, "x", "1/2", "csv", [], [0.5], {}, {"name": "x"}])
 
 
@@ -504,3 +509,100 @@ def test_labels_that_look_alike_as_text_leave_r_out():
     script = script_texts(plan, plan.columns, rows=10)["analysis.R"]
     assert script.count("stop(") == 1
     assert "look alike as text" in script
+
+
+@given(
+    st.lists(st.integers(-1000, 1000), min_size=3, max_size=9, unique=True),
+    st.booleans(),
+    st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20),
+)
+def test_numbers_lie_in_their_bands(edges, whole, shares):
+    ends = sorted(edges) if whole else [one + 0.25 for one in sorted(edges)]
+    labels = tuple(f"band {i}" for i in range(len(ends) - 1))
+    place = np.arange(len(shares)) % len(labels)
+    for kind in ("midpoint", "point"):
+        points = Points(kind, labels, tuple(ends))
+        share = np.array(shares) if kind == "point" else None
+        found = points.numbers(place, share)
+        assert found.type == (pa.int64() if whole else pa.float64())
+        again = Bands(points.edges[:-1], points.labels).apply(found, column="x").to_pylist()
+        assert again == [labels[i] for i in place]
+        values = np.array(found.to_pylist())
+        assert (values < np.array(ends[1:])[place]).all()
+    blank = points.numbers(np.array([-1, 0]), np.array([0.5, 0.5]))
+    assert blank.null_count == 1
+
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(["seen", "uniform", "public", "optimal", "general", "csv", "sex"])
+)
+odd_values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=4,
+)
+setting_names = st.sampled_from([*PLAN_SETTINGS, *COLUMN, *RISK, "columns", "risk"]) | st.text(
+    max_size=5
+)
+odd_tables = st.dictionaries(setting_names, odd_values, max_size=4)
+documents = st.fixed_dictionaries(
+    {},
+    optional={
+        "alpha": st.sampled_from([1, 0.5]) | odd_values,
+        "columns": st.dictionaries(
+            st.sampled_from(["sex", "age"]), odd_tables | st.just({"categories": ["m", "f"]})
+        )
+        | odd_values,
+        "risk": odd_tables | odd_values,
+        "drop": st.lists(st.sampled_from(["sex", "name"])) | odd_values,
+    },
+)
+
+
+@settings(max_examples=200)
+@given(documents, odd_tables)
+def test_any_settings_give_a_plan_or_clear_words(document, more):
+    try:
+        plan = spec_from({**more, **document})
+    except InvalidPlan as error:
+        words = str(error)
+    else:
+        assert isinstance(plan, ReleaseSpec)
+        assert plan.limit.alpha > 0
+        assert spec_from(tomllib.loads(spec_to_toml(plan))) == plan
+        return
+    assert words
+    assert all(line.endswith(".") for line in words.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("names", "key"),
+    [
+        ("sex gender Geschlecht sexe sexo sesso geslacht", "sex"),
+        ("AGE Alter âge edad età leeftijd idade", "age"),
+        ("region Bundesland département provincia regione provincie distrito", "region"),
+        ("education EDUC Bildung niveau_etudes estudios istruzione opleiding", "education"),
+        ("marital MARST Familienstand etat_civil estado_civil stato_civile", "marital"),
+        ("occupation Beruf profession ocupación professione beroep profissão", "occupation"),
+        ("nationality Nationalität nationalité nacionalidad cittadinanza race", "origin"),
+        ("hhsize children Haushalt ménage hogar famiglia huishouden", "household"),
+        ("tenure OWNERSHP logement Wohnung vivienda alloggio woning", "tenure"),
+    ],
+)
+def test_key_variables_are_known_in_several_languages(names, key):
+    assert {name: key_of(name) for name in names.split()} == dict.fromkeys(names.split(), key)
+
+
+def test_a_long_file_tells_how_far_it_is(tmp_path):
+    (tmp_path / "long.csv").write_text("sex,age\n" + "f,10\nm,20\n" * 700_000)
+    told = []
+    survey_file(tmp_path / "long.csv", progress=told.append)
+    shares = [one.share for one in told]
+    assert len(shares) > 1
+    assert shares == sorted(shares)
+    assert told[-1].rows == 1_400_000

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import AGES, SCHEMA, in_ledger, rewrite
+from tests.releasing.conftest import AGES, SCHEMA, in_ledger, rewrite, tried
 
 import pramble
 from pramble import release
@@ -43,12 +43,6 @@ SMALL = {
     "job": {"categories": ["no", "yes"]},
     "ill": {"categories": ["no", "yes"]},
 }
-
-
-def tried(plan, source=None):
-    """A release that is not written."""
-    source = {"x": ["a", "b"] * 50} if source is None else source
-    return release(source, "out", plan=plan, dry_run=True, ledger=False)
 
 
 def brute_force_alpha(plan):
@@ -173,8 +167,7 @@ def test_plans_for_records_are_written_and_read_back(small):
     written = tried(given, small).outcome.plan
     plan = tomllib.loads(written)
     assert plan["tables"] == given["tables"]
-    assert plan["possible"] == [{"if": {"age": ["child"]}, "then": {"job": ["no"]},
-                                 "repair": {"job": "no"}}]  # fmt: skip
+    assert plan["possible"] == given["possible"]
     assert tried(plan, small).outcome.plan == written
 
 
