@@ -120,9 +120,9 @@ def plot_calibration(calibration: Any) -> Figure:
     left.set_title(
         f"Target {target.at_most:g}" + (f", {met}" if calibration.met else " is not met")
     )
-    kept, chosen = 100 * curve["kept"], curve[name] == found
-    right.plot(curve["value"], kept, color=cost.colour, linestyle=cost.line)
-    right.plot(curve["value"][chosen], kept[chosen], cost.marker, color=mark)
+    retained, chosen = 100 * curve["retained"], curve[name] == found
+    right.plot(curve["value"], retained, color=cost.colour, linestyle=cost.line)
+    right.plot(curve["value"][chosen], retained[chosen], cost.marker, color=mark)
     right.set_xlabel(MEASURES[target.measure])
     right.set_ylabel("information kept, % of entropy")
     right.set_title("What it costs")
