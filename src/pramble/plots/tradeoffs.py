@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Steps across, in logarithmic odds, and up within which two promises would overlap.
 CLOSE, AS_HIGH = 0.2, math.log(1.2)
-"""Steps across, in logarithmic odds, and up within which two promises would overlap."""
 
 SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+# Marks of the scale of beliefs, and where it ends: certainty is infinitely far.
 SUREST = 1 - 1e-6
-"""Marks of the scale of beliefs, and where it ends: certainty is infinitely far."""
 
 PROMISES = {
     "local": "α, against everybody",
