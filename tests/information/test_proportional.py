@@ -5,7 +5,7 @@ from tests.information.oracle import without_three_way_terms
 
 from pramble.information import proportional
 from pramble.information.consistent import consistent
-from pramble.information.proportional import Margin, fit_array, by_axes, margin_over
+from pramble.information.proportional import Margin, by_axes, fit_array, margin_over
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 

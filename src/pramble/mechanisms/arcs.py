@@ -24,7 +24,12 @@ from pramble.errors import InvalidMechanism, NotIdentifiable, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair, one_integer
 from pramble.mechanisms.operators.base import MechanismOperator, RightInverse, xlogx
-from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseOperator, entropy_excess, indistinguishable
+from pramble.mechanisms.operators.dense import (
+    ArrayAlgebra,
+    DenseOperator,
+    entropy_excess,
+    indistinguishable,
+)
 from pramble.mechanisms.ratios import Ratio, exp_below, largest, ratio_within
 from pramble.values import Floats, Integers, read_only, value
 

@@ -166,7 +166,8 @@ class Distance(Display):
         fresh[1:] = (ends[1:] != ends[:-1]).any(axis=1)
         shortest = order[fresh]
         graph = coo_array(
-            (self.lengths[shortest], (first[shortest], second[shortest])), shape=(self.size, self.size)
+            (self.lengths[shortest], (first[shortest], second[shortest])),
+            shape=(self.size, self.size),
         )
         return read_only(shortest_path(graph.tocsr(), directed=False))
 

@@ -247,7 +247,9 @@ def labels_in(found: Any) -> Labels:
     try:
         if type(found) is int and found <= MOST_MEASURED_CELLS:
             return as_labels(found)
-        return as_labels([tuple(one) if isinstance(one, list) else one for one in checked_list(found)])
+        return as_labels(
+            [tuple(one) if isinstance(one, list) else one for one in checked_list(found)]
+        )
     except InvalidMechanism as error:
         raise InvalidPlan(str(error)) from None
 

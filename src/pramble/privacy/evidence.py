@@ -27,7 +27,8 @@ then the record itself, or one of those that are left. Both differences are at m
 :math:`(k\varepsilon', \delta' \sum_{i<k} e^{i\varepsilon'})`. People drawn with all their rows are
 another matter: the number of rows would tell of the sample.
 
-*What was spent in addition* on a sample is added to its file first: who was drawn is the same in both.
+*What was spent in addition* on a sample is added to its file first: who was drawn is the same in
+both.
 
 *From below.* If all others are w, the sample is n − 1 records w and one with the law
 :math:`(1-q)M_w + qM_x`, and an attack on those rows is an attack on the population. With less q it
@@ -281,7 +282,9 @@ class ComposedEvidence(ShuffleEvidence):
         return min((self.alpha, "local"), added)
 
 
-def evidence_of(given: Any, *, rows: int, additional: float = 0.0) -> PlanEvidence | ComposedEvidence:
+def evidence_of(
+    given: Any, *, rows: int, additional: float = 0.0
+) -> PlanEvidence | ComposedEvidence:
     """Return what is known of a mechanism or a plan that leaves no column untouched."""
     file = plan_evidence(fully_randomised_plan(given), rows=rows)
     if not additional:

@@ -218,7 +218,9 @@ def periods(summand: Summand, trials: int, line: Contour, *, shift: float) -> fl
     ratio = math.exp(-theta * period)
     after = ratio * (1.001 * typical + period) / (1 - ratio) ** 2
     steeper = 2 * theta
-    exponent = trials * summand.moments(steeper)[0] + (line.spread * steeper) ** 2 / 2 + shift * steeper
+    exponent = (
+        trials * summand.moments(steeper)[0] + (line.spread * steeper) ** 2 / 2 + shift * steeper
+    )
     exponent += 64 * UNIT * (trials + abs(exponent)) - theta * period
     before = math.exp(min(exponent, 700.0)) / (math.e * steeper) / (1 - ratio)
     return after + (before if exponent < 700 else math.inf)

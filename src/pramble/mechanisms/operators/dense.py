@@ -76,12 +76,18 @@ def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
         return
     rank = len(M) - len(lost)
     groups = equal_rows(M)
-    error = indistinguishable(groups, labels, rank=rank) if groups else undetermined(lost[0], labels, rank=rank)
+    error = (
+        indistinguishable(groups, labels, rank=rank)
+        if groups
+        else undetermined(lost[0], labels, rank=rank)
+    )
     error.directions = lost
     raise error
 
 
-def indistinguishable(groups: Sequence[Sequence[int]], labels: Labels, *, rank: int) -> NotIdentifiable:
+def indistinguishable(
+    groups: Sequence[Sequence[int]], labels: Labels, *, rank: int
+) -> NotIdentifiable:
     named = "; ".join(
         ", ".join(repr(labels.values[x]) for x in group[:6]) + (", …" if len(group) > 6 else "")
         for group in groups[:4]
