@@ -90,6 +90,7 @@ def command(wizard: Wizard) -> str:
     return shlex.join(words if wizard.has_ledger else [*words, "--no-ledger"])
 
 
+# The files of protected tables, and what they are.
 TABLES_GIVE = (
     (
         "synthetic.parquet",
@@ -97,7 +98,6 @@ TABLES_GIVE = (
     ),
     ("tables.parquet", "tables of counts with exact noise: what estimates and intervals come from"),
 )
-"""The files of protected tables, and what they are."""
 
 
 def set_in(wizard: Wizard, about: str, given: Any) -> None:
