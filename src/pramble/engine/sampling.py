@@ -26,27 +26,27 @@ from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
 from pramble.values import Integers, value
 
+# Rows drawn at a time: their words fit the processor's second cache.
 PIECE = 1 << 16
-"""Rows drawn at a time: their words fit the processor's second cache."""
 
+# Rows that NumPy draws at a time: its many arrays of them fit the cache.
 SMALL_PIECE = 1 << 13
-"""Rows that NumPy draws at a time: its many arrays of them fit the cache."""
 
+# So many values are drawn by NumPy before compiled code has loaded.
 COMPILED_ABOVE = 1 << 23
-"""So many values are drawn by NumPy before compiled code has loaded."""
 
+# Uniform rows over more categories than this are drawn by division rather than from a table.
 CLOSED_FORM_ABOVE = 256
-"""Uniform rows over more categories than this are drawn by division rather than from a table."""
 
 
+# So many alias cells are filled by Python in the time in which compiled code is loaded.
 FILLED_BY_PYTHON = 1 << 19
-"""So many alias cells are filled by Python in the time in which compiled code is loaded."""
 
 _drawn = [0]
 _filled = [0]
 
 
-def worth_compiling(rows: int) -> bool:
+def is_compiled(rows: int) -> bool:
     """Whether a process has drawn enough for compiled code to be worth its loading.
 
     It changes nothing but the speed: either way draws what :meth:`WordSampler.exact` says.
@@ -83,7 +83,7 @@ class WordSampler(Sampler):
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
         """Write the drawn output of each row to ``out``."""
-        compiled = worth_compiling(len(codes))
+        compiled = is_compiled(len(codes))
         size = PIECE if compiled else SMALL_PIECE
         ties = np.empty(size if compiled else 0, dtype=np.int64)
         for start in range(0, len(codes), size):
@@ -293,11 +293,11 @@ def _(mechanism: Product) -> Sampler:
     )
 
 
+# What calls a function on each of some items, in order: ``map``, or that of a pool of threads.
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""What calls a function on each of some items, in order: ``map``, or that of a pool of threads."""
 
+# Fewer rows than this are drawn by one thread.
 THREADED_ABOVE = 1 << 19
-"""Fewer rows than this are drawn by one thread."""
 
 
 def available_threads() -> int:

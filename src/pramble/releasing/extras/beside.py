@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import is_text, plain, plain_texts, text_of, value_type
+from pramble.data.arrays import is_text, plain_texts, text_of_label, value_type, without_dictionary
 from pramble.data.formats.base import Format
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import CSV, EXCEL, SPSS, STATA
@@ -133,7 +133,7 @@ def refuse_size(kind: CopyFormat, *, rows: int, names: Sequence[str]) -> None:
 
 def refuse_labels(kind: CopyFormat, name: str, labels: Labels) -> None:
     """Refuse labels of a randomised column that the format cannot hold."""
-    texts = [text_of(label) or "" for label in labels.values if isinstance(label, str)]
+    texts = [text_of_label(label) or "" for label in labels.values if isinstance(label, str)]
     longest = kind.longest_label or kind.longest_text
     wrong = None
     if kind.most_labels and len(texts) > kind.most_labels:
@@ -171,7 +171,7 @@ def refuse_values(kind: CopyFormat, name: str, values: Any) -> None:
     """Refuse values of an untouched column that the format cannot hold as they are."""
     if kind.form is CSV:
         return
-    wrong, values = None, plain(values)
+    wrong, values = None, without_dictionary(values)
     found = values.type
     if is_text(values):
         wrong = wrong_texts(kind, plain_texts(values))

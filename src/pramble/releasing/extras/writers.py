@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import is_text, plain_texts, text_of
+from pramble.data.arrays import is_text, plain_texts, text_of_label
 from pramble.data.encode import Encoder
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.labels import Labels
@@ -91,7 +91,7 @@ def randomised(values: Any, labels: Labels, *, column: str) -> Variable:
     listed = [label for label in labels.values if label is not None]
     if all(type(label) is int for label in listed):
         return Variable(narrow_integers(values, largest=max(map(abs, listed), default=0)), {})
-    texts = {number: text_of(label) or "" for number, label in enumerate(listed, 1)}
+    texts = {number: text_of_label(label) or "" for number, label in enumerate(listed, 1)}
     given = iter(texts)
     numbers = [None if label is None else next(given) for label in labels.values]
     codes = Encoder(labels, column).codes(values)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pramble.data.records import Records, TableRecords, Watch
 from pramble.engine.keystream import checked_key, derived_key
-from pramble.engine.shuffle import ShuffledRecords, random_order, with_codes
+from pramble.engine.shuffle import ShuffledRecords, random_order, with_dictionaries
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -16,7 +16,7 @@ from pramble.releasing.spec.spec import ReleaseSpec
 
 def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
     """Return some columns of the records, in memory; texts of some as codes, which take less."""
-    batches = [with_codes(batch, coded) for batch in records.batches(list(names))]
+    batches = [with_dictionaries(batch, coded) for batch in records.batches(list(names))]
     table = pa.Table.from_batches(batches).unify_dictionaries()
     return TableRecords(table, name=records.name, has_types=records.typed)
 
