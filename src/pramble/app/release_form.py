@@ -91,6 +91,7 @@ def command(wizard: Wizard) -> str:
 
 
 COPY_NAMES = {"csv": "CSV", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
+# The files of protected tables, and what they are.
 TABLES_GIVE = (
     (
         "synthetic.parquet",
@@ -98,7 +99,6 @@ TABLES_GIVE = (
     ),
     ("tables.parquet", "tables of counts with exact noise: what estimates and intervals come from"),
 )
-"""The files of protected tables, and what they are."""
 
 
 def set_in(wizard: Wizard, about: str, given: Any) -> None:

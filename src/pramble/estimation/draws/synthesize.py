@@ -50,7 +50,7 @@ from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
 from pramble.information.proportional import flat, sums_over
 from pramble.information.structural_zeros import Mask, Possible, as_possible
-from pramble.limits import MOST_LAW_CELLS
+from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import xlogx
@@ -398,12 +398,12 @@ def opened(
 def chosen_method(method: str, sizes: Sequence[int]) -> str:
     """Return how records are drawn; refuse an array that would be too large."""
     cells = math.prod(sizes)
-    if method == "cells" and cells > MOST_LAW_CELLS:
+    if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
         raise InvalidInput(
-            f'method="cells" takes at most {MOST_LAW_CELLS:,} cells; these columns have {cells:,}. '
-            'Take method="records", or fewer columns.'
+            f'method="cells" takes at most {MOST_SYNTHETIC_CELLS:,} cells; these columns have '
+            f'{cells:,}. Take method="records", or fewer columns.'
         )
-    return ("cells" if cells <= MOST_LAW_CELLS else "records") if method == "auto" else method
+    return ("cells" if cells <= MOST_SYNTHETIC_CELLS else "records") if method == "auto" else method
 
 
 def drawn(
