@@ -64,8 +64,8 @@ class Encoder:
                 known = codes.setdefault(type(form), {})
                 if form in known:
                     raise InvalidPlan(
-                        f"{subject(self.column)} comes as text, in which its categories must differ; "
-                        f"{form!r} stands for two of them. Declare the categories as text."
+                        f"{subject(self.column)} comes as text, in which its categories must "
+                        f"differ; {form!r} stands for two of them. Declare them as text."
                     )
                 known[form] = code
         if self.from_text:

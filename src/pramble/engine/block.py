@@ -20,7 +20,7 @@ from pramble.data.bands import Points
 from pramble.data.encode import SHOWN, Codes, Encoder, counts_up
 from pramble.data.labels import Label, Labels, label_keys
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler, slim_sampler
+from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
 from pramble.mechanisms.base import Mechanism
@@ -153,8 +153,8 @@ class ColumnBlock:
 
     @cached_property
     def sampler(self) -> Sampler:
-        made = sampler if len(self.columns) == 1 else slim_sampler
-        return made(self.mechanism)
+        # a plan may have thousands of blocks of several columns
+        return sampler(self.mechanism, slim=len(self.columns) > 1)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
