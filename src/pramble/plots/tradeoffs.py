@@ -120,7 +120,7 @@ def plot_calibration(calibration: Any) -> Figure:
     left.set_title(
         f"Target {target.at_most:g}" + (f", {met}" if calibration.met else " is not met")
     )
-    retained, chosen = 100 * curve["kept"], curve[name] == found
+    retained, chosen = 100 * curve["retained"], curve[name] == found
     right.plot(curve["value"], retained, color=cost.colour, linestyle=cost.line)
     right.plot(curve["value"][chosen], retained[chosen], cost.marker, color=mark)
     right.set_xlabel(MEASURES[target.measure])

@@ -174,9 +174,9 @@ def _(release: Release, *, distance: Any = None) -> Certificate:
     if distance is not None or isinstance(release.plan, TablePlan):
         return certify(release.plan, distance=distance)
     with undamaged():
-        besides = besides_of(release.manifest["design"])
+        additional = besides_of(release.manifest["design"])
         rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
-    return replace(certify(release.plan), besides=besides, rows=rows)
+    return replace(certify(release.plan), additional=additional, rows=rows)
 
 
 def open_release(
