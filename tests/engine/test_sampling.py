@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import pramble
 from pramble.data.labels import as_labels
 from pramble.engine import alias, sampling
-from pramble.engine.alias import FULL, Width, alias_rows, index_bits
-from pramble.engine.kernels import fill_row_compiled
+from pramble.engine.alias import FULL, Width, alias_rows, compiled_fill_row, index_bits
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import (
     AliasSampler,
@@ -122,7 +121,7 @@ def test_compiled_and_plain_tables_are_the_same(weights):
     plain = alias_rows(weights, width=NARROW)
     compiled = tuple(np.empty_like(part) for part in plain)
     for row in zip(weights, *compiled, strict=True):
-        fill_row_compiled(row[0], (1 << NARROW.bits) // plain[0].shape[1], *row[1:])
+        compiled_fill_row()(row[0], (1 << NARROW.bits) // plain[0].shape[1], *row[1:])
     assert np.array_equal(plain, compiled)
 
 

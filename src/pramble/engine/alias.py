@@ -8,6 +8,7 @@ the unit in it. Output z is then drawn with weight exactly :math:`w_z`; nothing 
 nothing is rejected.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,13 @@ FILLED_BY_PYTHON = 1 << 19
 _filled = [0]
 
 
+@lru_cache(maxsize=1)
+def compiled_fill_row() -> Any:
+    from pramble.compiled import compiled
+
+    return compiled(fill_row)
+
+
 def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Integers]:
     """Return thresholds and other outputs, each of shape (S, 2**k)."""
     S, T = weights.shape
@@ -85,7 +93,7 @@ def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Int
     fill: Any = fill_row
     _filled[0] += threshold.size
     if _filled[0] > FILLED_BY_PYTHON:
-        from pramble.engine.kernels import fill_row_compiled as fill
+        fill = compiled_fill_row()
     for row in range(S):
         fill(weights[row], 1 << (width.bits - k), threshold[row], other[row])
     return threshold, other

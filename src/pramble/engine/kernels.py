@@ -1,4 +1,4 @@
-"""Compiled loops. Import this module only where many rows are at hand: it loads numba.
+"""A compiled loop. Import this module only where many rows are at hand: it loads numba.
 
 The kernel draws what one 32-bit word decides and lists the rows where it does not; those are drawn
 with further bits by the sampler's ``exact`` method, which states the same distribution. Widths come
@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 
 from pramble.compiled import compiled
-from pramble.engine.alias import fill_row
-
-fill_row_compiled = compiled(fill_row)
 
 
 @compiled
