@@ -25,7 +25,7 @@ from pramble.engine.files import ahead
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.record import Record
 from pramble.engine.sampling import available_threads, each_column
-from pramble.engine.shuffle import ShuffledRecords, random_order, with_codes
+from pramble.engine.shuffle import ShuffledRecords, random_order, with_dictionaries
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file, pieces_sha256
@@ -218,7 +218,7 @@ def rehearse(job: Prepared) -> tuple[int, float]:
 
 def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
     """Return some columns of the records, in memory; texts of some as codes, which take less."""
-    batches = [with_codes(batch, coded) for batch in records.batches(list(names))]
+    batches = [with_dictionaries(batch, coded) for batch in records.batches(list(names))]
     table = pa.Table.from_batches(batches).unify_dictionaries()
     return TableRecords(table, name=records.name, has_types=records.typed)
 

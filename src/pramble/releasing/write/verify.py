@@ -25,7 +25,7 @@ from pramble.data.encode import Codes, Encoder
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
 from pramble.data.labels import Labels, label_keys
-from pramble.engine.block import Block
+from pramble.engine.block import ColumnBlock
 from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
@@ -198,7 +198,7 @@ class Tally(DrawObserver):
         self.changed[name] += len(x) - kept(x, z, self.same[name])
         self.release(name, z)
 
-    def draw_cells(self, block: Block, x: Codes, z: Codes) -> None:
+    def draw_cells(self, block: ColumnBlock, x: Codes, z: Codes) -> None:
         """Add the cells and the outputs of a block in some rows."""
         path = block.stream.path
         if path not in self.draws:
