@@ -498,7 +498,10 @@ def choice_sentence(outcome: ProtectedOutcome) -> str:
             f"columns do not imply them: {listed}. {price}"
         )
     if outcome.fit is None:
-        return f"Tables of three columns that the pairs do not imply would be chosen and added. {price}"
+        return (
+            "Tables of three columns that the pairs do not imply would be chosen and added. "
+            f"{price}"
+        )
     return f"No table of three columns was worth its noise in addition to the pairs. {price}"
 
 
