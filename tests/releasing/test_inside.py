@@ -49,8 +49,8 @@ import pramble.releasing.design as release_design
 import pramble.releasing.folder.layout as layout
 import pramble.releasing.priors as priors
 import pramble.releasing.record_design as record_design
+import pramble.releasing.write.contents as writing_tables
 import pramble.releasing.write.data as writing
-import pramble.releasing.write.tables as writing_tables
 import pramble.releasing.write.verify as checking
 from pramble import release
 from pramble.data.bands import Points
@@ -61,7 +61,6 @@ from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
 from pramble.releasing.bands import CELLS, settle_bands
-from pramble.releasing.extras.scripts import r_text, script_texts
 from pramble.releasing.folder.reading import mistakes_in
 from pramble.releasing.profile.survey import survey_file
 from pramble.releasing.profile.vocabulary import key_of
@@ -70,8 +69,8 @@ from pramble.releasing.scan import RowsOfPeople
 from pramble.releasing.spec.document import COLUMN, RISK, spec_from, spec_to_toml
 from pramble.releasing.spec.document import PLAN as PLAN_SETTINGS
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.data import write_piece
-from pramble.releasing.write.keys import bound_key
+from pramble.releasing.write.data import bound_key, write_piece
+from pramble.releasing.write.scripts import r_text, script_texts
 
 release_verb = import_module("pramble.releasing.release")
 KEY = bytes(range(32))
