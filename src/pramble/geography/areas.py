@@ -436,4 +436,3 @@ def is_other_type(one: Label, other: Label) -> bool:
         return False
     text, code = (one, other) if isinstance(one, str) else (other, one)
     return bool(text.isdecimal() and text.isascii()) and len(text) < 19 and int(text) == code
-
