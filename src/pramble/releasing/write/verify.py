@@ -11,7 +11,6 @@ import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,6 @@ from pramble.data.encode import Codes, Encoder
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
 from pramble.data.labels import Labels, label_keys
-from pramble.data.open import open_records
-from pramble.data.recode import Bands, Reading
-from pramble.data.records import Records
 from pramble.engine.block import ColumnBlock
 from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
@@ -36,6 +32,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import Check
 from pramble.releasing.design import ReleaseDesign
+from pramble.releasing.folder.layout import open_written
 from pramble.values import Integers, value
 from pramble.words import several
 
@@ -133,18 +130,6 @@ def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], Draws], *, rows: in
 def allowed(spread: float) -> float:
     """Return the deviation that a sum of this standard deviation never exceeds."""
     return NEVER / 3 + math.hypot(NEVER / 3, math.sqrt(2 * NEVER) * spread)
-
-
-WRITTEN = Reading(
-    separator=",",
-    quote='"',
-    encoding="utf-8",
-    decimal=".",
-    missing=(),
-    quoted_missing=False,
-    trim=False,
-)
-"""How the text files that this package writes are read again."""
 
 
 class Tally(DrawObserver):
@@ -266,16 +251,6 @@ def content(values: Any) -> list[Any]:
         bits = values.view(UNSIGNED[kind.bit_width]).fill_null(0)
         return [missing, np.ascontiguousarray(bits.to_numpy(zero_copy_only=False))]
     return [repr(values.to_pylist()).encode("utf-8", "surrogatepass")]
-
-
-def open_written(path: Path, points: Mapping[str, Points] | None = None) -> Records:
-    """Open a data file that this package wrote; numbers in place of bands are bands again."""
-    recode = {name: (Bands(own.edges[:-1], own.labels),) for name, own in (points or {}).items()}
-    records = open_records(path, Reading(recode=recode))
-    if records.typed:
-        return records
-    as_text = replace(WRITTEN, separator=records.reading.separator, recode=recode)
-    return open_records(path, as_text)
 
 
 def read_again(path: Path, meant: Tally) -> Tally:
