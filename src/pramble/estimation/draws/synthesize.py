@@ -48,9 +48,9 @@ from pramble.estimation.draws.released import (
 )
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
-from pramble.information.proportional import flat, sums_over
+from pramble.information.proportional import flat, margin_over
 from pramble.information.structural_zeros import Possible, as_possible
-from pramble.limits import MOST_LAW_CELLS
+from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import xlogx
@@ -96,7 +96,7 @@ def draw_codes(
         codes = draw_cells(cells, rows, rng)
         # cells with few records stay as drawn: there rounding better would be to favour some
         targets = {
-            table: rows * sums_over(cells, tuple(map(columns.index, table)))
+            table: rows * margin_over(cells, tuple(map(columns.index, table)))
             for table in (*shares, *zeros)
         }
         spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in targets.items()}
@@ -265,13 +265,13 @@ def synthesis(
     else:
         target = target_of_tables(measured, possible)
     cells = math.prod(map(len, target.labels.values()))
-    if method == "cells" and cells > MOST_LAW_CELLS:
+    if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
         raise InvalidInput(
-            f'method="cells" takes at most {MOST_LAW_CELLS:,} cells; these columns have {cells:,}. '
+            f'method="cells" takes at most {MOST_SYNTHETIC_CELLS:,} cells; these columns have {cells:,}. '
             'Take method="records", or fewer columns.'
         )
     if method == "auto":
-        method = "cells" if cells <= MOST_LAW_CELLS else "records"
+        method = "cells" if cells <= MOST_SYNTHETIC_CELLS else "records"
     names, size = list(target.labels), target.rows if rows is None else rows
     found = {
         table: without_zeros(own, target.possible.mask(table))

@@ -18,7 +18,7 @@ import numpy as np
 from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.errors import InvalidData, InvalidInput, NotShown
 from pramble.estimation.inverse.stacked import Aspect, Pooled, StackedOperator, stack
-from pramble.information.fisher import covariance_of_cells, inner, summed
+from pramble.information.fisher import covariance_of_cells, inner, sums_onto
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock
 from pramble.mechanisms.column_labels import places_among
@@ -80,10 +80,10 @@ def inverse_of_cells(
         G = scores.T @ covariance
         fitted = p
         p = inner(np.maximum(counts @ G, 0.0)) if counts.any() else p
-    u = summed(G.T, onto).T
+    u = sums_onto(G.T, onto).T
     if basis is not None:
         u = u @ basis @ basis.T
-    joint = summed(fitted[:, None] * matrix, onto)
+    joint = sums_onto(fitted[:, None] * matrix, onto)
     return joint / np.bincount(onto, weights=fitted)[:, None], u
 
 
@@ -131,7 +131,7 @@ def part_of_block(seen: SeenBlock, margin: BlockMargin) -> Part | None:
     part = partial(Part, seen.columns, keys, margin.cells)
     if cells <= MOST_BLOCK_CELLS and cells * outputs <= MOST_CELLS:
         matrix = operator.dense()
-        found = covariance_of_cells(matrix, np.full(cells, 1 / cells)).told_sums(onto)
+        found = covariance_of_cells(matrix, np.full(cells, 1 / cells)).estimable_sums(onto)
         basis = None if found.shape[1] == len(found) else found
         if basis is not None and basis.shape[1] <= 1:  # that cells sum to one says nothing
             return None
