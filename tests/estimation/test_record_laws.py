@@ -131,7 +131,9 @@ def test_what_a_plan_can_give():
     assert can_give(ROUGH, ["c", "b", "a"])
     assert can_give(pramble.Plan(SINGLE), ["a", "b", "c"])
     lost = pramble.Mechanism.from_matrix(np.full((2, 2), 0.5), ["x", "y"])
-    assert not can_give(pramble.Plan({("a", "b"): rough("ab", 1.0, 1), "c": lost}), ["c"])
+    file = people(200, np.random.default_rng(2))
+    file = file.set_column(file.column_names.index("c"), "c", file["a"])
+    assert not can_give(pramble.Plan({("a", "b"): rough("ab", 1.0, 1), "c": lost}), ["c"], file)
     with pytest.raises(pramble.InvalidInput, match="pairs of them are shown, but not all"):
         pramble.estimate(pramble.perturb(people(500, np.random.default_rng(0)), SAMPLED), SAMPLED,
                          by=["a", "b", "c"])  # fmt: skip

@@ -267,8 +267,8 @@ def synthesis(
     cells = math.prod(map(len, target.labels.values()))
     if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
         raise InvalidInput(
-            f'method="cells" takes at most {MOST_SYNTHETIC_CELLS:,} cells; these columns have {cells:,}. '
-            'Take method="records", or fewer columns.'
+            f'method="cells" takes at most {MOST_SYNTHETIC_CELLS:,} cells; these columns have '
+            f'{cells:,}. Take method="records", or fewer columns.'
         )
     if method == "auto":
         method = "cells" if cells <= MOST_SYNTHETIC_CELLS else "records"

@@ -23,6 +23,7 @@ which has no end where the size cannot be told from zero.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,6 @@ from pramble.estimation.inverse.intervals import (
     normal_quantile,
 )
 from pramble.estimation.inverse.likelihood import (
-    FittedTable,
     axes_of_group,
     fit_table,
     inverse_moments,
@@ -62,7 +62,9 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
         named = {str(name): weights for name, weights in query.items()}
     elif isinstance(query, str):
         named = {query: query}
-    elif isinstance(query, Mapping) or is_vector(query):
+    elif isinstance(query, Mapping | np.ndarray) or (
+        isinstance(query, Sequence) and query and all(map(is_query_weight, query))
+    ):
         named = {"query": query}
     elif isinstance(query, Sequence) and len(query):
         named = {
@@ -80,12 +82,6 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
 
 def is_query_weight(weight: Any) -> bool:
     return isinstance(weight, int | float | np.number)
-
-
-def is_vector(query: Any) -> bool:
-    return isinstance(query, np.ndarray) or (
-        isinstance(query, Sequence) and len(query) > 0 and all(map(is_query_weight, query))
-    )
 
 
 def weights_of(weights: Any, layout: Layout) -> Floats:
@@ -160,7 +156,10 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     axes = tabulated.axes
     names, flat = parse_queries(query, tabulated.layout)
     w = flat.reshape(*flat.shape[:2], *category_shape(axes))
-    fitted = query_fit(tabulated, settings)
+    try:
+        fitted = fit_table(tabulated, method=settings.method)
+    except NotIdentifiable:  # the maximum likelihood stands in for an inverse that does not exist
+        fitted = fit_table(tabulated, method="mle")
     u = released_weights(
         axes, w, distribution=fitted.released if settings.method == "mle" else None
     )
@@ -196,14 +195,6 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     )  # fmt: skip
 
 
-def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
-    """Return a fit; the maximum likelihood stands in for an inverse that does not exist."""
-    try:
-        return fit_table(tabulated, method=settings.method)
-    except NotIdentifiable:
-        return fit_table(tabulated, method="mle")
-
-
 @value(eq=False)
 class GroupSums:
     """Sums over released cells, with the second moments of the unbiased inverse."""
@@ -211,6 +202,7 @@ class GroupSums:
     tabulated: Tabulated
     moments: SecondMoments
 
+    @cached_property
     def totals(self) -> Floats:
         return self.moments.invert(self.tabulated.sums[1, 1])
 
@@ -225,13 +217,15 @@ class GroupSums:
 class Totals(GroupSums):
     """Estimated totals of a numeric column within true cells."""
 
+    @property
     def values(self) -> Floats:
-        return self.totals()
+        return self.totals
 
+    @cached_property
     def variances(self) -> Floats:
         moments, tabulated = self.moments, self.tabulated
         f, second = moments.sampling, tabulated.sums[2, 2]
-        within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
+        within = (1 - f) * moments.invert(second) + f * self.totals**2 / tabulated.n
         return np.asarray(moments.squares(second) - within)
 
     @property
@@ -241,17 +235,13 @@ class Totals(GroupSums):
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
         """Return normal intervals that reach z standard errors, and never beyond any total."""
-        reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
-        ends = self.values() - reach, self.values() + reach
-        unknown = reach >= z * self.largest
-        lower, upper = (np.clip(end, -self.largest, self.largest) for end in ends)
-        return (
-            np.where(unknown, -self.largest, lower),
-            np.where(unknown, self.largest, upper),
-        )
+        reach, most = z * np.sqrt(np.maximum(self.variances, 0.0)), self.largest
+        lower, upper = (np.clip(self.totals + sign * reach, -most, most) for sign in (-1, 1))
+        unknown = reach >= z * most
+        return np.where(unknown, -most, lower), np.where(unknown, most, upper)
 
     def notes(self, upper: Floats) -> tuple[str, ...]:
-        unknown = int((self.variances() >= self.largest**2).sum())
+        unknown = int((self.variances >= self.largest**2).sum())
         note = (
             f"Nothing is known of {unknown} of {upper.size} totals: their errors exceed the "
             f"largest that any total can be, {self.largest:.6g}."
@@ -260,7 +250,7 @@ class Totals(GroupSums):
 
     def covariance(self) -> Floats:
         moments, tabulated = self.moments, self.tabulated
-        second, totals = tabulated.sums[2, 2], self.values().ravel()
+        second, totals = tabulated.sums[2, 2], self.totals.ravel()
         known = moments.sampling * np.outer(totals, totals) / tabulated.n
         return self.in_order(moments.sandwich(second) - known, moments.invert(second))
 
@@ -269,12 +259,17 @@ class Totals(GroupSums):
 class Means(GroupSums):
     """Estimated means of a numeric column within true cells; NaN where no size is left."""
 
+    @cached_property
     def sizes(self) -> Floats:
-        sizes = self.moments.invert(self.tabulated.counts)
-        return np.where(sizes > 0, sizes, np.nan)
+        return self.moments.invert(self.tabulated.counts)
 
+    @cached_property
+    def whole(self) -> Floats:
+        return np.where(self.sizes > 0, self.sizes, np.nan)
+
+    @cached_property
     def values(self) -> Floats:
-        return np.asarray(self.totals() / self.sizes())
+        return np.asarray(self.totals / self.whole)
 
     def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
         zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
@@ -283,25 +278,25 @@ class Means(GroupSums):
     def residuals(self, of: Callable[[Floats], Floats]) -> Floats:
         """Return a second moment of the residuals y − R, from those of 1, y and y²."""
         zero, one, two = self.squares(of)
-        return np.asarray(two - 2 * self.values() * one + self.values() ** 2 * zero)
+        return np.asarray(two - 2 * self.values * one + self.values**2 * zero)
 
+    @cached_property
     def variances(self) -> Floats:
         moments = self.moments
         whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
-        return np.asarray((whole - (1 - moments.sampling) * within) / self.sizes() ** 2)
+        return np.asarray((whole - (1 - moments.sampling) * within) / self.whole**2)
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
         """Return Fieller's intervals; normal ones where nothing was randomised."""
         moments, f = self.moments, self.moments.sampling
         if not moments.axes:
-            reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
-            return self.values() - reach, self.values() + reach
+            reach = z * np.sqrt(np.maximum(self.variances, 0.0))
+            return self.values - reach, self.values + reach
         zero, one, two = self.squares(lambda s: moments.squares(s) - (1 - f) * moments.invert(s))
-        T, N = self.totals(), moments.invert(self.tabulated.counts)
+        T, N = self.totals, self.sizes
         a, b, c = N**2 - z**2 * zero, T * N - z**2 * one, T**2 - z**2 * two
         bounded = (a > 0) & (N > 0)
-        reach = np.sqrt(np.maximum(b**2 - a * c, 0.0))
-        safe = np.where(bounded, a, 1.0)
+        reach, safe = np.sqrt(np.maximum(b**2 - a * c, 0.0)), np.where(bounded, a, 1.0)
         return (
             np.where(bounded, (b - reach) / safe, -np.inf),
             np.where(bounded, (b + reach) / safe, np.inf),
@@ -309,7 +304,7 @@ class Means(GroupSums):
 
     def notes(self, upper: Floats) -> tuple[str, ...]:
         notes = []
-        if lost := int(np.isnan(self.sizes()).sum()):
+        if lost := int(np.isnan(self.whole).sum()):
             notes.append(
                 f"{lost} of {upper.size} means cannot be estimated (NaN): the randomised counts "
                 "put the size of the group at zero or below. Ask for fewer groups, or totals."
@@ -322,26 +317,22 @@ class Means(GroupSums):
         return tuple(notes)
 
     def covariance(self) -> Floats:
-        R, N = self.values().ravel(), self.sizes().ravel()
+        R, N = self.values.ravel(), self.whole.ravel()
         zero, one, two = self.squares(self.moments.sandwich)
         whole = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
         within = self.residuals(self.moments.invert).ravel()
         return self.in_order(whole / np.outer(N, N), within / N**2)
 
 
-KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
-
-
 def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
-    groups = KINDS[kind](tabulated, moments)
-    values = layout.flatten(groups.values())
-    errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
+    groups = (Totals if kind == "total" else Means)(tabulated, moments)
+    errors = np.sqrt(np.maximum(layout.flatten(groups.variances), 0.0))
     lower, upper = groups.intervals(normal_quantile(settings.level))
     ends = layout.flatten(lower), layout.flatten(upper)
     return settings.estimate(
-        values, errors, ends, **tabulated.stated, cells=layout.labels(), method="inverse",
-        covariance_parts=groups, quantity=kind, notes=groups.notes(upper),
+        layout.flatten(groups.values), errors, ends, **tabulated.stated, cells=layout.labels(),
+        method="inverse", covariance_parts=groups, quantity=kind, notes=groups.notes(upper),
     )  # fmt: skip

@@ -94,19 +94,15 @@ class SecondMoments:
 
     def sandwich(self, released: Floats) -> Floats:
         r"""Return :math:`G^\top \operatorname{diag}(\ell)\,G` over all cells, block by block."""
-        cells = self.p[0].size
+        cells, G = self.p[0].size, None
         answer = np.zeros((self.p.size, self.p.size))
-        G = None
+        differ = any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
         for group, own in enumerate(released.reshape(len(self.p), -1)):
-            if G is None or not self.is_common:
+            if G is None or differ:
                 G = self.dense_inverse(group)
             block = slice(group * cells, (group + 1) * cells)
             answer[block, block] = (G.T * own) @ G
         return answer
-
-    @property
-    def is_common(self) -> bool:
-        return not any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
 
     def dense_inverse(self, group: int) -> Floats:
         G: Floats = np.ones((1, 1))
@@ -133,15 +129,12 @@ class SecondMoments:
         def moment(mu: Floats) -> Floats:
             return np.asarray(mu * own + (1 - mu) * others - mu + self.sampling * mu * (1 - mu))
 
-        scale = self.per_record(variances)
-        return unified_interval(centre, lambda mu: scale * moment(mu), level=level)
-
-    def per_record(self, variances: Floats | None = None) -> Floats:
-        """Return the variances relative to those of one record: 1/n without weights."""
-        own = self.variances() if variances is None else variances.reshape(self.p.shape)
+        # relative to the variances of one record: 1/n without weights
+        found = self.variances() if variances is None else variances.reshape(self.p.shape)
         unit = self.variances_at(self.distribution, self.invert(self.distribution))
         flat = np.full_like(unit, self.squared_weights.sum())
-        return np.divide(own, unit, out=flat, where=unit > 1e-14)
+        scale = np.divide(found, unit, out=flat, where=unit > 1e-14)
+        return unified_interval(centre, lambda mu: scale * moment(mu), level=level)
 
 
 def right_inverses(
@@ -153,13 +146,12 @@ def right_inverses(
     """
     if distribution is None:
         return tuple(axis.right_inverse() for axis in axes)
-    return tuple(axis.right_inverse(margin(distribution, 1 + j)) for j, axis in enumerate(axes))
-
-
-def margin(distribution: Floats, axis: int) -> Floats:
-    return np.asarray(
-        distribution.sum(axis=tuple(i for i in range(distribution.ndim) if i != axis))
+    margins = (
+        distribution.sum(axis=tuple(i for i in range(distribution.ndim) if i != 1 + j))
+        for j in range(len(axes))
     )
+    pairs = zip(axes, margins, strict=True)
+    return tuple(axis.right_inverse(np.asarray(margin)) for axis, margin in pairs)
 
 
 @value(eq=False)

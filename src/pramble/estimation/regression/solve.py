@@ -162,6 +162,9 @@ class ScoreProblem:
 
         return bend
 
+    def start(self, classes: int) -> Floats:
+        return self.family.start(self.parameters, self.averages(classes))
+
     def averages(self, classes: int) -> Floats:
         total = np.zeros(max(classes, 1))
         for some in self.source.chunks(1):
@@ -320,15 +323,14 @@ def solve(problem: ScoreProblem, *, classes: int) -> tuple[ScoreProblem, Point, 
     Where signed weights have none, it is that of non-negative cells; where there are too many of
     these, that with the directions held that are noise.
     """
-    theta = problem.family.start(problem.parameters, problem.averages(classes))
+    theta = problem.start(classes)
     found = climb_score(problem, theta)
     if found is not None:
         return problem, found, []
     cells = problem.source.inside()
     if cells is not None:
         other = replace(problem, inside=cells)
-        inside = other.family.start(other.parameters, other.averages(classes))
-        found = climb_score(other, inside)
+        found = climb_score(other, other.start(classes))
         if found is not None:
             return other, found, [INSIDE]
     start = problem.at(theta)
