@@ -68,7 +68,7 @@ class Shares:
 def tables_within(tables: Any, columns: Sequence[str]) -> list[Table]:
     """Return the tables that are wanted and all smaller ones within them, small ones first.
 
-    >>> wanted_tables([("b", "a")], ["a", "b", "c"])
+    >>> tables_within([("b", "a")], ["a", "b", "c"])
     [('a',), ('b',), ('c',), ('a', 'b')]
     """
     count = isinstance(tables, int) and not isinstance(tables, bool)

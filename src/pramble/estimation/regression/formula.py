@@ -126,7 +126,7 @@ def columns_in(factor: Any) -> list[str]:
     """Return the columns that a factor is made of.
 
     >>> from formulaic.parser.types import Factor
-    >>> names_in(Factor("center(age) + np.log(`my col`)", eval_method="python"))
+    >>> columns_in(Factor("center(age) + np.log(`my col`)", eval_method="python"))
     ['age', 'my col']
     """
     if factor.eval_method.value != "python":
