@@ -78,8 +78,7 @@ if TYPE_CHECKING:
     from pramble.solvers.record.design_record import design_record
     from pramble.solvers.record.problem import RecordDesign
     from pramble.solvers.result import Design
-    from pramble.solvers.tables.design_tables import design_tables
-    from pramble.solvers.tables.result import TableDesign
+    from pramble.solvers.tables.design_tables import TableDesign, design_tables
     from pramble.values import Progress
 
 __version__ = "0.1.0"
@@ -118,7 +117,7 @@ _MODULES = {
     "Regression": "pramble.estimation.regression.result",
     "Release": "pramble.releasing.folder.open",
     "Survey": "pramble.estimation.survey",
-    "TableDesign": "pramble.solvers.tables.result",
+    "TableDesign": "pramble.solvers.tables.design_tables",
     "WriteFailed": "pramble.errors",
     "assess": "pramble.risk.assess",
     "calibrate": "pramble.calibration.calibrate",

@@ -13,7 +13,7 @@ import pytest
 import pramble
 import pramble.releasing.record_design as record_design
 from pramble import datasets
-from pramble.solvers.central.promise import as_promise
+from pramble.solvers.record.central import as_promise
 from pramble.solvers.record.problem import RecordDesign
 
 AGES = ["<15", "15", "16", "17", "18-24", "25-35", "36-50", "51-70", ">70"]

@@ -45,7 +45,7 @@ ObjectiveName = Literal["information", "estimation", "loss"]
 
 
 @dataclass(frozen=True)
-class Problem:
+class DesignProblem:
     """What :func:`~pramble.design` was asked, checked. Its keywords explain the fields.
 
     Attributes
@@ -144,7 +144,7 @@ class Problem:
         return replace(found, stopped=stopped, notes=(*found.notes, note))
 
 
-def representable(alpha: float) -> float:
+def representable_alpha(alpha: float) -> float:
     """Return α as a float; refuse one that weights over 2**53 cannot tell from zero."""
     value = check_alpha(alpha)
     if value < SMALLEST_ALPHA:
@@ -259,7 +259,7 @@ MUCH_WORSE = 10.0
 
 
 def diagnosed_answer(
-    problem: Problem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
+    problem: DesignProblem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
 ) -> Design:
     """Return the design of a mechanism with its diagnostics; ``more`` goes to `Problem.answer`."""
     found = diagnose(problem.prior, mechanism)

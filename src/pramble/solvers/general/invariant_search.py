@@ -65,7 +65,7 @@ class Vertices:
             np.zeros(1, dtype=np.int64), np.arange(S), np.full(S, -1.0), gains=np.zeros(1)
         )
 
-    def towards(self, gradient: Floats, budget: SearchBudget) -> Floats | None:
+    def vertex_along(self, gradient: Floats, budget: SearchBudget) -> Floats | None:
         r"""Return R at the vertex with the largest :math:`\sum_{xz} p_x p_z g_{xz} R_{xz}`.
 
         None when the budget was over, or where floats find no vertex.
@@ -85,24 +85,24 @@ class Vertices:
 
     def climb(self, gradient: Floats, budget: SearchBudget) -> tuple[Floats, float] | None:
         """Return R where no vertex improves the linearisation, and its information, if found."""
-        ratios = self.towards(gradient, budget)
+        ratios = self.vertex_along(gradient, budget)
         if ratios is None:
             return None
-        value = information_of(self.prior, ratios)
+        value = ratio_information(self.prior, ratios)
         for _ in range(MOST_STEPS):
             if budget.is_over():
                 break
-            after = self.towards(np.log(ratios), budget)
+            after = self.vertex_along(np.log(ratios), budget)
             if after is None:
                 break
-            gained = information_of(self.prior, after)
+            gained = ratio_information(self.prior, after)
             if gained <= value * (1 + 1e-10):
                 break
             ratios, value = after, gained
         return ratios, value
 
 
-def information_of(prior: Floats, ratios: Floats) -> float:
+def ratio_information(prior: Floats, ratios: Floats) -> float:
     return float(prior @ entropy_excess(ratios - 1) @ prior)
 
 
@@ -125,7 +125,7 @@ def best_invariant(
     part = budget.part(budget.tolerance, effort=EFFORT)
     vertices = Vertices(prior, alpha)
     given = [one / prior for one in starts]
-    ranked = sorted((information_of(prior, one), k) for k, one in enumerate(given))
+    ranked = sorted((ratio_information(prior, one), k) for k, one in enumerate(given))
     found = [given[ranked[-1][1]]]
     value, stopped = ranked[-1][0], "search"
     try:

@@ -318,14 +318,14 @@ class Dual:
             return math.inf, x
         side = inverse @ self.variance.basis @ H
         slope = side @ weights @ side.T / root + weight * inverse
-        turned = slope @ b
-        own = float(b @ turned) / c**2 + weight / c
+        slope_b = slope @ b
+        own = float(b @ slope_b) / c**2 + weight / c
         gradient = [
-            (np.diagonal(slope) - turned * (1 + a) / c + own * a) * d,
+            (np.diagonal(slope) - slope_b * (1 + a) / c + own * a) * d,
             (slope @ self.prior - (1 + weight * (S + 1)) / total) * self.scale,
         ]
         if self.pairs:
-            by_pair = (turned[:, None] + turned) / c - slope - own
+            by_pair = (slope_b[:, None] + slope_b) / c - slope - own
             gradient.append(2 * (by_pair * pairs)[self.upper])
         value = 2 * math.log(root) - math.log(total)
         value += weight * (logdet + math.log(c) - (S + 1) * math.log(total))

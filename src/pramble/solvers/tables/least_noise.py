@@ -21,10 +21,13 @@ pattern that the answer breaks most is added, until none is broken. Every λ pro
 Where one person may have several rows the total is measured, too: it is one more part, and one
 record in the place of none is one more pattern, which moves every part by
 :math:`\prod_{j \in A} b_j`.
+
+Precisions that are proven to keep a promise: few digits, the same on every machine.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from numbers import Real
 from typing import Any, Literal
@@ -36,6 +39,7 @@ from pramble.errors import InvalidInput
 from pramble.information.distributions import Table, as_tables
 from pramble.limits import MOST_MEASURED_CELLS
 from pramble.mechanisms.table_plan import parts_within, subsets
+from pramble.privacy.guarantee import float_below
 from pramble.privacy.largest_shift import (
     MOST_PATTERNS,
     Exchangeable,
@@ -47,6 +51,7 @@ from pramble.privacy.largest_shift import (
     refuse_uncertifiable,
     starts_of,
 )
+from pramble.privacy.table_privacy import presence, shift_of
 from pramble.solvers.record.problem import as_columns
 from pramble.values import Clock, Floats, value
 
@@ -199,7 +204,7 @@ class PatternPool:
         return np.pad(gains, ((0, 0), (0, int(self.has_total))))
 
     def best(self, costs: Floats) -> LeastNoise:
-        self.mixture = best_mixture(self.gains, costs, self.mixture)
+        self.mixture = best_pattern_mixture(self.gains, costs, self.mixture)
         u, bound = precisions(self.gains, costs, self.mixture)
         u = u / float((self.gains @ u).max())
         return LeastNoise(u, float((costs / u).sum()), bound * SAFE)
@@ -239,8 +244,8 @@ class PatternPool:
         if self.has_total:
             near[0] = True
         self.gains, self.mixture = self.gains[near], self.mixture[near]
-        kept = near[int(self.has_total) :].tolist()
-        self.patterns = [own for own, stays in zip(self.patterns, kept, strict=True) if stays]
+        retained = near[int(self.has_total) :].tolist()
+        self.patterns = [own for own, stays in zip(self.patterns, retained, strict=True) if stays]
 
     def broken(self, patterns: list[list[int]], u: Floats) -> list[list[int]]:
         """Return those patterns, each once, that are not in the pool and whose shift is above 1."""
@@ -294,7 +299,7 @@ def precisions(gains: Floats, costs: Floats, mixture: Floats) -> tuple[Floats, f
     return np.sqrt(costs / weighted) / together, together**2
 
 
-def best_mixture(gains: Floats, costs: Floats, start: Floats) -> Floats:
+def best_pattern_mixture(gains: Floats, costs: Floats, start: Floats) -> Floats:
     r"""Return the mixture of patterns with the best bound, by Newton's method with a barrier.
 
     Maximises :math:`2\sum_A \sqrt{c_A (G^\top\lambda)_A} - \sum_s \lambda_s + \tau \sum_s \log
@@ -316,3 +321,64 @@ def best_mixture(gains: Floats, costs: Floats, start: Floats) -> Floats:
             if float(np.abs(step / mixture).max()) < NEARLY:
                 break
     return np.asarray(mixture / mixture.sum())
+
+
+DIGITS = 24
+"""Binary digits of a precision: rounding costs less than one part in ten million of the noise."""
+
+
+def rounded_down(precision: float) -> float:
+    """Return a precision with few digits, not above this one: the same on every machine.
+
+    The last digits of the answer to a convex programme differ between processors; noise follows
+    from the plan, and would differ with them.
+
+    >>> rounded_down(0.1) <= 0.1, 0.1 - rounded_down(0.1) < 1e-8
+    (True, True)
+    """
+    digits, exponent = math.frexp(precision)
+    return math.ldexp(math.floor(digits * 2**DIGITS), exponent - DIGITS)
+
+
+def proven_precisions(
+    problem: TableProblem,
+    precision: Floats,
+    limit: Fraction,
+    *,
+    has_total: bool = False,
+    least: Mapping[Table, float] | None = None,
+) -> dict[Table, float]:
+    """Return the precision of every part, with a largest shift that is proven to be within a limit.
+
+    What one record in the place of none leaves of it goes to the total. Some parts get at ``least``
+    so much, which must be little.
+    """
+    by_part = {
+        part: own
+        for members, own in zip(problem.parts.members, precision.tolist(), strict=False)
+        for part in members
+    }
+    ordered = {part: by_part[part] for part in sorted(by_part, key=part_order(problem))}
+    floor = least or {}
+    shift = shift_of(problem.sizes, ordered).bound
+    scale = float_below(limit / shift)
+    for _ in range(100):
+        found = {
+            part: rounded_down(max(own * scale, floor.get(part, 0.0)))
+            for part, own in ordered.items()
+        }
+        shift = shift_of(problem.sizes, found).bound
+        if shift <= limit:
+            break
+        scale *= float(limit / shift) * (1 - 2.0**-50)
+    else:
+        raise AssertionError("a scale that is lowered again and again keeps the promise")
+    if not has_total:
+        return found
+    return {(): float_below(shift - presence(problem.sizes, found)), **found}
+
+
+def part_order(problem: TableProblem) -> Any:
+    """Return the key by which parts are sorted: small ones first, as columns stand."""
+    place = {name: i for i, name in enumerate(problem.labels)}
+    return lambda part: (len(part), [place[name] for name in part])
