@@ -21,6 +21,7 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.result import Design, most_information
 from pramble.values import Floats, Integers
 
+# What a note says when the gap is above the tolerance, by why the search stopped.
 REASONS = {
     "time limit": "the time limit came first.",
     "effort": "the effort that was allowed is spent.",
@@ -29,8 +30,8 @@ REASONS = {
     "search": "every start of the search was tried; value or bound may not be sharp.",
     "precision": "weights over 2**53 and floats resolve no more.",
 }
-"""What a note says when the gap is above the tolerance, by why the search stopped."""
 
+# What to do about a rank below S, by objective.
 ADVICE = {
     "information": ' Ask for family="general" and objective="estimation".',
     "loss": (
@@ -38,7 +39,6 @@ ADVICE = {
         'objective="estimation".'
     ),
 }
-"""What to do about a rank below S, by objective."""
 
 FamilyName = Literal["uniform", "general"]
 ObjectiveName = Literal["information", "estimation", "loss"]

@@ -123,8 +123,8 @@ def informative_design(
 WHOLE = 200
 GROUPS = (40, 120, 240)
 SMALL = 12
+# Categories, the heaviest ones, that have a price of their own in the first relaxations.
 ALONE = (1, 4, 12)
-"""Categories, the heaviest ones, that have a price of their own in the first relaxations."""
 
 
 def informative_mixture(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
@@ -247,8 +247,8 @@ def first_sets(prior: Floats, alpha: float) -> Sets:
     return np.vstack([high, single, ~single] if ideal > 0.3 else [high, single])
 
 
+# Probabilities below which outputs are merged, tried until rounding loses next to nothing.
 LIGHT = (0.0, 1e-12, 1e-10, 1e-8)
-"""Probabilities below which outputs are merged, tried until rounding loses next to nothing."""
 
 
 def rounded_mechanisms(problem: DesignProblem, matrix: Floats) -> Iterator[Mechanism]:

@@ -74,11 +74,11 @@ MOST_MOVED = 100
 MOST_CLIMBED = 80
 MOST_CATEGORIES = 1000
 MOST_STEPS = 40
+# Covers rounding where two categories leave a segment, both of whose ends are tried.
 MARGIN = 1e-9
-"""Covers rounding where two categories leave a segment, both of whose ends are tried."""
 
+# Caps e^α where it would overflow.
 LARGEST_EXPONENT = 600.0
-"""Caps e^α where it would overflow."""
 
 
 def solve_invariant(problem: DesignProblem) -> Design:

@@ -34,8 +34,8 @@ MOST_STEPS = 60
 MOST_BALANCED = 100
 STARTS = 10
 HOPS = (30, 1000)
+# Hops times S²; a linear programme takes about that long.
 WORK = 100_000
-"""Hops times S²; a linear programme takes about that long."""
 
 
 class Vertices:

@@ -37,14 +37,14 @@ from pramble.solvers.problem import DesignProblem, diagnose
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
+# Entries of the matrix that is searched; with more categories only the likeliest are released.
 MOST_ENTRIES = 4_000_000
-"""Entries of the matrix that is searched; with more categories only the likeliest are released."""
 
+# Parts of the largest weight below which outputs are left out, the first that costs nothing.
 LIGHT = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
-"""Parts of the largest weight below which outputs are left out, the first that costs nothing."""
 
+# Share of the tolerance that the search leaves; it ends fast, and useless outputs fade with it.
 SHARP = 1e-4
-"""Share of the tolerance that the search leaves; it ends fast, and useless outputs fade with it."""
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,8 @@ def name_outputs(problem: DesignProblem, matrix: Floats) -> Mechanism:
 TURNS = 60
 
 
+# How far sums of rows may be from 1, so that small α are kept.
 EXACT = 1e-13
-"""How far sums of rows may be from 1, so that small α are kept."""
 
 
 def float_variance(matrix: Floats, prior: Floats, queries: Floats) -> float:

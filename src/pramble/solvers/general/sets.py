@@ -34,8 +34,8 @@ from pramble.values import Floats
 
 Sets = NDArray[np.bool_]
 
+# How nearly rows must sum to 1 before they are scaled, which moves the ratios of columns.
 CLOSE = 1e-7
-"""How nearly rows must sum to 1 before they are scaled, which moves the ratios of columns."""
 
 
 class Gain:
@@ -151,8 +151,8 @@ SWAPS = 12_000
 RESTARTS = 2
 HEAT = 0.05
 
+# The orders of the two cycles whose product the group is; the first is 1 for a circle.
 Group = tuple[int, int]
-"""The orders of the two cycles whose product the group is; the first is 1 for a circle."""
 
 
 def circulant(block: NDArray[np.bool_]) -> Sets:

@@ -205,8 +205,8 @@ MEMORY = 20
 PATIENCE = 15
 FIRST_STEP = 0.1
 
+# Value and gradient; an infinite value outside the domain.
 Objective = Callable[[Floats], tuple[float, Floats]]
-"""Value and gradient; an infinite value outside the domain."""
 
 
 def descend(

@@ -197,8 +197,8 @@ def numerator(variance: Variance, d: Floats) -> float:
 
 
 BARRIERS = (1e-2, 1e-3, 1e-5)
+# Shares of H given up so that the order of G and R is sure in floats.
 SHRINK = (1e-7, 1e-5, 1e-3)
-"""Shares of H given up so that the order of G and R is sure in floats."""
 PAIRED = 0.3
 WORK = 1e10
 MOST_PAIRED, MOST_CLIMBED, MOST_CLOSED = 150, 200, 1500

@@ -48,17 +48,17 @@ from pramble.solvers.problem import DesignProblem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
+# Categories of a path whose columns are all tried: 2^13 of them.
 MOST_ENUMERATED = 14
-"""Categories of a path whose columns are all tried: 2^13 of them."""
 
 MOST_SEARCHED = 160
+# After some, the columns are good enough to choose S of them from.
 ROUNDS, ROUNDS_FOR_SQUARES = 25, 8
-"""After some, the columns are good enough to choose S of them from."""
 
 BATCH = 80
 MOST_COLUMNS = 400
+# α between the two farthest categories up to which columns can be mixed in floats.
 MOST_SPREAD = 40.0
-"""α between the two farthest categories up to which columns can be mixed in floats."""
 
 LEAST_EFFORT = 0.05
 GAP = 1e-6
@@ -206,8 +206,8 @@ def uphill(
 
 
 VERTICES = 60
+# Starts from the best matrix after random exchanges, and how many of these.
 KICKS, MOST_KICKED = 300, 3
-"""Starts from the best matrix after random exchanges, and how many of these."""
 
 MOST_ROUNDS = 400
 MOST_CONDITION = 1e12

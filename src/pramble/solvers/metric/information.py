@@ -78,8 +78,8 @@ from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
 ROUNDS = 60
+# Categories up to which columns are searched for beyond those with one peak.
 MOST_SEARCHED = 400
-"""Categories up to which columns are searched for beyond those with one peak."""
 
 NOT_SHARP = (
     "The bound is that of a spanning tree, or of plain α between the two farthest categories: how "
@@ -196,8 +196,8 @@ def best_ray_mixture(
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True)), stopped
 
 
+# The gradient of a gain at some rays, one row for each.
 Slopes = Callable[[Floats], Floats]
-"""The gradient of a gain at some rays, one row for each."""
 
 
 def scaled_rays(logs: Floats) -> Floats:

@@ -39,18 +39,18 @@ from pramble.solvers.record.search import Best, answer
 from pramble.solvers.record.valuation import valuation_of
 from pramble.values import Floats
 
+# Cells of several columns for which a matrix of their own is looked for.
 MOST_JOINT = 64
-"""Cells of several columns for which a matrix of their own is looked for."""
 
+# Cells of a record whose bound is looked for.
 MOST_BOUND = 400
-"""Cells of a record whose bound is looked for."""
 
 LEAST_GAIN, MANY = 0.99, 3
+# The part of the effort that goes into the matrices of single columns.
 ALONE = 0.25
-"""The part of the effort that goes into the matrices of single columns."""
 
+# The part of the effort after which branches are mixed.
 SEARCHING = 0.8
-"""The part of the effort after which branches are mixed."""
 
 SEARCHED = (
     "The bound holds for every mechanism under this distance, and is not sharp; matrices of "

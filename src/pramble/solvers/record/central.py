@@ -205,8 +205,8 @@ def largest_response(problem: RecordProblem, promise: Promise) -> Plan | None:
 MOST_RESPONSE_CELLS = 100_000
 ROUNDS = 5
 LARGEST_ALPHA = 30.0
+# A response this near to the untouched file is not beaten by more.
 NEARLY = 0.02
-"""A response this near to the untouched file is not beaten by more."""
 
 
 def best_file(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
@@ -242,7 +242,8 @@ def response_design(problem: RecordProblem, promise: Promise) -> RecordDesign | 
 def response_value(problem: RecordProblem, plan: Plan) -> RecordDesign:
     """Return randomised response on all cells with its value."""
     distribution = problem.block(problem.columns).distribution
-    (mechanism,) = plan.branches[0].blocks.values()
+    mechanism = plan.only_mechanism()
+    assert mechanism is not None, "randomised response on all cells is one matrix"
     information = mutual_information(distribution, mechanism)
     costs = response_costs(plan, problem) if problem.objective == "estimation" else {}
     return RecordDesign(
@@ -313,7 +314,7 @@ def sampling_alone(problem: RecordProblem) -> float:
 
 def false_share_of(plan: Plan) -> float:
     """Return the share γ of false records of randomised response on one block."""
-    (mechanism,) = plan.branches[0].blocks.values()
+    mechanism = plan.only_mechanism()
     assert isinstance(mechanism, UniformRows), "it is randomised response"
     share: float = float(mechanism.off[0]) * mechanism.shape[0] / TOTAL
     return share

@@ -25,8 +25,8 @@ from pramble.solvers.record.problem import (
 )
 from pramble.solvers.record.search import best_plan, one_branch_plan
 
+# The effort of a search, and how much more for each wanted table; at most so much.
 PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (5.0, 0.05), (15.0, 4.0), 60.0
-"""The effort of a search, and how much more for each wanted table; at most so much."""
 
 CLOSE = 1e-3
 CUT_SHORT = "The time limit cut the search short: more time, or an effort, may find a better plan."

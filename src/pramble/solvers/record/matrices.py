@@ -189,11 +189,11 @@ def column_sets(columns: Sequence[str], most: int) -> Iterator[Table]:
 
 
 STEPS, GAP = 3000, 1e-5
+# Shares below this are not worth a branch.
 LEAST = 1e-3
-"""Shares below this are not worth a branch."""
 
+# Shares are whole numbers of this many parts, so that they are drawn exactly.
 UNITS = 1 << 20
-"""Shares are whole numbers of this many parts, so that they are drawn exactly."""
 
 IDENTIFIABLE = 1e-8
 

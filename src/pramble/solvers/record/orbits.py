@@ -55,11 +55,11 @@ from pramble.solvers.record.matrices import (
 from pramble.solvers.record.problem import RecordProblem
 from pramble.values import Floats, Integers, value
 
+# The share at which a new set is judged, unless there are very few.
 LEAST_STEP = 0.1
-"""The share at which a new set is judged, unless there are very few."""
 
+# What new sets weigh together at first, beside those whose shares are known.
 FRESH = 0.3
-"""What new sets weigh together at first, beside those whose shares are known."""
 
 MOVES, HEAT, ALONE = 4000, 0.01, 0.4
 ROUNDS, ENOUGH, WORTHLESS = 40, 1e-3, 1e-4

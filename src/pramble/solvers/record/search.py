@@ -55,16 +55,16 @@ from pramble.solvers.record.problem import RecordDesign, RecordProblem
 from pramble.solvers.record.valuation import MOST_HELD, is_small, valuation_of
 from pramble.values import Floats
 
+# Shares of the effort after which the parts of the search end.
 TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
-"""Shares of the effort after which the parts of the search end."""
 
 MOST_EFFORT, EFFORT, EFFORT_PER_CELL = 3.0, 0.15, 0.02
 MOST_JOINT = 10**6
 LEAST_GAIN, FAILURES, NEAR = 1.005, 2, 1.01
 
 Best = tuple[Sequence[Any], Floats, Mapping[Table, float]]
+# What new branches weigh together at first, beside those whose shares are known.
 SMALL = 0.2
-"""What new branches weigh together at first, beside those whose shares are known."""
 
 
 def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
@@ -220,8 +220,8 @@ MOST_PARTITIONED, MOST_MERGED = 5, 10**6
 TRANSFERS, LEAST_PART = (0.5, 0.25, 0.1, 0.03), 1e-3
 SEARCHING, HALVINGS, ALONE, HOPELESS, MOST_TRIED = 0.8, 4, 6, 1e12, 6
 
+# Blocks and their parts of α.
 Split = list[tuple[Table, float]]
-"""Blocks and their parts of α."""
 
 
 def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:

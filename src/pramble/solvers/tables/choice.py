@@ -36,23 +36,23 @@ from pramble.solvers.tables.least_noise import (
 )
 from pramble.values import Clock, Floats
 
+# Share of μ² that the scores get: all errors grow by 0.8 %.
 SCORES = 1 / 64
-"""Share of μ² that the scores get: all errors grow by 0.8 %."""
 
+# Share of a pair's precision that the choice rests on; it is not lost, see `TableChoice`.
 FIRST = 1 / 4
-"""Share of a pair's precision that the choice rests on; it is not lost, see `TableChoice`."""
 
+# Every part of a pair gets at least so many times the precision of its first measurement.
 AT_LEAST = 5 / 4
-"""Every part of a pair gets at least so many times the precision of its first measurement."""
 
+# How much more an error in a pair matters than one in a triple: readers look at pairs first.
 PAIRS_MATTER = 8.0
-"""How much more an error in a pair matters than one in a triple: readers look at pairs first."""
 
+# Standard deviations by which a score is lowered, as the largest of many scores are lucky ones.
 CAUTION = 2.0
-"""Standard deviations by which a score is lowered, as the largest of many scores are lucky ones."""
 
+# The mean absolute error of Gaussian noise, in standard deviations.
 MEAN_ERROR = math.sqrt(2 / math.pi)
-"""The mean absolute error of Gaussian noise, in standard deviations."""
 
 
 def plan_with_choice(
@@ -123,7 +123,7 @@ def choice_precisions(
 ) -> dict[Columns, float]:
     """Return the best precisions within a limit; these parts get at least so much."""
     with one_thread():
-        found = least_noise(problem.parts, problem.costs, Clock(None))
+        found = least_noise(problem.parts, problem.costs[None], Clock(None))
     return proven_precisions(problem, found.precision, limit, least=least)
 
 

@@ -1,18 +1,4 @@
-r"""The verb: the least noise with which tables can be published under a central promise.
-
-The precisions for which the noisiest table has the least noise, and a bound that proves it.
-
-For any weights :math:`\omega` of the tables that sum to one, the least weighted mean of their
-variances is at most the least largest one, so that
-
-.. math:: \max_{\lambda, \omega \in \Delta}
-          \Big(\sum_A \sqrt{(C^\top\omega)_A (G^\top\lambda)_A}\Big)^2 / \mu^2
-
-is a bound, with :math:`C_{TA}` the variance that one unit of noise in the part A gives a cell of
-the table T. It is concave in both mixtures together.
-
-What a design of tables is: a plan, how noisy each table gets, and how we know.
-"""
+r"""The verb: the least noise with which tables can be published under a central promise."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -35,14 +21,8 @@ from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.tables.choice import plan_with_choice, problem_of
 from pramble.solvers.tables.least_noise import (
-    BARRIERS,
-    NEARLY,
-    NEWTON_STEPS,
-    ROUNDS,
-    SAFE,
     LeastNoise,
     Objective,
-    PatternPool,
     TableProblem,
     as_table_problem,
     least_noise,
@@ -54,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# Designs are found to this precision: noise is asked for that is smaller by so much.
 MARGIN = 1 + Fraction(1, 10**6)
-"""Designs are found to this precision: noise is asked for that is smaller by so much."""
 
 
 @value(eq=False, repr=False)
@@ -241,7 +221,7 @@ def design_tables(
     >>> d.guarantee.epsilon <= 1.0, d.gap < 1e-4
     (True, True)
     """
-    budget = largest_mu_squared(as_float(epsilon, "epsilon"), as_float(delta, "delta"))
+    budget = largest_mu_squared(stated_number(epsilon, "epsilon"), stated_number(delta, "delta"))
     k = positive_count(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
     chosen = is_choice(tables, importance, objective)
     stated = min(2, len(columns)) if chosen else tables
@@ -264,8 +244,10 @@ def least_for_objective(
     """Return the best precisions at μ² = 1, and the bound that proves them."""
     with one_thread():
         if objective == "largest":
-            return least_largest(problem, clock, has_total=has_total)
-        costs = np.append(problem.costs, problem.cost_of_total) if has_total else problem.costs
+            costs = costs_of_cells(problem, has_total=has_total)
+        else:
+            total = [problem.cost_of_total] if has_total else []
+            costs = np.append(problem.costs, total)[None]
         return least_noise(problem.parts, costs, clock, has_total=has_total)
 
 
@@ -293,7 +275,7 @@ def is_choice(tables: Any, importance: Any, objective: str) -> bool:
     return found
 
 
-def as_float(given: Any, name: str) -> float:
+def stated_number(given: Any, name: str) -> float:
     """Return a number as a float; refuse anything else."""
     try:
         if not isinstance(given, str | bool):
@@ -311,56 +293,6 @@ def value_of(problem: TableProblem, plan: TablePlan, objective: str) -> float:
         return max(weight * own for weight, own in zip(weights, cells, strict=True))
     sizes = [plan.cells(table) for table in problem.tables]
     return sum(w * size * own for w, size, own in zip(weights, sizes, cells, strict=True))
-
-
-def least_largest(problem: TableProblem, clock: Clock, *, has_total: bool = False) -> LeastNoise:
-    pool = PatternPool(problem.parts, has_total=has_total)
-    costs = costs_of_cells(problem, has_total=has_total)
-    shares, bound = np.full(len(costs), 1 / len(costs)), 0.0
-    for _ in range(ROUNDS):
-        pool.mixture, shares = best_mixtures(pool.gains, costs, pool.mixture, shares)
-        weighted, asked = pool.gains.T @ pool.mixture, costs.T @ shares
-        together = float(np.sqrt(asked * weighted).sum())
-        bound = max(bound, together**2 * SAFE)
-        u = np.sqrt(asked / weighted) / together
-        u = u / float((pool.gains @ u).max())
-        found = LeastNoise(u, float((costs @ (1 / u)).max()), bound)
-        largest = pool.grow(found)
-        clock.tell("designing tables", 1 / largest)
-        if largest == 1.0:
-            break
-    return LeastNoise(found.precision, found.value, bound)
-
-
-def best_mixtures(
-    gains: Floats, costs: Floats, mixture: Floats, shares: Floats
-) -> tuple[Floats, Floats]:
-    r"""Return the mixtures of patterns and of tables with the best bound, by Newton's method.
-
-    Maximises :math:`2\sum_A \sqrt{(C^\top\omega)_A (G^\top\lambda)_A} - \sum_s \lambda_s` with a
-    barrier for both, where the :math:`\omega_T` sum to one.
-    """
-    costs = costs / float(np.sqrt((costs.T @ shares) * (gains.T @ mixture)).sum()) ** 2
-    ones = np.concatenate([np.zeros(len(mixture)), np.ones(len(shares))])
-    point = np.concatenate([mixture / mixture.sum(), shares / shares.sum()])
-    cut = len(mixture)
-    for barrier in BARRIERS:
-        tau = barrier * np.concatenate(
-            [np.full(cut, 1 / cut), np.full(len(shares), 1 / len(shares))]
-        )
-        for _ in range(NEWTON_STEPS):
-            b, a = gains.T @ point[:cut], costs.T @ point[cut:]
-            roots = np.concatenate([gains @ np.sqrt(a / b), costs @ np.sqrt(b / a)])
-            slope = roots + ones - 1 + tau / point
-            scaled = np.concatenate([gains / b, -costs / a])
-            bend = (scaled * (0.5 * np.sqrt(a * b))) @ scaled.T + np.diag(tau / point**2)
-            step, across = np.linalg.solve(bend, np.stack([slope, ones], axis=1)).T
-            step = step - across * (float(ones @ step) / float(ones @ across))
-            size = min(1.0, 0.9 / max(float((-step / point).max()), 1e-300))
-            point = point + size * step
-            if float(np.abs(step / point).max()) < NEARLY:
-                break
-    return point[:cut] / point[:cut].sum(), point[cut:] / point[cut:].sum()
 
 
 def costs_of_cells(problem: TableProblem, *, has_total: bool) -> Floats:

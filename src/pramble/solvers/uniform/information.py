@@ -32,14 +32,14 @@ from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
 from pramble.solvers.uniform.search import SAFETY, Found, Search, roots
 from pramble.values import Floats
 
+# The search does not go below this relative tolerance: float margins would drown it.
 FINEST = 1e-9
-"""The search does not go below this relative tolerance: float margins would drown it."""
 
+# Relative difference below which two assignments count as equally good.
 TIE = 1e-12
-"""Relative difference below which two assignments count as equally good."""
 
+# Relative difference after rounding below which the assignment that was preferred stays.
 CLOSE = 1e-9
-"""Relative difference after rounding below which the assignment that was preferred stays."""
 
 LIKELY = 3
 
@@ -255,8 +255,8 @@ def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
     return names.get(q, ranks[q])
 
 
+# Off weight by level.
 Weights = dict[int, int]
-"""Off weight by level."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from pramble.solvers.general.invariant import keep_or_draw
 from pramble.solvers.problem import DesignProblem
 from pramble.solvers.result import Design
 
+# Covers the float errors of θ and of the rounded mechanism that stands in for each end.
 MARGIN = 1e-9
-"""Covers the float errors of θ and of the rounded mechanism that stands in for each end."""
 
 INSTEAD = (
     "Returned instead: keep a value, else draw it from the prior; the bound is for matrices of "

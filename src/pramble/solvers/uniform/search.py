@@ -36,12 +36,12 @@ from pramble.solvers.uniform.nodes import (
 )
 from pramble.values import Floats
 
+# Margin for float errors, relative to the sum of absolute terms. A term errs by less than 1e-12
+# of itself (φ near the edge of its series loses four digits), a pairwise sum by less than 1e-14.
 SAFETY = 1e-11
-"""Margin for float errors, relative to the sum of absolute terms. A term errs by less than 1e-12 of
-itself (φ near the edge of its series loses four digits), a pairwise sum by less than 1e-14."""
 
+# Margin for the slope log(1+w) of a tangent, relative to 1 + 1/(1+w).
 EPS = 1e-15
-"""Margin for the slope log(1+w) of a tangent, relative to 1 + 1/(1+w)."""
 
 STEPS = 24
 
