@@ -49,7 +49,9 @@ def time_and_gap() -> None:
         for name, power in PRIORS.items():
             for alpha in alphas:
                 start = time.perf_counter()
-                best = informative_mixture(prior_of(size, power), alpha, SearchBudget(tolerance, 60.0))
+                best = informative_mixture(
+                    prior_of(size, power), alpha, SearchBudget(tolerance, 60.0)
+                )
                 spent = time.perf_counter() - start
                 gap = (best.bound - best.value) / best.value
                 share = best.value / pramble.information_bound(alpha)

@@ -70,6 +70,8 @@ def test_estimation_may_be_invariant_too():
     assert units_off(d.prior, d.mechanism) <= 1
     assert np.isfinite(d.value)
     assert d.bound <= d.value
+    informative = pramble.design(SCENARIO_I, 1.0, family="general", invariant=True)
+    assert d.value < pramble.estimation_variance(SCENARIO_I, informative.mechanism)
 
 
 def test_the_closed_form_is_private_and_invariant():
@@ -121,7 +123,7 @@ def test_the_bound_of_the_masses_holds_for_every_invariant_matrix(alpha):
         vertices = Vertices(prior, alpha)
         bound = invariant_bound(prior, alpha)
         for _ in range(30):
-            ratios = vertices.towards(rng.standard_normal((size, size)), SearchBudget(1e-6))
+            ratios = vertices.vertex_along(rng.standard_normal((size, size)), SearchBudget(1e-6))
             assert ratio_information(prior, ratios) <= bound
             assert ratios @ prior == pytest.approx(np.ones(size), abs=1e-12)
             assert prior @ ratios == pytest.approx(np.ones(size), abs=1e-12)
