@@ -27,11 +27,11 @@ NOTCHES = {
 }
 DELTAS = (1e-5, 1e-6, 1e-8)
 SIGNS = {"local": "α", "central": "ε", "shuffled": "ε"}
+# The other design that keeps a central promise.
 OTHER = {"central": "shuffled", "shuffled": "central"}
-"""The other design that keeps a central promise."""
 
+# Promises that a wizard keeps figures of.
 MOST_KEPT = 100
-"""Promises that a wizard keeps figures of."""
 
 
 def delta_of(wizard: Wizard) -> float:
@@ -48,7 +48,7 @@ def promise_words(kind: str, promise: float, delta: float) -> str:
     """Return what a notch of the slider is called.
 
     >>> promise_words("local", 1.0, 1e-6)
-    'α = 1: half sure becomes 73.2 % at most'
+    'α = 1: half sure becomes 74 % at most'
     """
     belief = numbers.sure(belief_of(kind, promise, delta))
     return f"{SIGNS[kind]} = {promise:g}: half sure becomes {belief} at most"

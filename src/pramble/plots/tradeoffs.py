@@ -13,19 +13,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Steps across, in logarithmic odds, and up within which two promises would overlap.
 CLOSE, AS_HIGH = 0.2, math.log(1.2)
-"""Steps across, in logarithmic odds, and up within which two promises would overlap."""
 
 SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+# Marks of the scale of beliefs, and where it ends: certainty is infinitely far.
 SUREST = 1 - 1e-6
-"""Marks of the scale of beliefs, and where it ends: certainty is infinitely far."""
 
 PROMISES = {
     "local": "α, against everybody",
     "tables": "ε, against readers: tables",
     "records": "ε, against readers: shuffled records",
 }
-SIGNS = {"alpha": "α", "epsilon": "ε"}
 MEASURES = {
     "tau1": "τ1 left",
     "tau2": "τ2 left",
@@ -104,25 +103,25 @@ def _name_promises(axes: Axes, found: Sequence[Any], current: Any) -> None:
 
 @house_style()
 def plot_calibration(calibration: Any) -> Figure:
-    """Return a figure: the measure against α, or ε, and information against the measure."""
+    """Return a figure: the measure against α, and information against the measure."""
     figure = new_figure(height=3.0)
     left, right = figure.subplots(1, 2)
     curve, target = calibration.curve, calibration.target
-    name, found = calibration.tried
+    found = calibration.alpha
     measure, cost, mark = SERIES[0], SERIES[2], SERIES[1].colour
-    left.plot(curve[name], curve["value"], color=measure.colour, linestyle=measure.line)
+    left.plot(curve["alpha"], curve["value"], color=measure.colour, linestyle=measure.line)
     left.axhline(target.at_most, color=GREY, linestyle=":")
     left.plot(found, calibration.value, measure.marker, color=mark)
     left.set_xscale("log")
-    left.set_xlabel(SIGNS[name])
+    left.set_xlabel("α")
     left.set_ylabel(MEASURES[target.measure])
-    met = f"met at {SIGNS[name]} = {found:.3g}"
+    met = f"met at α = {found:.3g}"
     left.set_title(
         f"Target {target.at_most:g}" + (f", {met}" if calibration.met else " is not met")
     )
-    kept, chosen = 100 * curve["kept"], curve[name] == found
-    right.plot(curve["value"], kept, color=cost.colour, linestyle=cost.line)
-    right.plot(curve["value"][chosen], kept[chosen], cost.marker, color=mark)
+    retained, chosen = 100 * curve["retained"], curve["alpha"] == found
+    right.plot(curve["value"], retained, color=cost.colour, linestyle=cost.line)
+    right.plot(curve["value"][chosen], retained[chosen], cost.marker, color=mark)
     right.set_xlabel(MEASURES[target.measure])
     right.set_ylabel("information kept, % of entropy")
     right.set_title("What it costs")
