@@ -128,8 +128,7 @@ _NAMES = {
     "solvers.record.design_record": "design_record",
     "solvers.record.problem": "RecordDesign",
     "solvers.result": "Design",
-    "solvers.tables.design_tables": "design_tables",
-    "solvers.tables.result": "TableDesign",
+    "solvers.tables.design_tables": "TableDesign design_tables",
     "values": "Progress",
 }
 _MODULES = dict(
