@@ -9,225 +9,134 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pramble import datasets, paper
-    from pramble.calibration.calibrate import calibrate
-    from pramble.calibration.calibration import Calibration
-    from pramble.data.recode import Reading
-    from pramble.engine.files import perturb_file
-    from pramble.engine.measure import measure
-    from pramble.engine.perturb import perturb
-    from pramble.errors import (
-        InvalidData,
-        InvalidInput,
-        InvalidMechanism,
-        InvalidPlan,
-        InvalidPrior,
-        NotConverged,
-        NotIdentifiable,
-        PrambleError,
-        PrambleWarning,
-        PrivacyError,
-        WriteFailed,
-    )
-    from pramble.estimation.draws.combine import Combined, combine
-    from pramble.estimation.draws.impute import impute
-    from pramble.estimation.draws.synthesize import synthesize
-    from pramble.estimation.estimate import estimate
-    from pramble.estimation.follow.result import Estimate
-    from pramble.estimation.independence import (
-        Independence,
-        independence_test,
-    )
-    from pramble.estimation.regression.regression import estimate_regression
-    from pramble.estimation.regression.result import Regression
-    from pramble.estimation.survey import Survey
-    from pramble.geography.areas import Areas
-    from pramble.information.fisher import (
-        estimation_variance,
-        fisher_information,
-    )
-    from pramble.information.measures import (
-        conditional_entropy,
-        entropy,
-        information_bound,
-        mutual_information,
-        released_distribution,
-    )
-    from pramble.mechanisms.distance import Distance
-    from pramble.mechanisms.geometric import geometric
-    from pramble.mechanisms.measured import Measured
-    from pramble.mechanisms.plan import Branch, Mechanism, Plan
-    from pramble.mechanisms.product import product
-    from pramble.mechanisms.uniform import (
-        keep_probabilities,
-        randomized_response,
-    )
-    from pramble.privacy.central import (
-        CentralGuarantee,
-        central_guarantee,
-    )
-    from pramble.privacy.certificate import Certificate, certify, compose
-    from pramble.privacy.guarantee import Guarantee
-    from pramble.releasing.compare import Candidates, try_release
-    from pramble.releasing.folder.open import Release, open_release
-    from pramble.releasing.release import release
-    from pramble.risk.assess import Assessment, assess
-    from pramble.risk.membership import Membership
-    from pramble.solvers.design import design
-    from pramble.solvers.general.arcs import circle
-    from pramble.solvers.record.design_record import design_record
-    from pramble.solvers.record.problem import RecordDesign
-    from pramble.solvers.result import Design
-    from pramble.solvers.tables.design_tables import design_tables
-    from pramble.solvers.tables.result import TableDesign
-    from pramble.values import Progress
+    from pramble import datasets as datasets
+    from pramble import paper as paper
+    from pramble.calibration.calibrate import calibrate as calibrate
+    from pramble.calibration.calibration import Calibration as Calibration
+    from pramble.data.recode import Reading as Reading
+    from pramble.engine.files import perturb_file as perturb_file
+    from pramble.engine.measure import measure as measure
+    from pramble.engine.perturb import perturb as perturb
+    from pramble.errors import InvalidData as InvalidData
+    from pramble.errors import InvalidInput as InvalidInput
+    from pramble.errors import InvalidMechanism as InvalidMechanism
+    from pramble.errors import InvalidPlan as InvalidPlan
+    from pramble.errors import InvalidPrior as InvalidPrior
+    from pramble.errors import NotConverged as NotConverged
+    from pramble.errors import NotIdentifiable as NotIdentifiable
+    from pramble.errors import PrambleError as PrambleError
+    from pramble.errors import PrambleWarning as PrambleWarning
+    from pramble.errors import PrivacyError as PrivacyError
+    from pramble.errors import WriteFailed as WriteFailed
+    from pramble.estimation.draws.combine import Combined as Combined
+    from pramble.estimation.draws.combine import combine as combine
+    from pramble.estimation.draws.impute import impute as impute
+    from pramble.estimation.draws.synthesize import synthesize as synthesize
+    from pramble.estimation.estimate import estimate as estimate
+    from pramble.estimation.follow.result import Estimate as Estimate
+    from pramble.estimation.independence import Independence as Independence
+    from pramble.estimation.independence import independence_test as independence_test
+    from pramble.estimation.regression.regression import estimate_regression as estimate_regression
+    from pramble.estimation.regression.result import Regression as Regression
+    from pramble.estimation.survey import Survey as Survey
+    from pramble.geography.areas import Areas as Areas
+    from pramble.information.fisher import estimation_variance as estimation_variance
+    from pramble.information.fisher import fisher_information as fisher_information
+    from pramble.information.measures import conditional_entropy as conditional_entropy
+    from pramble.information.measures import entropy as entropy
+    from pramble.information.measures import information_bound as information_bound
+    from pramble.information.measures import mutual_information as mutual_information
+    from pramble.information.measures import released_distribution as released_distribution
+    from pramble.mechanisms.distance import Distance as Distance
+    from pramble.mechanisms.geometric import geometric as geometric
+    from pramble.mechanisms.measured import Measured as Measured
+    from pramble.mechanisms.plan import Branch as Branch
+    from pramble.mechanisms.plan import Mechanism as Mechanism
+    from pramble.mechanisms.plan import Plan as Plan
+    from pramble.mechanisms.product import product as product
+    from pramble.mechanisms.uniform import keep_probabilities as keep_probabilities
+    from pramble.mechanisms.uniform import randomized_response as randomized_response
+    from pramble.privacy.central import CentralGuarantee as CentralGuarantee
+    from pramble.privacy.central import central_guarantee as central_guarantee
+    from pramble.privacy.certificate import Certificate as Certificate
+    from pramble.privacy.certificate import certify as certify
+    from pramble.privacy.certificate import compose as compose
+    from pramble.privacy.guarantee import Guarantee as Guarantee
+    from pramble.releasing.compare import Candidates as Candidates
+    from pramble.releasing.compare import try_release as try_release
+    from pramble.releasing.folder.open import Release as Release
+    from pramble.releasing.folder.open import open_release as open_release
+    from pramble.releasing.release import release as release
+    from pramble.risk.assess import Assessment as Assessment
+    from pramble.risk.assess import assess as assess
+    from pramble.risk.membership import Membership as Membership
+    from pramble.solvers.design import design as design
+    from pramble.solvers.general.arcs import circle as circle
+    from pramble.solvers.record.design_record import design_record as design_record
+    from pramble.solvers.record.problem import RecordDesign as RecordDesign
+    from pramble.solvers.result import Design as Design
+    from pramble.solvers.tables.design_tables import design_tables as design_tables
+    from pramble.solvers.tables.result import TableDesign as TableDesign
+    from pramble.values import Progress as Progress
 
 __version__ = "0.1.0"
 
-_MODULES = {
-    "Areas": "pramble.geography.areas",
-    "Assessment": "pramble.risk.assess",
-    "Branch": "pramble.mechanisms.plan",
-    "Calibration": "pramble.calibration.calibration",
-    "Candidates": "pramble.releasing.compare",
-    "CentralGuarantee": "pramble.privacy.central",
-    "Certificate": "pramble.privacy.certificate",
-    "Combined": "pramble.estimation.draws.combine",
-    "Design": "pramble.solvers.result",
-    "Distance": "pramble.mechanisms.distance",
-    "Estimate": "pramble.estimation.follow.result",
-    "Guarantee": "pramble.privacy.guarantee",
-    "Independence": "pramble.estimation.independence",
-    "InvalidData": "pramble.errors",
-    "InvalidInput": "pramble.errors",
-    "InvalidMechanism": "pramble.errors",
-    "InvalidPlan": "pramble.errors",
-    "InvalidPrior": "pramble.errors",
-    "Measured": "pramble.mechanisms.measured",
-    "Mechanism": "pramble.mechanisms.plan",
-    "Membership": "pramble.risk.membership",
-    "NotConverged": "pramble.errors",
-    "NotIdentifiable": "pramble.errors",
-    "Plan": "pramble.mechanisms.plan",
-    "PrambleError": "pramble.errors",
-    "PrambleWarning": "pramble.errors",
-    "PrivacyError": "pramble.errors",
-    "Progress": "pramble.values",
-    "Reading": "pramble.data.recode",
-    "RecordDesign": "pramble.solvers.record.problem",
-    "Regression": "pramble.estimation.regression.result",
-    "Release": "pramble.releasing.folder.open",
-    "Survey": "pramble.estimation.survey",
-    "TableDesign": "pramble.solvers.tables.result",
-    "WriteFailed": "pramble.errors",
-    "assess": "pramble.risk.assess",
-    "calibrate": "pramble.calibration.calibrate",
-    "central_guarantee": "pramble.privacy.central",
-    "certify": "pramble.privacy.certificate",
-    "circle": "pramble.solvers.general.arcs",
-    "combine": "pramble.estimation.draws.combine",
-    "compose": "pramble.privacy.certificate",
-    "conditional_entropy": "pramble.information.measures",
-    "datasets": "pramble.datasets",
-    "design": "pramble.solvers.design",
-    "design_record": "pramble.solvers.record.design_record",
-    "design_tables": "pramble.solvers.tables.design_tables",
-    "entropy": "pramble.information.measures",
-    "estimate": "pramble.estimation.estimate",
-    "estimate_regression": "pramble.estimation.regression.regression",
-    "estimation_variance": "pramble.information.fisher",
-    "fisher_information": "pramble.information.fisher",
-    "geometric": "pramble.mechanisms.geometric",
-    "impute": "pramble.estimation.draws.impute",
-    "independence_test": "pramble.estimation.independence",
-    "information_bound": "pramble.information.measures",
-    "keep_probabilities": "pramble.mechanisms.uniform",
-    "measure": "pramble.engine.measure",
-    "mutual_information": "pramble.information.measures",
-    "open_release": "pramble.releasing.folder.open",
-    "paper": "pramble.paper",
-    "perturb": "pramble.engine.perturb",
-    "perturb_file": "pramble.engine.files",
-    "product": "pramble.mechanisms.product",
-    "randomized_response": "pramble.mechanisms.uniform",
-    "release": "pramble.releasing.release",
-    "released_distribution": "pramble.information.measures",
-    "synthesize": "pramble.estimation.draws.synthesize",
-    "try_release": "pramble.releasing.compare",
+# Every public name, by the module that it is loaded from when it is first used.
+_NAMES = {
+    "calibration.calibrate": "calibrate",
+    "calibration.calibration": "Calibration",
+    "data.recode": "Reading",
+    "datasets": "datasets",
+    "engine.files": "perturb_file",
+    "engine.measure": "measure",
+    "engine.perturb": "perturb",
+    "errors": (
+        "InvalidData InvalidInput InvalidMechanism InvalidPlan InvalidPrior NotConverged "
+        "NotIdentifiable PrambleError PrambleWarning PrivacyError WriteFailed"
+    ),
+    "estimation.draws.combine": "Combined combine",
+    "estimation.draws.impute": "impute",
+    "estimation.draws.synthesize": "synthesize",
+    "estimation.estimate": "estimate",
+    "estimation.follow.result": "Estimate",
+    "estimation.independence": "Independence independence_test",
+    "estimation.regression.regression": "estimate_regression",
+    "estimation.regression.result": "Regression",
+    "estimation.survey": "Survey",
+    "geography.areas": "Areas",
+    "information.fisher": "estimation_variance fisher_information",
+    "information.measures": (
+        "conditional_entropy entropy information_bound mutual_information released_distribution"
+    ),
+    "mechanisms.distance": "Distance",
+    "mechanisms.geometric": "geometric",
+    "mechanisms.measured": "Measured",
+    "mechanisms.plan": "Branch Mechanism Plan",
+    "mechanisms.product": "product",
+    "mechanisms.uniform": "keep_probabilities randomized_response",
+    "paper": "paper",
+    "privacy.central": "CentralGuarantee central_guarantee",
+    "privacy.certificate": "Certificate certify compose",
+    "privacy.guarantee": "Guarantee",
+    "releasing.compare": "Candidates try_release",
+    "releasing.folder.open": "Release open_release",
+    "releasing.release": "release",
+    "risk.assess": "Assessment assess",
+    "risk.membership": "Membership",
+    "solvers.design": "design",
+    "solvers.general.arcs": "circle",
+    "solvers.record.design_record": "design_record",
+    "solvers.record.problem": "RecordDesign",
+    "solvers.result": "Design",
+    "solvers.tables.design_tables": "design_tables",
+    "solvers.tables.result": "TableDesign",
+    "values": "Progress",
 }
-"""Every public name, and the module that it is loaded from when it is first used."""
+_MODULES = dict(
+    sorted((name, f"pramble.{home}") for home, names in _NAMES.items() for name in names.split())
+)
 
-__all__ = [
-    "Areas",
-    "Assessment",
-    "Branch",
-    "Calibration",
-    "Candidates",
-    "CentralGuarantee",
-    "Certificate",
-    "Combined",
-    "Design",
-    "Distance",
-    "Estimate",
-    "Guarantee",
-    "Independence",
-    "InvalidData",
-    "InvalidInput",
-    "InvalidMechanism",
-    "InvalidPlan",
-    "InvalidPrior",
-    "Measured",
-    "Mechanism",
-    "Membership",
-    "NotConverged",
-    "NotIdentifiable",
-    "Plan",
-    "PrambleError",
-    "PrambleWarning",
-    "PrivacyError",
-    "Progress",
-    "Reading",
-    "RecordDesign",
-    "Regression",
-    "Release",
-    "Survey",
-    "TableDesign",
-    "WriteFailed",
-    "assess",
-    "calibrate",
-    "central_guarantee",
-    "certify",
-    "circle",
-    "combine",
-    "compose",
-    "conditional_entropy",
-    "datasets",
-    "design",
-    "design_record",
-    "design_tables",
-    "entropy",
-    "estimate",
-    "estimate_regression",
-    "estimation_variance",
-    "fisher_information",
-    "geometric",
-    "impute",
-    "independence_test",
-    "information_bound",
-    "keep_probabilities",
-    "measure",
-    "mutual_information",
-    "open_release",
-    "paper",
-    "perturb",
-    "perturb_file",
-    "product",
-    "randomized_response",
-    "release",
-    "released_distribution",
-    "synthesize",
-    "try_release",
-]
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,89 +1,89 @@
 """Every limit that a user can meet, in one place; a message that refuses names its own."""
 
+# Weights over 2**53 cannot tell a smaller α from zero.
 SMALLEST_ALPHA = 2.0**-52
-"""Weights over 2**53 cannot tell a smaller α from zero."""
 
+# Above it general designs are closed forms: e^α is beyond what a linear programme resolves.
 LARGEST_ALPHA = 25.0
-"""Above it general designs are closed forms: e^α is beyond what a linear programme resolves."""
 
+# The same for the paper's family, whose search holds further.
 LARGEST_UNIFORM_ALPHA = 44.0
-"""The same for the paper's family, whose search holds further."""
 
+# An α that no plan and no document states: weights over 2**53 end at 36.8 a column.
 LARGEST_TOTAL = 10.0**6
-"""An α that no plan and no document states: weights over 2**53 end at 36.8 a column."""
 
+# Categories, or outputs, of a mechanism that is read from a document, products included.
 MOST_LABELS = 10**6
-"""Categories, or outputs, of a mechanism that is read from a document, products included."""
 
+# Categories and outputs of all mechanisms of a document together, factors of products included.
 MOST_LABELS_TOGETHER = 4 * 10**6
-"""Categories and outputs of all mechanisms of a document together, factors of products included."""
 
+# Size of a manifest, plan or mechanism in JSON that is read.
 MOST_DOCUMENT_BYTES = 2**26
-"""Size of a manifest, plan or mechanism in JSON that is read."""
 
+# Cells of a table that a plan for records is to be best for.
 MOST_WANTED_CELLS = 3000
-"""Cells of a table that a plan for records is to be best for."""
 
+# Cells of all protected tables of a release together.
 MOST_MEASURED_CELLS = 5 * 10**7
-"""Cells of all protected tables of a release together."""
 
+# Cells of all tables that may be chosen from a file together: each is counted.
 MOST_CANDIDATE_CELLS = 2 * 10**7
-"""Cells of all tables that may be chosen from a file together: each is counted."""
 
+# Tables that are chosen from a file.
 MOST_CHOSEN_TABLES = 100
-"""Tables that are chosen from a file."""
 
+# Cells of protected tables, times the parts of each, that are made non-negative together.
 MOST_NEAREST_ENTRIES = 5 * 10**7
-"""Cells of protected tables, times the parts of each, that are made non-negative together."""
 
+# Entries of a matrix that is written as a palette of weights and rows of text.
 MOST_PALETTE_ENTRIES = 10**7
-"""Entries of a matrix that is written as a palette of weights and rows of text."""
 
+# Categories of a design for a loss, which is a matrix of as many rows and columns.
 MOST_LOSS_CATEGORIES = 5000
-"""Categories of a design for a loss, which is a matrix of as many rows and columns."""
 
+# How deep products may be nested in a document.
 MOST_NESTED = 20
-"""How deep products may be nested in a document."""
 
+# Distinct values above which a column without declared categories is not randomised.
 MOST_CATEGORIES_SEEN = 10_000
-"""Distinct values above which a column without declared categories is not randomised."""
 
+# Cells of a table that is held as one array.
 MOST_CELLS = 50_000_000
-"""Cells of a table that is held as one array."""
 
-MOST_LAW_CELLS = 20_000_000
-"""Cells of the law of synthetic records that is held as one array; more are drawn by records."""
+# Cells of the distribution of synthetic records, held as one array; of more, records are drawn.
+MOST_SYNTHETIC_CELLS = 20_000_000
 
+# Parameters of the model of a table whose columns were not measured together.
 MOST_MODEL_PARAMETERS = 5000
-"""Parameters of the model of a table whose columns were not measured together."""
 
+# Its cells times its parameters.
 MOST_MODELLED_ENTRIES = 2 * 10**8
-"""Its cells times its parameters."""
 
+# Cells of the distribution that records are filled from, which is drawn again many times.
 MOST_IMPUTED_CELLS = 5_000_000
-"""Cells of the law that records are filled from, which is drawn anew many times."""
 
+# Values of an untouched column that synthetic records take for categories.
 MOST_SYNTHETIC_VALUES = 200
-"""Values of an untouched column that synthetic records take for categories."""
 
+# Combinations of the labels of the columns of a block, possible or not.
 MOST_COMBINATIONS = 2**62
-"""Combinations of the labels of the columns of a block, possible or not."""
 
+# Pairs of classes that are compared for the risk left by several randomised keys.
 MOST_PAIRS = 20_000_000_000
-"""Pairs of classes that are compared for the risk left by several randomised keys."""
 
+# Memory for the cells of a log-linear model.
 MOST_MODEL_BYTES = 2_000_000_000
-"""Memory for the cells of a log-linear model."""
 
+# Entries of a mechanism that is written as CSV.
 MOST_CELLS_IN_CSV = 10**8
-"""Entries of a mechanism that is written as CSV."""
 
+# Cells of an estimate that is drawn.
 MOST_CELLS_DRAWN = 80
-"""Cells of an estimate that is drawn."""
 
+# Values that are brought into a random order at once: with the order and a copy, a quarter of a
+# gigabyte as numbers. Larger tables are dealt into files without a name first.
 MOST_CELLS_SHUFFLED = 10_000_000
-"""Values that are brought into a random order at once: with the order and a copy, a quarter of a
-gigabyte as numbers. Larger tables are dealt into files without a name first."""
 
+# Pieces of a released file, which are named by five digits.
 MOST_PIECES = 100_000
-"""Pieces of a released file, which are named by five digits."""

@@ -46,26 +46,26 @@ __all__ = [
     "vertex_threshold",
 ]
 
+# The α of section 4.
 ALPHAS = (0.5, 1.0, 1.5, 2.0)
-"""The α of section 4."""
 
+# Its simulated scenarios.
 SCENARIOS = ("I", "II", "III", "IV")
-"""Its simulated scenarios."""
 
+# The people in each simulated file.
 SAMPLE_SIZE = 10_000
-"""The people in each simulated file."""
 
+# The releases of each file.
 REPETITIONS = 100
-"""The releases of each file."""
 
+# Seed of the prior shown for scenario III, which the paper drew and did not print.
 THIRD_SEED = 3
-"""Seed of the prior shown for scenario III, which the paper drew and did not print."""
 
+# The α of Figures 5 and 6.
 SEX_ALPHA = 0.05
-"""The α of Figures 5 and 6."""
 
+# The six values of q of Figure 5.
 SEX_KEEP = (0.4875, 0.4925, 0.4975, 0.5025, 0.5075, 0.5125)
-"""The six values of q of Figure 5."""
 
 
 class Counts(NamedTuple):
@@ -77,13 +77,13 @@ class Counts(NamedTuple):
     v_max: int
 
 
+# Tables 1 to 4: the vertices printed as optimal, one for each of :data:`ALPHAS`.
 TABLES = {
     "I": (Counts(4, 6, 0, 0), Counts(5, 5, 0, 0), Counts(2, 8, 0, 0), Counts(0, 9, 0, 1)),
     "II": (Counts(7, 3, 0, 0), Counts(6, 4, 0, 0), Counts(6, 4, 0, 0), Counts(0, 9, 0, 1)),
     "III": (Counts(29, 0, 1, 0), Counts(29, 0, 1, 0), Counts(30, 0, 0, 0), Counts(29, 0, 1, 0)),
     "IV": (Counts(0, 29, 0, 1), Counts(30, 0, 0, 0), Counts(30, 0, 0, 0), Counts(30, 0, 0, 0)),
 }
-"""Tables 1 to 4: the vertices printed as optimal, one for each of :data:`ALPHAS`."""
 
 
 def printed_counts(name: str, alpha: float) -> Counts:
@@ -164,6 +164,7 @@ def _margin(labels: str, *counts: int) -> dict[str, int]:
     return dict(zip(labels.split("|"), counts, strict=True))
 
 
+# The counts behind :func:`new_york_2000_margins`.
 NEW_YORK_2000 = {
     "OWNERSHP": _margin("Not applicable|Owned|Rented", 29039, 571922, 352115),
     "MORTGAGE": _margin(
@@ -194,7 +195,6 @@ NEW_YORK_2000 = {
     "DISABWRK": _margin("Not applicable|No|Yes", 214354, 634052, 104670),
     "VETSTAT": _margin("Not applicable|Not a veteran|Veteran", 227447, 650967, 74662),
 }
-"""The counts behind :func:`new_york_2000_margins`."""
 
 
 def new_york_2000_margins() -> dict[str, dict[str, int]]:

@@ -116,8 +116,8 @@ class Progress:
         return self.seconds * (1 - self.share) / self.share if self.share else float("inf")
 
 
+# The one protocol of `progress=`: a callable that is given a `Progress` now and then.
 Watcher = Callable[[Progress], object]
-"""The one protocol of ``progress=``: a callable that is given a `Progress` now and then."""
 
 
 class Clock:

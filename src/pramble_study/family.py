@@ -26,8 +26,8 @@ def information(p: Floats, q: Floats) -> Floats:
     """
     off = (1 - q) / (p.shape[-1] - 1)
     released = (p * off).sum(axis=-1, keepdims=True) + p * (q - off)
-    kept = (p * (q * np.log(q) + (1 - q) * np.log(off))).sum(axis=-1)
-    return np.asarray(kept - (released * np.log(released)).sum(axis=-1))
+    retained = (p * (q * np.log(q) + (1 - q) * np.log(off))).sum(axis=-1)
+    return np.asarray(retained - (released * np.log(released)).sum(axis=-1))
 
 
 def placements(counts: Counts, alpha: float) -> Floats:
@@ -120,7 +120,7 @@ def unit_box(S: int) -> list[Corner]:
 
 def cut(corners: list[Corner], row: Row, *, bit: int, S: int) -> list[Corner]:
     slack = [sum(c * v for c, v in zip(row, corner.point, strict=True)) for corner in corners]
-    kept = [
+    retained = [
         Corner(corner.point, corner.tight | (1 << bit if s == 0 else 0))
         for corner, s in zip(corners, slack, strict=True)
         if s >= 0
@@ -132,8 +132,8 @@ def cut(corners: list[Corner], row: Row, *, bit: int, S: int) -> list[Corner]:
         if shared.bit_count() >= S - 1 and are_neighbours(low, high, corners):
             crossing = tuple(s * u - t * v for u, v in zip(low.point, high.point, strict=True))
             divisor = gcd(*crossing)
-            kept.append(Corner(tuple(v // divisor for v in crossing), shared | 1 << bit))
-    return kept
+            retained.append(Corner(tuple(v // divisor for v in crossing), shared | 1 << bit))
+    return retained
 
 
 def are_neighbours(one: Corner, other: Corner, corners: list[Corner]) -> bool:

@@ -152,18 +152,18 @@ def tables(data: Gallery) -> tuple[Table, ...]:
 COLOURS = "cividis"
 """A colour map that grows lighter all the way and that colour-blind readers see alike."""
 
-TOWARDS = np.array([0.80, -0.38, 0.47])
+VIEWING = np.array([0.80, -0.38, 0.47])
 """The direction from the bodies towards the reader."""
 
 
-def screen(towards: NDArray[np.float64]) -> NDArray[np.float64]:
+def screen(viewing: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the two directions of the page, right and up, for a parallel projection."""
-    right = np.cross([0.0, 0.0, 1.0], towards)
-    up = np.cross(towards, right)
+    right = np.cross([0.0, 0.0, 1.0], viewing)
+    up = np.cross(viewing, right)
     return np.array([right / np.linalg.norm(right), up / np.linalg.norm(up)])
 
 
-SCREEN = screen(TOWARDS)
+SCREEN = screen(VIEWING)
 
 
 def pictures(data: Gallery) -> tuple[Picture, ...]:
@@ -207,7 +207,7 @@ def draw_body(axes: Axes, body: Body) -> None:
     points = body.vertices[:, :3]
     flat = points @ SCREEN.T
     sides = faces(points)
-    front = [outward(points, face) @ TOWARDS > 0 for face in sides]
+    front = [outward(points, face) @ VIEWING > 0 for face in sides]
     for face, visible in zip(sides, front, strict=True):
         corners = flat[face]
         if visible:

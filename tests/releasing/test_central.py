@@ -144,8 +144,8 @@ def test_rows_of_a_person_are_counted_once_as_a_group(tmp_path, book, people):
     (entry,) = book.entries()
     assert entry.central == made.central == pramble.open_release(made.folder).central
     assert entry.spent == made.guarantee
-    again = proven_epsilon(made.plan, rows=400, delta=1e-5, besides=0.0, rows_per_person=3)
-    alone = proven_epsilon(made.plan, rows=400, delta=1e-5, besides=0.0, rows_per_person=1)
+    again = proven_epsilon(made.plan, rows=400, delta=1e-5, additional=0.0, rows_per_person=3)
+    alone = proven_epsilon(made.plan, rows=400, delta=1e-5, additional=0.0, rows_per_person=1)
     assert again <= made.central.epsilon * Fraction(1 + 1e-9)
     assert again > 2 * alone
 
@@ -252,7 +252,7 @@ def test_the_prior_of_a_shuffled_release_is_part_of_its_promise(tmp_path):
     (part,) = made.manifest["design"]["parts"]
     prior = Fraction(part["prior"]["alpha_exact"])
     assert prior == 4 * Fraction(0.1)
-    alone = proven_epsilon(made.plan, rows=20_000, delta=1e-5, besides=0.0, rows_per_person=1)
+    alone = proven_epsilon(made.plan, rows=20_000, delta=1e-5, additional=0.0, rows_per_person=1)
     assert (
         max(prior, Fraction(alone))
         < made.central.epsilon

@@ -10,7 +10,7 @@ from tests.releasing.conftest import COLUMNS, central, crowd, plan_that_keeps
 
 import pramble
 from pramble.releasing.spec.document import spec_from
-from pramble.releasing.write.keys import bound_key
+from pramble.releasing.write.data import bound_key
 
 KEY = bytes(range(32))
 PLAN = plan_that_keeps(2.0)

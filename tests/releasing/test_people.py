@@ -49,7 +49,7 @@ def test_what_is_spent_on_a_person_is_that_of_a_record_times_rows(tmp_path, how)
     opened = pramble.open_release(tmp_path / "out")
     c = pramble.certify(opened)
     assert c.rows == 4
-    assert c.besides > 0
+    assert c.additional > 0
     assert c.satisfies(8.0)
     assert not c.satisfies(7.9)
     assert c.alpha == pytest.approx(r.alpha, rel=1e-3)

@@ -12,7 +12,7 @@ from tests.releasing.test_scripts import EVIL
 
 import pramble
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.releasing.extras.scripts import r_text
+from pramble.releasing.write.scripts import r_text
 
 pytestmark = pytest.mark.r
 

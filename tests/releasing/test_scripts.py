@@ -16,7 +16,7 @@ from tests.releasing.conftest import release_by
 
 import pramble
 from pramble.errors import InvalidData
-from pramble.releasing.extras.scripts import first_tables, r_text, script_texts
+from pramble.releasing.write.scripts import first_tables, r_text, script_texts
 
 EVIL = [
     '"); system("touch owned"); ("',

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pramble
-import pramble.releasing.write.tables as writing
+import pramble.releasing.write.contents as writing
 
 COLUMNS = {"SEX": ["f", "m"], "MARST": ["single", "married", "other"], "JOB": ["no", "yes"]}
 KEY = bytes(range(32))

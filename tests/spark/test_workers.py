@@ -8,7 +8,13 @@ import pytest
 
 import pramble
 from pramble.spark import workers
-from pramble.spark.workers import check_workers, collect, refuse_others, said_by_spark, unfit
+from pramble.spark.workers import (
+    check_workers,
+    collect,
+    refuse_other_versions,
+    said_by_spark,
+    unfit,
+)
 
 HERE = platform.python_version()
 
@@ -23,10 +29,10 @@ HERE = platform.python_version()
 )
 def test_other_workers_are_refused_with_the_remedy(python, found, said):
     with pytest.raises(pramble.InvalidInput, match=said) as error:
-        refuse_others(python, found)
+        refuse_other_versions(python, found)
     assert "PYSPARK_PYTHON set to a Python that has what this one has" in str(error.value)
     assert sys.executable in str(error.value)
-    refuse_others(HERE, pramble.__version__)
+    refuse_other_versions(HERE, pramble.__version__)
 
 
 def test_what_spark_says_becomes_one_sentence():

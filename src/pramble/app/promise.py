@@ -27,8 +27,8 @@ from pramble.app.wizard import FIRST, Wizard
 from pramble.releasing.compare import PEEK
 from pramble.words import visible
 
+# Seconds after the figures in numbers in which pictures are begun.
 AFTER = 0.05
-"""Seconds after the figures in numbers in which pictures are begun."""
 
 KINDS = {
     "local": (

@@ -10,8 +10,8 @@ from pramble.app.view import View, cards, notice, refused, work_line
 from pramble.errors import InvalidInput
 from pramble.words import several, visible, visible_names
 
+# What is found out about a folder, and forgotten with it.
 ANSWERS = ("read", "read table", "read regression", "read truth")
-"""What is found out about a folder, and forgotten with it."""
 
 
 @module.ui

@@ -24,9 +24,10 @@ BY = {
 WITHIN = {"given": "Shares within each (optional)", "given_too": "and within each (optional)"}
 ANSWER_IN = {"shares": "shares", "counts": "numbers of records"}
 COVERS = {"both": "the people behind the file", "randomisation": "the file itself"}
+# What is chosen in this step, which the wizard remembers.
 CHOSEN = (*BY, *WITHIN, "unit", "covers", "formula", "family", "truth_path", "truth_plan")
-"""What is chosen in this step, which the wizard remembers."""
 
+# What estimates of tables come from.
 ABOUT = {
     "records": (
         "Numbers in the released file itself are those of randomised values; these are estimates "
@@ -38,7 +39,6 @@ ABOUT = {
         "from the measured ones; a note says so, and their intervals hold if the model does."
     ),
 }
-"""What estimates of tables come from."""
 
 STOPPED = {"read table": "stop_table", "read regression": "stop_fit", "read truth": "stop_truth"}
 

@@ -26,17 +26,17 @@ from pramble.releasing.folder.layout import MANIFEST
 from pramble.values import Clock, Watcher, value
 from pramble.words import visible
 
+# Rows of an answer that the page shows; the file to download has all.
 MOST_SHOWN = 200
-"""Rows of an answer that the page shows; the file to download has all."""
 
+# The heading of an estimate in each unit, and what writes it.
 UNITS: dict[str, tuple[str, Callable[[float], str]]] = {
     "shares": ("share", lambda share: numbers.percent(share, 2)),
     "counts": ("records", numbers.count),
 }
-"""The heading of an estimate in each unit, and what writes it."""
 
+# The release that was opened last, by its folder and the time of its manifest.
 KEPT: dict[tuple[str, int], Any] = {}
-"""The release that was opened last, by its folder and the time of its manifest."""
 
 
 @value

@@ -139,6 +139,7 @@ REFUSED = (
     "This desk opens by the whole address that `pramble app` printed in the terminal, "
     "with its token, and from its own page."
 )
+# What every answer tells the browser: nothing from or to elsewhere, and nothing kept.
 SAFE = {
     "content-security-policy": (
         "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
@@ -151,7 +152,6 @@ SAFE = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
 }
-"""What every answer tells the browser: nothing from or to elsewhere, and nothing kept."""
 
 
 class Guard:

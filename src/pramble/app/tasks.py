@@ -30,8 +30,8 @@ from pramble.releasing.scan import Counted, count_each
 from pramble.releasing.spec.document import spec_from
 from pramble.values import Clock, Watcher, value
 
+# Rows of the sample data.
 BUILT_IN = 100_000
-"""Rows of the sample data."""
 
 
 def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = None) -> Survey:
@@ -70,8 +70,8 @@ def count(
 
 
 MATRIX_PICTURE = "The probability of each released value, for each true one"
+# The file and plan that were tried last, counted, for each kind of promise.
 COUNTED: dict[tuple[str, str], Trials] = {}
-"""The file and plan that were tried last, counted, for each kind of promise."""
 
 NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
 NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"

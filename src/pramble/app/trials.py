@@ -27,11 +27,11 @@ NOTCHES = {
 }
 DELTAS = (1e-5, 1e-6, 1e-8)
 SIGNS = {"local": "α", "central": "ε", "shuffled": "ε"}
+# The other design that keeps a central promise.
 OTHER = {"central": "shuffled", "shuffled": "central"}
-"""The other design that keeps a central promise."""
 
+# Promises that a wizard keeps figures of.
 MOST_KEPT = 100
-"""Promises that a wizard keeps figures of."""
 
 
 def delta_of(wizard: Wizard) -> float:

@@ -18,8 +18,8 @@ from pramble.information.accuracy import TableOutcome, Verdict, worst_first
 from pramble.report.pages import table_row
 from pramble.words import time_left, visible
 
+# Seconds between looks at what goes on in the background.
 POLL = 0.2
-"""Seconds between looks at what goes on in the background."""
 
 
 class View:

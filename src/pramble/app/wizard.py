@@ -23,9 +23,10 @@ from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
 STEPS = ("open", "columns", "promise", "release", "read")
+# Settings of a plan that say what is promised, and by what a central promise is kept.
 PROMISE = ("alpha", "central", "delta", "design")
-"""Settings of a plan that say what is promised, and by what a central promise is kept."""
 
+# Settings that a kind of promise has no use for, or always keeps.
 LEFT_OUT: dict[str, tuple[str, ...]] = {
     "central": (
         "prior",
@@ -34,13 +35,12 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     ),
     "shuffled": ("shuffle",),
 }
-"""Settings that a kind of promise has no use for, or always keeps."""
 
+# What is promised before anything was chosen.
 FIRST = {"local": 2.0, "central": 1.0, "shuffled": 1.0}
-"""What is promised before anything was chosen."""
 
+# Settings that no figure of a promise depends on.
 BESIDE = ("output", "copies", "scripts", "synthetic", "rows_per_file", "people")
-"""Settings that no figure of a promise depends on."""
 
 
 @value

@@ -16,8 +16,8 @@ from pramble.errors import PrambleError
 from pramble.values import Progress
 
 WAITING = Progress("waiting", 0.0)
+# Seconds that interrupted work has to undo what it has begun.
 PATIENCE = 10.0
-"""Seconds that interrupted work has to undo what it has begun."""
 
 
 class Work:

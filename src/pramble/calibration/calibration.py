@@ -92,7 +92,7 @@ class Target:
         if self.measure != "epsilon" or self.delta is None:
             return math.nan
         return proven_epsilon(
-            plan, rows=rows, delta=self.delta, besides=0.0, rows_per_person=self.rows_per_person
+            plan, rows=rows, delta=self.delta, additional=0.0, rows_per_person=self.rows_per_person
         )
 
     def guarantee(self, plan: Plan, *, rows: int) -> CentralGuarantee | None:
@@ -161,7 +161,7 @@ class Trial:
         return sum(self.proposal.informations.values())
 
     @property
-    def kept(self) -> float:
+    def retained(self) -> float:
         whole = self.proposal.whole
         return self.information / whole if whole else 1.0
 
@@ -174,7 +174,7 @@ def curve_of(trials: Sequence[Trial]) -> NDArray[np.void]:
         holders = (trial.left if name in OF_RISK else trial for trial in rows)
         return np.array([getattr(holder, name, math.nan) for holder in holders])
 
-    names = ("alpha", "value", *OF_RISK, "information", "kept", "error", "epsilon")
+    names = ("alpha", "value", *OF_RISK, "information", "retained", "error", "epsilon")
     records: NDArray[np.void] = record_array({name: column(name) for name in names})
     return records
 
@@ -284,7 +284,7 @@ class Calibration(Display, Tidy):
         The risk left at ``alpha``.
     curve : record array
         For everything tried, in order: ``alpha``, ``value``, ``tau1``, ``tau2``, ``worst``,
-        ``information`` (nats), ``kept`` (of the entropy), ``error``, ``epsilon``.
+        ``information`` (nats), ``retained`` (of the entropy), ``error``, ``epsilon``.
     notes : tuple of str
         What the reader must know.
     central : CentralGuarantee or None

@@ -14,9 +14,10 @@ from pramble.data.places import Place
 from pramble.data.records import Records
 from pramble.errors import InvalidInput
 
+# What is done to the recoded batches of a part of the rows, which has a number.
 PartTask = Callable[[Iterator[Any], int], Iterator[Any]]
-"""What is done to the recoded batches of a part of the rows, which has a number."""
 
+# What works on Spark, by its name, and the module that has it.
 ON_SPARK = {
     "SparkRecords": "pramble.spark.records",
     "SparkFileRecords": "pramble.spark.files",
@@ -27,7 +28,6 @@ ON_SPARK = {
     "spec_on_spark": "pramble.spark.write",
     "write_on_spark": "pramble.spark.write",
 }
-"""What works on Spark, by its name, and the module that has it."""
 
 
 def on_spark(name: str) -> Any:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from pramble.values import Floats
 
+# Categories whose frequencies are drawn; of more, the most frequent ones.
 MOST_CATEGORIES = 60
-"""Categories whose frequencies are drawn; of more, the most frequent ones."""
 
+# Bars at most; and the part at either end that is left out where it is far away.
 MOST_BARS, TAIL = 60, 0.005
-"""Bars at most; and the part at either end that is left out where it is far away."""
 
+# Sizes of classes from which a new bar begins.
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
-"""Sizes of classes from which a new bar begins."""
 
 
 @house_style()

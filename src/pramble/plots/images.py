@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 PICTURES = (".svg", ".png", ".pdf")
 
 HOUSE = "DejaVu Sans"
+# Fonts of SVG text: the one that was measured, then the ones that are as wide or narrower.
 FONTS = f"'{HOUSE}', Verdana, Helvetica, Arial, sans-serif"
-"""Fonts of SVG text: the one that was measured, then the ones that are as wide or narrower."""
 
+# Fonts for scripts that the house font lacks; PNG and PDF take those that this machine has.
 OTHERS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "IPAGothic", "IPAexGothic",
     "Hiragino Sans", "Yu Gothic", "Microsoft YaHei", "PingFang SC", "WenQuanYi Micro Hei",
     "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Bengali", "Nirmala UI", "Arial Unicode MS",
 )  # fmt: skip
-"""Fonts for scripts that the house font lacks; PNG and PDF take those that this machine has."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ EVEN = 1.5
 
 
 class MapLayout:
-    """Areas as they are drawn: turned into degrees east of the map's own west end.
+    """Areas as they are drawn: moved into degrees east of the map's own west end.
 
     So a country across the meridian of 180° is in one piece.
     """
@@ -67,10 +67,10 @@ class MapLayout:
 
 
 def eastward(points: Floats, start: Any, west: float) -> Floats:
-    """Return points, turned once around the globe where they start west of the map's end."""
-    turned = np.array(points)
-    turned[:, 0] += np.where(np.asarray(start) < west, 360.0, 0.0)
-    return turned
+    """Return points, moved once around the globe where they start west of the map's end."""
+    moved = np.array(points)
+    moved[:, 0] += np.where(np.asarray(start) < west, 360.0, 0.0)
+    return moved
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from pramble.values import Floats
 
+# Categories of a matrix that is drawn, and of one whose entries are written in.
 MOST_DRAWN, MOST_ANNOTATED = 40, 12
-"""Categories of a matrix that is drawn, and of one whose entries are written in."""
 
+# Rows of a plan, bars of tables, and columns of a square whose numbers are written in.
 MOST_BRANCHES, MOST_TABLES, MOST_NUMBERED = 24, 30, 14
-"""Rows of a plan, bars of tables, and columns of a square whose numbers are written in."""
 
-MOST_TURNED = 75
-"""Letters of all labels below a matrix; more would run into each other and are turned."""
+# Letters of all labels below a matrix; more would run into each other and are rotated.
+MOST_LETTERS = 75
 
 BLOCKS = (BLUE, ORANGE, GREEN, PURPLE)
 
@@ -57,8 +57,8 @@ def matrix_figure(mechanism: Any) -> Figure:
     if max(rows, columns) <= MOST_ANNOTATED:
         _write_percentages(axes, matrix)
     outputs = shorten(mechanism.outputs, most=16)
-    turned = sum(map(len, outputs)) > MOST_TURNED
-    look: Any = {"rotation": 45, "ha": "right"} if turned else {"rotation": 0, "ha": "center"}
+    is_long = sum(map(len, outputs)) > MOST_LETTERS
+    look: Any = {"rotation": 45, "ha": "right"} if is_long else {"rotation": 0, "ha": "center"}
     axes.set_xticks(range(columns), outputs, **look)
     axes.set_yticks(range(rows), shorten(mechanism.categories))
     axes.set_xlabel("released value")

@@ -28,8 +28,8 @@ ORANGE = "#E69F00"
 VERMILION = "#D55E00"
 PURPLE = "#CC79A7"
 
+# Width of a full figure, in inches.
 WIDTH = 7.2
-"""Width of a full figure, in inches."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Series:
         return {"color": self.colour, "marker": self.marker, "linestyle": self.line}
 
 
+# The series of a plot, in order.
 SERIES = (
     Series(BLUE, "o", "-"),
     Series(VERMILION, "s", "--"),
@@ -51,8 +52,8 @@ SERIES = (
     Series(PURPLE, "v", (0, (5, 1, 1, 1, 1, 1))),
     Series(BLACK, "x", (0, (1, 1))),
 )
-"""The series of a plot, in order."""
 
+# What the house style sets over matplotlib's defaults.
 RC: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -92,7 +93,6 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",
     "path.simplify": False,
 }
-"""What the house style sets over matplotlib's defaults."""
 
 
 @contextmanager

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Steps across, in logarithmic odds, and up within which two promises would overlap.
 CLOSE, AS_HIGH = 0.2, math.log(1.2)
-"""Steps across, in logarithmic odds, and up within which two promises would overlap."""
 
 SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+# Marks of the scale of beliefs, and where it ends: certainty is infinitely far.
 SUREST = 1 - 1e-6
-"""Marks of the scale of beliefs, and where it ends: certainty is infinitely far."""
 
 PROMISES = {
     "local": "α, against everybody",
@@ -120,9 +120,9 @@ def plot_calibration(calibration: Any) -> Figure:
     left.set_title(
         f"Target {target.at_most:g}" + (f", {met}" if calibration.met else " is not met")
     )
-    kept, chosen = 100 * curve["kept"], curve[name] == found
-    right.plot(curve["value"], kept, color=cost.colour, linestyle=cost.line)
-    right.plot(curve["value"][chosen], kept[chosen], cost.marker, color=mark)
+    retained, chosen = 100 * curve["retained"], curve[name] == found
+    right.plot(curve["value"], retained, color=cost.colour, linestyle=cost.line)
+    right.plot(curve["value"][chosen], retained[chosen], cost.marker, color=mark)
     right.set_xlabel(MEASURES[target.measure])
     right.set_ylabel("information kept, % of entropy")
     right.set_title("What it costs")

@@ -30,7 +30,7 @@ from pramble.data.arrays import Rows
 from pramble.data.decode import labels_like
 from pramble.data.encode import SHOWN, UNDECLARED, Codes, Undeclared
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.engine.block import Column, codes_in
+from pramble.engine.block import PlanColumn, encode_container
 from pramble.engine.perturb import check_names, column_rows, perturbed_schema
 from pramble.engine.record import Record
 from pramble.spark.records import moved, spans_of
@@ -45,11 +45,11 @@ from pramble.spark.workers import (
 )
 from pramble.values import Integers, value
 
+# Columns of more texts come to Python as they are: Spark compares a text with one at a time.
 MOST_CODED = 32
-"""Columns of more texts come to Python as they are: Spark compares a text with one at a time."""
 
+# The bits of a long integer that is not negative.
 WORD_BITS = 63
-"""The bits of a long integer that is not negative."""
 
 
 @value
@@ -60,7 +60,7 @@ class Word:
     bits: int
 
 
-def is_coded(field: Any, column: Column) -> bool:
+def is_coded(field: Any, column: PlanColumn) -> bool:
     """Whether Spark itself turns a column into codes and back: text, of few declared texts."""
     return (
         field.dataType.typeName() == "string"
@@ -70,12 +70,12 @@ def is_coded(field: Any, column: Column) -> bool:
     )
 
 
-def code_bits(column: Column) -> int:
+def code_bits(column: PlanColumn) -> int:
     """Return how many bits a code takes; one past the labels is that of an undeclared value."""
     return max(len(column.labels), len(column.outputs) - 1).bit_length()
 
 
-def words_of(columns: Sequence[Column], *, number_bits: int) -> tuple[Word, ...]:
+def words_of(columns: Sequence[PlanColumn], *, number_bits: int) -> tuple[Word, ...]:
     """Return the words of coded columns; a number has the upper bits of the first, if any."""
     words: list[dict[str, int]] = [{}] if number_bits else []
     used, room = [0] * len(words), WORD_BITS - number_bits
@@ -90,7 +90,7 @@ def words_of(columns: Sequence[Column], *, number_bits: int) -> tuple[Word, ...]
     return tuple(Word(shifts, bits) for shifts, bits in zip(words, used, strict=True))
 
 
-def word_in_spark(F: Any, word: Word, columns: Mapping[str, Column], number: Any) -> Any:
+def word_in_spark(F: Any, word: Word, columns: Mapping[str, PlanColumn], number: Any) -> Any:
     """Return Spark's expression for a word, with a number in its upper bits where one is given."""
     found = None if number is None else F.shiftleft(number, word.bits)
     for name, shift in word.shifts.items():
@@ -99,7 +99,7 @@ def word_in_spark(F: Any, word: Word, columns: Mapping[str, Column], number: Any
     return found
 
 
-def codes_in_spark(F: Any, column: Column, shift: int) -> Any:
+def codes_in_spark(F: Any, column: PlanColumn, shift: int) -> Any:
     """Return Spark's expression for the codes of a column of texts, at their bits in a word."""
     strange, missing = len(column.labels), column.encoder.null_code
 
@@ -113,14 +113,14 @@ def codes_in_spark(F: Any, column: Column, shift: int) -> Any:
     return code.otherwise(at(strange))
 
 
-def texts_in_spark(F: Any, word: Any, shift: int, column: Column) -> Any:
+def texts_in_spark(F: Any, word: Any, shift: int, column: PlanColumn) -> Any:
     """Return Spark's expression for the texts of drawn codes in a word."""
     labels = F.array(*[F.lit(label).cast("string") for label in column.outputs])
     code = F.shiftright(word, shift).bitwiseAND(F.lit((1 << code_bits(column)) - 1))
     return F.get(labels, code.cast("int"))
 
 
-def codes_of(found: Integers, shift: int, column: Column) -> Codes:
+def codes_of(found: Integers, shift: int, column: PlanColumn) -> Codes:
     """Return the codes of a column in words; refuse those of values that were not declared."""
     codes = (found >> shift) & ((1 << code_bits(column)) - 1)
     strange = int((codes == len(column.labels)).sum())
@@ -180,7 +180,7 @@ class Draws:
         columns, count = self.record.columns, len(self.words)
         found = [one.to_numpy() for one in values[:count]]
         given = dict(zip(self.others, values[count:], strict=True))
-        codes = {name: codes_in(own, columns[name], rows) for name, own in given.items()}
+        codes = {name: encode_container(own, columns[name], rows) for name, own in given.items()}
         for word, own in zip(self.words, found, strict=True):
             for name, shift in word.shifts.items():
                 codes[name] = codes_of(own, shift, columns[name])
@@ -197,12 +197,12 @@ class Draws:
         return pa.StructArray.from_arrays(made, names=list(map(str, range(len(made)))))
 
 
+# A released partition has at most so many rows, and about so many cells.
 MOST_ROWS = 1 << 20
 MOST_CELLS = 1 << 22
-"""A released partition has at most so many rows, and about so many cells."""
 
+# The bits of Spark's increasing numbers that count within a partition.
 IN_PARTITION = (1 << 33) - 1
-"""The bits of Spark's increasing numbers that count within a partition."""
 
 
 def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
@@ -322,7 +322,7 @@ def numbers_of(spans: Mapping[int, range], first_row: int) -> str:
     )
 
 
-def never_null(F: Any, values: Any, column: Column) -> Any:
+def never_null(F: Any, values: Any, column: PlanColumn) -> Any:
     """Return an expression that Spark knows to have a value in every row, where it has one."""
     if any(one is None for one in column.outputs):
         return values
@@ -355,14 +355,14 @@ def outcome_schema(schema: Any, record: Record) -> Any:
     return StructType([changed.get(field.name, field) for field in schema])
 
 
+# Columns of more labels are checked when they are drawn.
 MOST_LABELS = 1_000
-"""Columns of more labels are checked when they are drawn."""
 
 WHOLE = ("byte", "short", "integer", "long")
 
 
 def partition_spans(
-    frame: Any, columns: Mapping[str, Column], *, first_row: int
+    frame: Any, columns: Mapping[str, PlanColumn], *, first_row: int
 ) -> dict[int, range]:
     """Return the rows of each partition that has any; refuse values that were not declared."""
     F = functions_for(frame.sparkSession)
@@ -381,7 +381,7 @@ def partition_spans(
     return spans_of(sorted(lines, key=itemgetter("partition")), first_row=first_row)
 
 
-def undeclared(F: Any, field: Any, column: Column) -> Any:
+def undeclared(F: Any, field: Any, column: PlanColumn) -> Any:
     """Return Spark's expression for values that were not declared; None where it has none."""
     kind = field.dataType.typeName()
     by_type = column.encoder.by_type

@@ -55,7 +55,7 @@ def stream_bytes(batch: Any) -> bytes:
     return data
 
 
-def stream_of(piece: Any) -> Iterator[Any]:
+def batches_in(piece: Any) -> Iterator[Any]:
     """Yield the batches that the bytes of a piece hold."""
     yield from pa.ipc.open_stream(piece)
 
@@ -81,10 +81,10 @@ def moved(partition: int, expected: int, met: int) -> InvalidData:
     )
 
 
+# Some rows on their way to the run that they belong to, with the number of the first.
 LANES = ("one", "two", "three")
 STATES = "partition int, rows long, state binary"
 CHUNKS = "run int, number long, chunk binary"
-"""Some rows on their way to the run that they belong to, with the number of the first."""
 
 
 @value(eq=False)
@@ -147,7 +147,7 @@ class SparkRecords(RemoteRecords):
         task = partial(run_jobs, packed=pickle.dumps(list(jobs)))
         lines = collect(self.sent(task, wanted, STATES, coded=wanted), watch).to_pylist()
         found = sorted(lines, key=itemgetter("partition"))
-        rows = merged(jobs, found)
+        rows = merge_states(jobs, found)
         vars(self).setdefault("spans", spans_of(found))
         return rows
 
@@ -171,7 +171,7 @@ class SparkRecords(RemoteRecords):
         task = partial(on_partition, task=partial(start_of, spans=self.spans, rows=rows))
         lines = map_partitions(few, task, CHUNKS).toArrow().to_pylist()
         lines.sort(key=itemgetter("number"))
-        batches = [batch for one in lines for batch in stream_of(one["chunk"])]
+        batches = [batch for one in lines for batch in batches_in(one["chunk"])]
         schema = pa.schema([self.raw_schema.field(name) for name in frame.columns])
         return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
@@ -270,7 +270,7 @@ def on_runs(batches: Batches, *, task: PartTask) -> Iterator[Any]:
         for run, chunk in zip(batch["run"], batch["chunk"], strict=True)
     )
     for run, own in groupby(lines, key=itemgetter(0)):
-        yield from task((rows for _, one in own for rows in stream_of(one.as_buffer())), run)
+        yield from task((rows for _, one in own for rows in batches_in(one.as_buffer())), run)
 
 
 def run_jobs(batches: Iterable[Any], part: int, *, packed: bytes) -> Iterator[Any]:
@@ -288,7 +288,7 @@ def run_jobs(batches: Iterable[Any], part: int, *, packed: bytes) -> Iterator[An
     yield line(partition=(part, pa.int32()), rows=(rows, pa.int64()), state=(state, pa.binary()))
 
 
-def merged(jobs: Sequence[Job], found: Sequence[dict[str, Any]]) -> int:
+def merge_states(jobs: Sequence[Job], found: Sequence[dict[str, Any]]) -> int:
     """Merge what came back into the jobs; raise the first error as on one machine."""
     rows = 0
     for part in found:

@@ -25,8 +25,8 @@ from pramble.errors import InvalidInput, PrambleError
 Batches = Iterable[Any]
 Task = Callable[[Batches], Iterator[Any]]
 
+# Sessions whose workers can do our tasks.
 CHECKED: "WeakSet[Any]" = WeakSet()
-"""Sessions whose workers can do our tasks."""
 
 WAYS = (
     "Start the session with PYSPARK_PYTHON set to a Python that has what this one has: its path "
@@ -100,7 +100,7 @@ def check_workers(session: Any) -> None:
         found = mapped(one, versions, "python string, pramble string").toArrow()
     except PySparkException as error:
         raise unfit(said_by_spark(str(error))) from None
-    refuse_others(**found.to_pylist()[0])
+    refuse_other_versions(**found.to_pylist()[0])
     CHECKED.add(session)
 
 
@@ -114,7 +114,7 @@ def said_by_spark(message: str) -> str:
     return f"could not do a first task: {message.splitlines()[0]}"
 
 
-def refuse_others(python: str, pramble: str) -> None:
+def refuse_other_versions(python: str, pramble: str) -> None:
     """Refuse workers whose Python or pramble is another than here."""
     from pramble import __version__
 
@@ -198,8 +198,8 @@ def line(**values: tuple[Any, Any]) -> Any:
     return pa.RecordBatch.from_arrays(arrays, names=list(values))
 
 
+# Seconds between looks at a job of a classic session.
 EVERY = 0.25
-"""Seconds between looks at a job of a classic session."""
 
 
 def collect(frame: Any, watch: Watch | None) -> Any:

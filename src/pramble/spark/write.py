@@ -25,9 +25,9 @@ from pramble.engine.shuffle import (
     in_word_order,
     piece_boundaries,
     sorting_words,
+    sorting_words_in,
     taken,
-    with_codes,
-    words_of,
+    with_dictionaries,
 )
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrambleError, with_values
 from pramble.outcome import Check
@@ -43,13 +43,13 @@ from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gat
 from pramble.spark.workers import collect, map_partitions
 from pramble.values import Clock, value
 
+# The folder, in the one that is built, in which tasks write before a piece gets its name.
 ATTEMPTS = ".attempts"
-"""The folder, in the one that is built, in which tasks write before a piece gets its name."""
 
+# What is said of a written piece; the state is what was counted and sampled, or an error.
 WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
 KINDS = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
 LINE = pa.schema(zip(("piece", "rows", "bytes", "sha256", "state"), KINDS, strict=True))
-"""What is said of a written piece; the state is what was counted and sampled, or an error."""
 
 
 @value(eq=False)
@@ -152,7 +152,7 @@ def sample_step(rows: int) -> int:
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
     """Yield the rows of a piece sorted by their sorting words."""
     table = pa.Table.from_batches(list(batches)).unify_dictionaries()
-    whole = taken(table, in_word_order(words_of(table)))
+    whole = taken(table, in_word_order(sorting_words_in(table)))
     del table
     named = whole.select(range(len(names))).rename_columns(list(names))
     yield from named.to_batches(max_chunksize=BATCH_ROWS)
@@ -175,7 +175,7 @@ class PieceAssignment:
             words = sorting_words(range(row, row + batch.num_rows), key=self.key)
             pieces = self.boundaries.pieces(words, row)
             order = pieces.argsort(kind="stable")
-            known = with_codes(batch, self.coded)
+            known = with_dictionaries(batch, self.coded)
             names = [*map(str, range(known.num_columns)), FIRST, LAST]
             sorted_rows = taken(
                 pa.table([*known.columns, *map(pa.array, words)], names=names), order
@@ -214,14 +214,14 @@ def stretches(numbers: Any) -> Iterator[tuple[int, int, int]]:
             yield int(numbers[start]), start, stop
 
 
+# Rows of a piece on Spark, unless the plan says otherwise.
 ROWS_PER_FILE = 1 << 22
-"""Rows of a piece on Spark, unless the plan says otherwise."""
 
+# Pieces whose counts and samples are merged by a task, where there are more.
 MERGED_TOGETHER = 16
-"""Pieces whose counts and samples are merged by a task, where there are more."""
 
+# How often leftovers of attempts are removed, in case one of them is still at work.
 PATIENCE = 5
-"""How often leftovers of attempts are removed, in case one of them is still at work."""
 
 OURS = re.compile(r"^pramble\.errors\.\w+: (.+)$", re.MULTILINE)
 RAISED = re.compile(

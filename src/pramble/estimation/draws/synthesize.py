@@ -48,9 +48,9 @@ from pramble.estimation.draws.released import (
 )
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
-from pramble.information.proportional import flat, sums_over
+from pramble.information.proportional import flat, margin_over
 from pramble.information.structural_zeros import Mask, Possible, as_possible
-from pramble.limits import MOST_LAW_CELLS
+from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import xlogx
@@ -121,7 +121,7 @@ def polish(
     Cells with few records stay as they were drawn: there rounding better would be to favour some.
     """
     expected = {
-        table: len(codes) * sums_over(law, tuple(map(columns.index, table))) for table in tables
+        table: len(codes) * margin_over(law, tuple(map(columns.index, table))) for table in tables
     }
     spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in expected.items()}
     step_towards(
@@ -398,12 +398,12 @@ def opened(
 def chosen_method(method: str, sizes: Sequence[int]) -> str:
     """Return how records are drawn; refuse an array that would be too large."""
     cells = math.prod(sizes)
-    if method == "cells" and cells > MOST_LAW_CELLS:
+    if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
         raise InvalidInput(
-            f'method="cells" takes at most {MOST_LAW_CELLS:,} cells; these columns have {cells:,}. '
-            'Take method="records", or fewer columns.'
+            f'method="cells" takes at most {MOST_SYNTHETIC_CELLS:,} cells; these columns have '
+            f'{cells:,}. Take method="records", or fewer columns.'
         )
-    return ("cells" if cells <= MOST_LAW_CELLS else "records") if method == "auto" else method
+    return ("cells" if cells <= MOST_SYNTHETIC_CELLS else "records") if method == "auto" else method
 
 
 def drawn(
