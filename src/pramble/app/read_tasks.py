@@ -36,7 +36,10 @@ UNITS: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 
 # The release that was opened last, by its folder and the time of its manifest.
-KEPT: dict[tuple[str, int], Any] = {}
+OPENED: dict[tuple[str, int], Any] = {}
+
+
+BEFORE_SHUFFLING = "Against those who handled the file before its rows were shuffled: "
 
 
 @value
@@ -51,7 +54,7 @@ class FolderFacts:
     randomised: dict[str, int]  # the protected columns, with their numbers of categories
     untouched: tuple[str, ...]
     sentences: tuple[str, ...]
-    worth: tuple[str, ...]
+    precision: tuple[str, ...]  # how precise it is, in sentences
     notes: tuple[str, ...]
     assumes: tuple[str, ...]
     tables: tuple[str, ...] = ()  # the protected tables, each with its cells and noise
@@ -116,20 +119,20 @@ def opened_release(folder: str) -> Any:
         )
     manifest = path / MANIFEST
     key = (str(path.absolute()), manifest.stat().st_mtime_ns if manifest.exists() else 0)
-    if key not in KEPT:
-        KEPT.clear()
-        KEPT[key] = pramble.open_release(path)
-    return KEPT[key]
+    if key not in OPENED:
+        OPENED.clear()
+        OPENED[key] = pramble.open_release(path)
+    return OPENED[key]
 
 
 def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
-    """Open a release folder anew, check it, and return what there is to say of it."""
+    """Open a release folder again, check it, and return what there is to say of it."""
     Clock(progress).tell("checking the folder", 0.0)
-    KEPT.clear()
+    OPENED.clear()
     release = opened_release(folder)
     manifest, plan, central = release.manifest, release.plan, release.central
     promise = manifest["promise"]
-    towards = promise.get("central", {})
+    readers = promise.get("central", {})
     sizes = {name: len(own) for name, own in categories_of(plan).items()}
     names = [column["name"] for column in manifest["columns"]]
     return FolderFacts(
@@ -141,13 +144,12 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
         randomised={name: sizes[name] for name in names if name in sizes},
         untouched=tuple(name for name in names if name not in sizes),
         sentences=(
-            *([towards["sentence"]] if towards else []),
-            ("Towards whoever handled the file before its rows were shuffled: " if towards else "")
-            + promise["sentence"],
+            *([readers["sentence"]] if readers else []),
+            f"{BEFORE_SHUFFLING * bool(readers)}{promise['sentence']}",
         ),
-        worth=tuple(manifest.get("worth", {}).get("sentences", ())),
+        precision=tuple(manifest.get("worth", {}).get("sentences", ())),
         notes=tuple(manifest["notes"]),
-        assumes=tuple(towards.get("assumes", promise.get("assumes", ()))),
+        assumes=tuple(readers.get("assumes", promise.get("assumes", ()))),
         tables=tables_of(plan) if isinstance(plan, TablePlan) else (),
     )
 

@@ -28,7 +28,7 @@ from pramble.app.open import open_server, open_ui
 from pramble.app.promise import promise_server, promise_ui
 from pramble.app.read import read_server, read_ui
 from pramble.app.release import release_server, release_ui
-from pramble.app.view import View
+from pramble.app.view import View, when
 from pramble.app.wizard import STEPS, Wizards
 from pramble.errors import InvalidInput
 
@@ -91,6 +91,8 @@ def serve_steps(view: View, input: Inputs) -> None:
     """Serve every step of a wizard."""
     for step, served in SERVED.items():
         served(step, view)
+
+    when(input.stop_work, lambda: view.stop(input.stop_work()["about"]))
 
     @reactive.effect
     def _() -> None:

@@ -39,10 +39,12 @@ def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = No
     return survey_file(path, Reading(**reading), progress=progress)
 
 
-def survey_built_in(path: Path, *, progress: Watcher | None = None) -> Survey:
+def survey_built_in(
+    path: Path, reading: dict[str, Any], *, progress: Watcher | None = None
+) -> Survey:
     """Write the sample data to a file of the app, and look at it."""
     pq.write_table(synthetic_new_york(BUILT_IN), path)
-    return survey_file(path, progress=progress)
+    return survey(path, reading, progress=progress)
 
 
 @value
@@ -55,7 +57,7 @@ class Categories:
     values: str = ""
 
 
-def count(
+def count_categories(
     path: Path, document: dict[str, Any], *, progress: Watcher | None = None
 ) -> dict[str, Categories]:
     """Count every randomised column of a plan in one scan, each for itself."""

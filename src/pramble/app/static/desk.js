@@ -1,9 +1,20 @@
 // What plain HTML controls say to the server: [data-tells="input id"] tells its value, with its
-// data-about beside it, as soon as it is changed. A range tells while it moves.
+// data-about, as soon as it is changed; a button with data-form tells all named controls of the
+// form around it. A range tells while it moves.
 (() => {
+  const words = (box) =>
+    [...box.closest("fieldset").querySelectorAll("[data-word]:checked")].map((one) => one.dataset.word);
+  const value = (control) => {
+    if (control.dataset.word !== undefined) return words(control);
+    return control.type === "checkbox" ? control.checked : control.value;
+  };
+  const whole = (button) => {
+    const named = [...button.closest(".form").querySelectorAll("[name]")];
+    return Object.fromEntries(named.map((one) => [one.name, value(one)]));
+  };
   const tell = (control) => {
     const about = control.dataset.about;
-    const own = control.type === "checkbox" ? control.checked : control.value;
+    const own = control.dataset.form === undefined ? value(control) : whole(control);
     const told = about === undefined ? own : { about, value: own };
     window.Shiny.setInputValue(control.dataset.tells, told, { priority: "event" });
   };
