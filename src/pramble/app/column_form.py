@@ -67,26 +67,26 @@ def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
     )
 
 
-def column_settings(wizard: Wizard, name: str, told: Mapping[str, Any]) -> dict[str, Any]:
+def column_settings(wizard: Wizard, name: str, sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return a column's settings with what was written into its form."""
     before, look = wizard.columns[name], wizard.look(name)
     found = {key: own for key, own in before.items() if key not in EDITED}
-    missing = told["missing"].strip()
+    missing = sent["missing"].strip()
     if missing:
         whole = look.labels and all(type(one) is int for one in look.labels)
         number = whole and missing.lstrip("-").isdigit()
         found["missing"] = True if missing == "(empty)" else int(missing) if number else missing
-    state(found, COLUMN["distance"], told["distance"])
-    if "edges" in told:
-        found["bands"] = read_edges(told["edges"])
-        if told["low"] and found["bands"]:
+    state(found, COLUMN["distance"], sent["distance"])
+    if "edges" in sent:
+        found["bands"] = read_edges(sent["edges"])
+        if sent["low"] and found["bands"]:
             found["low"] = found["bands"][0]
-        if told["release_as"] != "band":
-            found["release_as"] = told["release_as"]
+        if sent["release_as"] != "band":
+            found["release_as"] = sent["release_as"]
         return found
     merged = before.get("merge", {}).values()
     known = [*look.labels, *before.get("categories", ()), *(old for olds in merged for old in olds)]
-    return {**read_categories(told["categories"], known), **found}
+    return {**read_categories(sent["categories"], known), **found}
 
 
 def missing_text(missing: Any) -> str:

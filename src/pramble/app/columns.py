@@ -15,13 +15,13 @@ from pramble.app.requirements import serve_requirements
 from pramble.app.tasks import count_categories
 from pramble.app.view import (
     View,
+    event_button,
     figure,
     notice,
     refusal,
     scrolled,
     status,
     table,
-    told_button,
     when,
 )
 from pramble.app.wizard import Wizard
@@ -107,10 +107,10 @@ def serve_choices(input: Inputs, view: View) -> None:
         view.changed("plan", "column")
 
     def change() -> None:
-        name, told = wizard.picked, input.apply()
+        name, sent = wizard.picked, input.apply()
         assert name is not None
-        wizard.settle(name, column_settings(wizard, name, told))
-        wizard.declared = (wizard.declared - {name}) | ({name} if told["declared"] else set())
+        wizard.settle(name, column_settings(wizard, name, sent))
+        wizard.declared = (wizard.declared - {name}) | ({name} if sent["declared"] else set())
 
     when(input.action, lambda: pick(input.action()["about"], input.action()["value"]))
     when(input.pick, lambda: pick(input.pick()["about"]))
@@ -148,7 +148,7 @@ def listed_columns(wizard: Wizard, session: Session) -> TagChild:
     """Return every column with what it looks like, and what happens to it."""
     if wizard.survey is None:
         return None
-    pick = partial(told_button, session.ns("pick"), class_="btn btn-link")
+    pick = partial(event_button, session.ns("pick"), class_="btn btn-link")
     rows = [
         tags.tr(
             tags.th(
@@ -182,7 +182,7 @@ def action_choice(wizard: Wizard, look: Look, place: int, session: Session) -> T
         options_of(choices, wizard.action(look.name)),
         class_="form-select form-select-sm",
         aria_label=f"What happens to {visible(look.name)}",
-        data_tells=session.ns("action"),
+        data_sends=session.ns("action"),
         data_about=str(place),
     )
 

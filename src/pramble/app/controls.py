@@ -1,6 +1,6 @@
 """Controls of settings, made from the table of the spec: their labels, options and what they say.
 
-A control tells its value when it is changed or left. In a form it is told by the form's button,
+A control tells its value when it is changed or left. In a form it is sent by the form's button,
 together with all others that have a name.
 """
 
@@ -29,25 +29,25 @@ def label_of(row: Setting) -> str:
     return first[:1].upper() + first[1:]
 
 
-def value_of(row: Setting, told: Any) -> Any:
+def value_of(row: Setting, sent: Any) -> Any:
     """Return the setting that a control tells; None where it was left empty.
 
     >>> from pramble.releasing.spec.document import FILE, RISK
     >>> value_of(RISK["population_size"], " 1,000 "), value_of(FILE["missing"], "NA, -9")
     (1000, ['NA', '-9'])
     """
-    if not isinstance(told, str):
-        return told or None  # a tick that is off, or no word of a list, is the default
-    text = told.strip()
+    if not isinstance(sent, str):
+        return sent or None  # a tick that is off, or no word of a list, is the default
+    text = sent.strip()
     if row.read in (read.values, read.names):
         return names_in(text) or None
     digits = text.replace(",", "").replace(" ", "")
     return int(digits) if row.read is read.whole and digits.isdigit() else text or None
 
 
-def state(document: dict[str, Any], row: Setting, told: Any) -> None:
+def state(document: dict[str, Any], row: Setting, sent: Any) -> None:
     """State a setting in a document, or take it out."""
-    given = value_of(row, told)
+    given = value_of(row, sent)
     document.pop(row.name, None)
     if given is not None:
         document[row.name] = given
@@ -78,7 +78,7 @@ class Form:
 
     def __init__(self, session: Session, event: str = "") -> None:
         self.session = session
-        self.telling = {"data_tells": session.ns(event)} if event else {}
+        self.sending = {"data_sends": session.ns(event)} if event else {}
 
     def setting(
         self,
@@ -102,7 +102,7 @@ class Form:
         return self.text(row.name, label, shown, hint=hint, placeholder=row.example.strip('"'))
 
     def text(self, name: str, label: str, shown: str, *, hint: str = "", **more: Any) -> Tag:
-        """Return a field that is told when it is left."""
+        """Return a field that is sent when it is left."""
         own = self.session.ns(f"field_{name}")
         about = {"aria_describedby": f"{own}-hint"} if hint else {}
         control = tags.input(
@@ -157,13 +157,13 @@ class Form:
             "id": own,
             "name": name,
             "class_": look,
-            **self.telling,
-            **({"data_about": name} if self.telling else {}),
+            **self.sending,
+            **({"data_about": name} if self.sending else {}),
         }
 
     def button(self, event: str, words: str, look: str = "btn btn-primary") -> Tag:
         """Return the button that tells all controls of the form around it."""
-        more: dict[str, Any] = {"data_tells": self.session.ns(event), "data_form": ""}
+        more: dict[str, Any] = {"data_sends": self.session.ns(event), "data_form": ""}
         return tags.button(words, more, type="button", class_=look)
 
 

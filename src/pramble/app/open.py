@@ -77,8 +77,8 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
 
     def read_again() -> None:
         assert wizard.source is not None
-        told = input.again()
-        reading = reading_of(*[told[name].strip() or None for name in READING])
+        sent = input.again()
+        reading = reading_of(*[sent[name].strip() or None for name in READING])
         own = {name: getattr(reading, name) for name in READING}
         begin(view, wizard.source, {name: one for name, one in own.items() if one is not None})
 

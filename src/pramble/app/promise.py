@@ -150,7 +150,7 @@ class Choice:
             step="1",
             value=str(place),
             class_="desk-range",
-            data_tells=self.session.ns("notch"),
+            data_sends=self.session.ns("notch"),
             data_words=json.dumps(words),
             aria_valuetext=words[place],
         )

@@ -63,12 +63,12 @@ def serve_questions(input: Inputs, session: Session, view: View) -> None:
         yield wizard.found["read regression"].csv
 
 
-def ask(view: View, name: str, told: Callable[[], dict[str, Any]]) -> None:
+def ask(view: View, name: str, sent: Callable[[], dict[str, Any]]) -> None:
     """Begin to find an answer; a question that cannot be asked is refused in its place."""
     wizard = view.wizard
 
     def change() -> None:
-        wizard.asked = told()
+        wizard.asked = sent()
         wizard.found.pop(name, None)
         wizard.works.pop(name, None)
         task, *given = question_of(wizard, name)

@@ -25,13 +25,13 @@ from pramble.app.view import (
     Controls,
     View,
     cards,
+    event_button,
     notice,
     precision_table,
     refusal_lines,
     refused,
     status,
     table,
-    told_button,
     verdict_lines,
     when,
 )
@@ -186,7 +186,7 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: View)
 
 def obstacle_notices(session: Session, wizard: Wizard) -> TagList:
     """Return what stands in the way of a release, each with a way to the step that mends it."""
-    mend = partial(told_button, session.ns("mend"), class_="btn btn-default btn-sm")
+    mend = partial(event_button, session.ns("mend"), class_="btn btn-default btn-sm")
     return TagList(
         *[
             notice("warning", *refusal_lines(sentence), mend(MENDS[step], step))

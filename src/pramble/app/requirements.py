@@ -8,7 +8,7 @@ from shiny import Inputs, Session, ui
 from shiny.ui import Tag, TagChild, tags
 
 from pramble.app.controls import Form, change_plan, shown_names, state
-from pramble.app.view import Controls, View, refused, told_button, when
+from pramble.app.view import Controls, View, event_button, refused, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import as_possible
@@ -102,12 +102,12 @@ def refuse_unknown(wizard: Wizard, tables: list[list[str]]) -> None:
             )
 
 
-def take_risk(view: View, told: Mapping[str, Any]) -> None:
+def take_risk(view: View, sent: Mapping[str, Any]) -> None:
     """Take what an intruder may know, and of how many people."""
 
     def change() -> None:
         risk: dict[str, Any] = {}
-        for name, own in told.items():
+        for name, own in sent.items():
             state(risk, RISK[name], own)
         view.wizard.document.pop("risk", None)
         if "keys" in risk:
@@ -209,7 +209,7 @@ def rules_form(wizard: Wizard, session: Session) -> Tag:
         tags.li(
             visible(rule_text(rule)),
             " ",
-            told_button(
+            event_button(
                 session.ns("remove_rule"),
                 "Remove",
                 str(place),

@@ -258,11 +258,11 @@ def progress_line(work: Work) -> Tag:
     return tags.div(
         tags.progress(value=str(share), max="100", aria_label=f"{what}, share done"),
         tags.span(f"{what} … {time_left(work.progress.seconds_left)}", class_="doing"),
-        told_button("stop_work", "Stop", work.name, class_="btn btn-default btn-sm"),
+        event_button("stop_work", "Stop", work.name, class_="btn btn-default btn-sm"),
         class_="progress-line",
     )
 
 
-def told_button(event: str, words: str, about: str = "", **more: Any) -> Tag:
+def event_button(event: str, words: str, about: str = "", **more: Any) -> Tag:
     """Return a button that tells an input what it is about."""
-    return tags.button(words, more, type="button", data_tells=event, data_about=about or None)
+    return tags.button(words, more, type="button", data_sends=event, data_about=about or None)

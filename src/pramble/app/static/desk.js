@@ -1,4 +1,4 @@
-// What plain HTML controls say to the server: [data-tells="input id"] tells its value, with its
+// What plain HTML controls say to the server: [data-sends="input id"] tells its value, with its
 // data-about, as soon as it is changed; a button with data-form tells all named controls of the
 // form around it. A range tells while it moves.
 (() => {
@@ -15,11 +15,11 @@
   const tell = (control) => {
     const about = control.dataset.about;
     const own = control.dataset.form === undefined ? value(control) : whole(control);
-    const told = about === undefined ? own : { about, value: own };
-    window.Shiny.setInputValue(control.dataset.tells, told, { priority: "event" });
+    const sent = about === undefined ? own : { about, value: own };
+    window.Shiny.setInputValue(control.dataset.sends, sent, { priority: "event" });
   };
   const heard = (event, kinds) => {
-    const control = event.target.closest?.("[data-tells]");
+    const control = event.target.closest?.("[data-sends]");
     if (control && kinds.includes(control.tagName) && window.Shiny?.setInputValue) tell(control);
   };
   document.addEventListener("change", (event) => heard(event, ["SELECT", "INPUT", "TEXTAREA"]));
