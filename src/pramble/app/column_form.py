@@ -27,7 +27,6 @@ EDITED = ("categories", "merge", "bands", "low", "release_as", "missing", "dista
 
 
 def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
-    """Return the form of a randomised column."""
     settings, form = wizard.columns[name], Form(session)
     distance = settings.get("distance") if settings.get("distance") == "path" else ""
     meanings = wizard.look(name).meanings
@@ -90,7 +89,6 @@ def column_settings(wizard: Wizard, name: str, sent: Mapping[str, Any]) -> dict[
 
 
 def missing_text(missing: Any) -> str:
-    """Return what empty cells become as it is written."""
     return "" if missing is None else "(empty)" if missing is True else str(missing)
 
 

@@ -114,7 +114,6 @@ class Form:
         return under_label(own, label, control, below)
 
     def lines(self, name: str, label: str, shown: str, rows: int) -> Tag:
-        """Return a field of several lines."""
         own = self.session.ns(f"field_{name}")
         more: dict[str, Any] = {"rows": str(rows), "spellcheck": "false"}
         control = tags.textarea(shown, more, **self.common(name, own, "form-control"))
@@ -123,7 +122,6 @@ class Form:
     def selection(
         self, name: str, label: str, options: Mapping[str, str], now: str, **more: Any
     ) -> Tag:
-        """Return options, of which one is chosen."""
         own = self.session.ns(f"field_{name}")
         control = tags.select(
             options_of(options, now), more, **self.common(name, own, "form-select")
@@ -131,7 +129,6 @@ class Form:
         return under_label(own, label, control)
 
     def ticks(self, name: str, label: str, options: Mapping[str, str], now: Iterable[str]) -> Tag:
-        """Return options, of which several are chosen."""
         chosen = set(now)
         each = [
             self.tick(name, shown, is_on=word in chosen, place=place, data_word=word)
@@ -142,7 +139,6 @@ class Form:
     def tick(
         self, name: str, label: TagChild, *, is_on: bool, place: int | str = "", **more: Any
     ) -> Tag:
-        """Return a box to tick, or a radio button."""
         own = self.session.ns(f"field_{name}{place}")
         control = tags.input(
             {"type": "checkbox", "checked": "" if is_on else None, **more},
@@ -152,7 +148,6 @@ class Form:
         return tags.div(control, words, class_="form-check")
 
     def common(self, name: str, own: str, look: str) -> dict[str, Any]:
-        """Return the attributes of every control."""
         return {
             "id": own,
             "name": name,
@@ -168,7 +163,6 @@ class Form:
 
 
 def options_of(options: Mapping[str, str], now: str) -> list[Tag]:
-    """Return the options of a list to choose from."""
     return [
         tags.option(words, value=name, selected="" if name == now else None)
         for name, words in options.items()
@@ -176,11 +170,9 @@ def options_of(options: Mapping[str, str], now: str) -> list[Tag]:
 
 
 def under_label(own: str, label: str, control: Tag, *below: TagChild) -> Tag:
-    """Return a control under its label."""
     above = tags.label(label, for_=own, class_="form-label")
     return tags.div(above, control, *below, class_="mb-2")
 
 
 def shown_names(names: Iterable[str]) -> dict[str, str]:
-    """Return columns to choose from, with their names as they can be shown."""
     return {name: visible(name) for name in names}

@@ -103,7 +103,6 @@ def begin(
     reading: dict[str, Any] | None = None,
     task: Callable[..., Survey] = survey,
 ) -> None:
-    """Begin to look at a file."""
     wizard = view.wizard
     wizard.source, wizard.reading, wizard.survey = source, reading or {}, None
     view.begin("open", task, source.path, wizard.reading, then=wizard.take_survey)
@@ -111,7 +110,6 @@ def begin(
 
 
 def written(path: str) -> Source:
-    """Return the file whose path was written."""
     if not path.strip():
         raise InvalidInput("Write the path of a file.")
     own = Path(path.strip()).expanduser()
@@ -119,7 +117,6 @@ def written(path: str) -> Source:
 
 
 def built_in(wizard: Wizard) -> Source:
-    """Return where the sample data are written to."""
     return Source(wizard.folder / "people.parquet", "people.parquet", is_ours=True)
 
 

@@ -107,7 +107,6 @@ class Choice:
         )
 
     def drawn(self, name: str) -> TagChild:
-        """Return one control."""
         self.controls.watch(name)
         if name == "kinds":
             return self.kinds()
@@ -137,7 +136,6 @@ class Choice:
         )
 
     def slider(self) -> Tag:
-        """Return the slider over promises."""
         kind, promise, delta = chosen_promise(self.wizard)
         self.shown = trials.notches(self.wizard)
         own, place = self.session.ns("notches"), self.shown.index(promise)
@@ -160,7 +158,6 @@ class Choice:
         )
 
     def exact(self) -> Tag:
-        """Return the fields of the exact promise, and of δ."""
         kind, promise, delta = chosen_promise(self.wizard)
         label = f"{trials.SIGNS[kind]}, exactly"
         number = {"type": "number", "min": "0", "step": "any"}
@@ -188,12 +185,10 @@ class Choice:
             self.promise("exact", wizard.kind, wizard.promise)
 
     def take_notch(self, place: int) -> None:
-        """Promise what a notch of the slider says."""
         if 0 <= place < len(self.shown):
             self.promise("slider", self.wizard.kind, self.shown[place])
 
     def promise(self, control: str, kind: str, promise: float) -> None:
-        """Promise what a control says."""
         self.wizard.promise_to(kind, promise)
         self.controls.used(control)
         self.view.changed("plan")
@@ -277,7 +272,6 @@ def time_pictures(view: View) -> None:
 
 
 def pictures_of(wizard: Wizard) -> Tag:
-    """Return the curve of all promises that are known, and the plan of the present one."""
     tried = trials.known(wizard, wizard.kind).get(wizard.promise)
     every = [one.candidate for kind in KINDS for one in trials.known(wizard, kind).values()]
     now = None if tried is None else tried.candidate

@@ -56,7 +56,6 @@ def read_server(input: Inputs, output: Outputs, session: Session, view: View) ->
 
 
 def folder_field(wizard: Wizard) -> TagList:
-    """Return what asks for a folder."""
     label, width = "Path of a release folder", "min(100%, 46rem)"
     now, example = wizard.reading_folder, "people-release"
     return TagList(

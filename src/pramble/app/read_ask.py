@@ -79,7 +79,6 @@ def ask(view: View, name: str, sent: Callable[[], dict[str, Any]]) -> None:
 
 
 def question_of(wizard: Wizard, name: str) -> tuple[Any, ...]:
-    """Return the task that answers a question, and what it is given."""
     asked = wizard.asked
     if name == "read regression":
         return ask_regression, asked["formula"].strip(), asked["family"]
@@ -110,7 +109,6 @@ def question_in(asked: dict[str, Any]) -> TableQuestion:
 
 
 def question_panels(session: Session, wizard: Wizard) -> TagChild:
-    """Return what can be asked of a release."""
     facts: FolderFacts | None = wizard.found.get("read")
     if facts is None:
         return None
@@ -120,7 +118,6 @@ def question_panels(session: Session, wizard: Wizard) -> TagChild:
 
 
 def table_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
-    """Return what asks for a table."""
     names = {
         **{name: f"{visible(name)} ({size})" for name, size in facts.randomised.items()},
         **{name: f"{visible(name)} (as it was)" for name in facts.untouched},
@@ -150,7 +147,6 @@ def table_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
 
 
 def fit_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
-    """Return what asks for a regression."""
     asked, families = wizard.asked, {name: name for name in FAMILIES}
     example = " ~ ".join(facts.columns[:2]) if len(facts.columns) > 1 else "ill ~ age"
     return tags.div(
@@ -175,7 +171,6 @@ def fit_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
 
 
 def truth_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
-    """Return what compares estimates with the confidential file."""
     fits = wizard.source is not None and set(facts.columns) <= set(wizard.names)
     name = visible(wizard.source.name) if fits and wizard.source else ""
     path, plan = (wizard.asked.get(one, "") for one in ("truth_path", "truth_plan"))

@@ -155,7 +155,6 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
 
 
 def categories_of(plan: Plan | TablePlan) -> dict[str, Sequence[Any]]:
-    """Return the categories of each protected column."""
     if isinstance(plan, TablePlan):
         return {name: own.values for name, own in plan.labels.items()}
     return {name: own.labels.values for name, own in plan.column_labels().items()}
@@ -173,7 +172,6 @@ def tables_of(plan: TablePlan) -> tuple[str, ...]:
 def ask_table(
     folder: str, question: TableQuestion, *, progress: Watcher | None = None
 ) -> ReadAnswer:
-    """Estimate a table."""
     Clock(progress).tell("estimating", 0.0)
     answer = estimate_of(opened_release(folder), question)
     figures = np.stack([answer.values, answer.standard_errors, answer.lower, answer.upper])
@@ -198,7 +196,6 @@ def ask_table(
 def ask_regression(
     folder: str, formula: str, family: Any, *, progress: Watcher | None = None
 ) -> ReadAnswer:
-    """Estimate a regression."""
     if "~" not in formula:
         raise InvalidInput(
             "Write a formula: what is to be explained, ~, and by which columns, as SEX ~ AGE."
@@ -220,7 +217,6 @@ def ask_regression(
 
 
 def estimate_of(release: Any, question: TableQuestion, *, covers: str = "") -> Estimate:
-    """Ask the verb."""
     given = list(question.given) or None
     wanted: Any = covers or question.covers
     found = pramble.estimate(release, by=list(question.by), given=given, covers=wanted)
@@ -228,7 +224,6 @@ def estimate_of(release: Any, question: TableQuestion, *, covers: str = "") -> E
 
 
 def title_of_table(answer: Estimate, question: TableQuestion) -> str:
-    """Return what was asked for, in words."""
     what = "Numbers of records" if question.unit == "counts" else "Shares"
     within = f" within each {' × '.join(question.given)}" if question.given else ""
     modelled = ", modelled" * answer.is_modelled

@@ -46,7 +46,6 @@ from pramble.words import visible
 
 
 def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
-    """Return what a dry run has found."""
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     shown = [(one["value"], one["label"]) for one in figures_of(outcome, verdict)]
     shown = [(numbers.count(outcome.rows), "rows"), *shown]
@@ -265,7 +264,6 @@ def begin(view: View, name: str, task: Callable[..., Any], then: Callable[[Any],
 
 
 def words_of_stop(target: Path, undone: bool) -> str:  # noqa: FBT001 (what `Work.stopped` is given)
-    """Say what came of a release that was stopped."""
     return COMPLETE if target.exists() else UNDONE if undone else CUT_OFF
 
 
@@ -292,7 +290,6 @@ def begin_release(view: View) -> None:
 
 
 def release_actions(wizard: Wizard) -> TagChild:
-    """Return the buttons of a dry run, and after it of the release."""
     if wizard.survey is None or obstacles(wizard):
         return None
     busy, ready = bool(wizard.running & set(TASKS)), is_rehearsed(wizard)
@@ -309,7 +306,6 @@ def release_actions(wizard: Wizard) -> TagChild:
 
 
 def dry_run_details(wizard: Wizard) -> TagChild:
-    """Return what the last dry run found."""
     found = wizard.found.get("dry run")
     if found is None:
         return None

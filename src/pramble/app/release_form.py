@@ -53,7 +53,6 @@ def proposed_target(source: Source) -> Path:
 
 
 def target_of(wizard: Wizard) -> Path:
-    """Return the folder to release to."""
     assert wizard.source is not None
     if wizard.target:
         return Path(wizard.target).expanduser().absolute()
@@ -83,7 +82,6 @@ def released_state(wizard: Wizard) -> dict[str, Any]:
 
 
 def command(wizard: Wizard) -> str:
-    """Return the command that does the same in a terminal."""
     assert wizard.source is not None
     file = wizard.source.name if wizard.source.is_ours else str(wizard.source.path.absolute())
     words = ["pramble", "release", file, "--plan", PLAN_FILE, "--out", str(target_of(wizard))]
@@ -119,7 +117,6 @@ def set_in(wizard: Wizard, about: str, given: Any) -> None:
 
 
 def other_formats(plan: Mapping[str, Any]) -> dict[str, str]:
-    """Return the formats of copies: all but that of the data."""
     return {word: word for word in PLAN["copies"].words if word != plan.get("output")}
 
 

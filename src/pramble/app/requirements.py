@@ -56,7 +56,6 @@ def serve_requirements(input: Inputs, session: Session, view: View) -> None:
 
 
 def questions(wizard: Wizard) -> TagChild:
-    """Return the questions, which fold."""
     if wizard.survey is None:
         return None
     each = [
@@ -117,7 +116,6 @@ def take_risk(view: View, sent: Mapping[str, Any]) -> None:
 
 
 def serve_rules(input: Inputs, view: View) -> None:
-    """Add and remove rules of impossible records."""
     wizard = view.wizard
 
     def offer_labels(part: str) -> None:
@@ -157,7 +155,6 @@ def tables_state(wizard: Wizard) -> str:
 
 
 def tables_form(wizard: Wizard, session: Session) -> Tag:
-    """Ask which tables are wanted."""
     form, wanted = Form(session, "requirement"), wizard.document.get("tables", 2)
     now = str(wanted) if str(wanted) in WANTED else "named"
     names = "Tables by name, one a line, such as “sex + age”"
@@ -188,7 +185,6 @@ def risk_state(wizard: Wizard) -> str:
 
 
 def column_labels(wizard: Wizard, name: str) -> list[Any]:
-    """Return the categories of a randomised column."""
     if name not in wizard.columns:
         return []
     spec = spec_from({"alpha": 1.0, "columns": {name: wizard.columns[name]}})
@@ -203,7 +199,6 @@ def chosen_labels(wizard: Wizard, name: str, texts: Any) -> list[Any]:
 
 
 def rules_form(wizard: Wizard, session: Session) -> Tag:
-    """Show the rules that stand, and ask for another."""
     names = shown_names(wizard.columns)
     standing = [
         tags.li(
@@ -245,7 +240,6 @@ def labels_choice(name: str, label: str, labels: Iterable[Any]) -> Tag:
 
 
 def risk_form(wizard: Wizard, session: Session) -> Tag:
-    """Ask what an intruder may know."""
     assert wizard.survey is not None
     form, risk = Form(session), wizard.document.get("risk", {})
     names = [name for name in wizard.names if wizard.action(name) != "drop"]
@@ -272,7 +266,6 @@ def risk_form(wizard: Wizard, session: Session) -> Tag:
 
 
 def person_form(wizard: Wizard, session: Session) -> Tag:
-    """Ask whose rows they are."""
     form, plan = Form(session, "requirement"), wizard.document
     names = {"": "no: a row is a person", **shown_names(wizard.names)}
     return tags.div(

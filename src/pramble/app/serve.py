@@ -44,7 +44,6 @@ PARTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def wizards_app(wizards: Wizards) -> App:
-    """Return the application that shows wizards."""
 
     def wizard_of(connection: Any) -> Any:
         asked = connection.query_params.get("desk") or ""
@@ -71,7 +70,6 @@ def wizards_app(wizards: Wizards) -> App:
 
 
 def serve_steps(view: View, input: Inputs) -> None:
-    """Serve every step of a wizard."""
     for step, (_ui, server) in PARTS.items():
         server(step, view)
 
@@ -283,7 +281,6 @@ class RedactedLog(io.TextIOBase):
         self.held: list[str] = []
 
     def write(self, text: str) -> int:
-        """Take a text; whole lines are judged."""
         *lines, self.begun = (self.begun + text).split("\n")
         for line in lines:
             error = ERROR.fullmatch(line.strip())
@@ -297,5 +294,4 @@ class RedactedLog(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what was held."""
         self.stream.flush()

@@ -35,7 +35,6 @@ BUILT_IN = 100_000
 
 
 def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = None) -> Survey:
-    """Look at a file."""
     return survey_file(path, Reading(**reading), progress=progress)
 
 
@@ -131,7 +130,6 @@ class Released:
 
 
 def rehearse(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleaseOutcome:
-    """Do everything but write."""
     outcome = pramble.release(path, target, plan=document, dry_run=True, **more).outcome
     assert outcome is not None
     return outcome
@@ -140,7 +138,6 @@ def rehearse(path: Path, target: Path, document: dict[str, Any], **more: Any) ->
 def release(
     path: Path, target: Path, document: dict[str, Any], *, ledger: bool, **more: Any
 ) -> Released:
-    """Release a file."""
     outcome = pramble.release(path, target, plan=document, ledger=ledger, **more).outcome
     assert outcome is not None
     inside = sorted(one for one in target.rglob("*") if one.is_file())

@@ -35,7 +35,6 @@ MOST_STORED = 100
 
 
 def delta_of(wizard: Wizard) -> float:
-    """Return δ, as the plan has it or as it was chosen last."""
     return float(wizard.document.get("delta", wizard.delta))
 
 
@@ -225,7 +224,6 @@ def comparison(one: Candidate, two: Candidate) -> str:
 
 
 def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
-    """Return all promises that are known as a figure, with the present one marked."""
     drawn = candidates_figure(found, current=current)
     here = "" if current is None else f"; the present one, {current.name}, has a ring"
     words = f"What readers get against what an intruder may learn, for each promise{here}"
@@ -236,7 +234,6 @@ def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
 
 
 def plan_figure(tried: Tried) -> TagChild:
-    """Return what would be done to a record, as a picture."""
     of_tables = tried.candidate.design == "tables"
     title = "How noisy the tables would be" if of_tables else "How records are changed"
     return tags.div(tags.h3(title), figure(tried.picture, tried.caption))

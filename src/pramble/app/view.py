@@ -49,7 +49,6 @@ class View:
             self.topic(name).get()
 
     def changed(self, *names: str) -> None:
-        """Say what has changed."""
         for name in names:
             with reactive.isolate():
                 count = self.topic(name).get()
@@ -62,7 +61,6 @@ class View:
         return work
 
     def stop(self, name: str) -> None:
-        """Stop the work of a name."""
         self.wizard.stop(name)
         self.changed(name, "work")
 
@@ -77,7 +75,6 @@ class View:
         render.ui(shown)
 
     def go(self, step: str) -> None:
-        """Show another step."""
         if step in STEPS:
             self.wizard.step = step
             self.changed("step")
@@ -197,7 +194,6 @@ def figure(svg: str, caption: str = "") -> Tag:
 
 
 def cards(shown: Sequence[tuple[str, str]]) -> Tag:
-    """Return figures that matter, each with what it is."""
     each = [tags.div(tags.dd(own), tags.dt(what), class_="figure-card") for own, what in shown]
     return tags.dl(each, class_="figure-cards")
 
@@ -232,7 +228,6 @@ def precision_table(tables: Sequence[TableOutcome]) -> Tag:
 
 
 def verdict_lines(verdict: Verdict) -> TagList:
-    """Return what a release is good for, and what not."""
     good = verdict.good or "Nothing useful is left."
     return TagList(
         tags.p(visible(good)), tags.p(tags.strong(visible(verdict.bad))) if verdict.bad else None

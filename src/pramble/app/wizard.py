@@ -98,7 +98,6 @@ class Wizard:
         return work
 
     def stop(self, name: str) -> None:
-        """Stop the work of a name, if it goes on."""
         work = self.works.get(name)
         if work is not None and work.is_running:
             work.undone = work.worker.stop(name, patience=work.patience)
@@ -137,13 +136,11 @@ class Wizard:
 
     @property
     def columns(self) -> dict[str, dict[str, Any]]:
-        """The columns that are randomised, with their settings."""
         own: dict[str, dict[str, Any]] = self.document.setdefault("columns", {})
         return own
 
     @property
     def dropped(self) -> list[str]:
-        """The columns that are left out."""
         own: list[str] = self.document.setdefault("drop", [])
         return own
 
@@ -221,7 +218,6 @@ class Wizard:
 
     @property
     def promise(self) -> float:
-        """α, or ε."""
         return float(self.document["alpha" if self.kind == "local" else "central"])
 
     def promise_to(self, kind: str, promise: float) -> None:
@@ -268,7 +264,6 @@ class Wizard:
         return json.dumps([path, rest, self.tables_guessed], sort_keys=True, default=str)
 
     def toml(self) -> str:
-        """Return the plan as a file; refuse one that cannot be, naming each mistake."""
         return spec_to_toml(spec_from(self.plan))
 
 

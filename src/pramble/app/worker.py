@@ -40,11 +40,9 @@ class Work:
 
     @property
     def is_running(self) -> bool:
-        """Whether it goes on."""
         return self.state == "running"
 
     def fail(self, error: str, values: str = "") -> None:
-        """End with a sentence."""
         self.error, self.values, self.state = error, values, "failed"
 
 
@@ -142,13 +140,11 @@ class Worker:
         return undone
 
     def wait(self, work: Work) -> None:
-        """Wait until a piece of work has ended."""
         with self.turn:
             self.turn.wait_for(lambda: not work.is_running)
 
 
 def take_message(work: Work, kind: str, message: Any) -> None:
-    """Note a message about a piece of work."""
     if kind == "progress":
         work.progress = message
     elif kind == "done":
