@@ -26,8 +26,8 @@ def information(p: Floats, q: Floats) -> Floats:
     """
     off = (1 - q) / (p.shape[-1] - 1)
     released = (p * off).sum(axis=-1, keepdims=True) + p * (q - off)
-    kept = (p * (q * np.log(q) + (1 - q) * np.log(off))).sum(axis=-1)
-    return np.asarray(kept - (released * np.log(released)).sum(axis=-1))
+    retained = (p * (q * np.log(q) + (1 - q) * np.log(off))).sum(axis=-1)
+    return np.asarray(retained - (released * np.log(released)).sum(axis=-1))
 
 
 def placements(counts: Counts, alpha: float) -> Floats:
@@ -65,21 +65,17 @@ def count_values(q: Floats, alpha: float) -> Counts | None:
     return Counts(*(int(count) for count in counts))
 
 
-def in_words(q: Floats, alpha: float, *, joint: str = " + ", every: str = "") -> str:
+def in_words(q: Floats, alpha: float) -> str:
     counts = count_values(q, alpha)
     if counts is None:
         return "another vertex"
     named = zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
-    return joint.join(
-        f"{every if every and number == len(q) else number} {name}"
-        for number, name in named
-        if number
-    )
+    return " + ".join(f"{number} {name}" for number, name in named if number)
 
 
 Point = tuple[Fraction, ...]
+# Integers (b, c₁, …, c_S) that stand for the inequality b + Σ c_k q_k ≥ 0.
 Row = tuple[int, ...]
-"""Integers (b, c₁, …, c_S) that stand for the inequality b + Σ c_k q_k ≥ 0."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +116,7 @@ def unit_box(S: int) -> list[Corner]:
 
 def cut(corners: list[Corner], row: Row, *, bit: int, S: int) -> list[Corner]:
     slack = [sum(c * v for c, v in zip(row, corner.point, strict=True)) for corner in corners]
-    kept = [
+    retained = [
         Corner(corner.point, corner.tight | (1 << bit if s == 0 else 0))
         for corner, s in zip(corners, slack, strict=True)
         if s >= 0
@@ -132,8 +128,8 @@ def cut(corners: list[Corner], row: Row, *, bit: int, S: int) -> list[Corner]:
         if shared.bit_count() >= S - 1 and are_neighbours(low, high, corners):
             crossing = tuple(s * u - t * v for u, v in zip(low.point, high.point, strict=True))
             divisor = gcd(*crossing)
-            kept.append(Corner(tuple(v // divisor for v in crossing), shared | 1 << bit))
-    return kept
+            retained.append(Corner(tuple(v // divisor for v in crossing), shared | 1 << bit))
+    return retained
 
 
 def are_neighbours(one: Corner, other: Corner, corners: list[Corner]) -> bool:

@@ -25,7 +25,7 @@ import pramble.releasing.advice as advice
 import pramble.releasing.record_design as record_design
 import pramble.releasing.write.verify as check
 from pramble.engine import canonical
-from pramble.engine.block import Block
+from pramble.engine.block import ColumnBlock
 from pramble.releasing.folder.layout import SCRIPTS
 from pramble.releasing.spec.spec import COPIES
 from pramble.solvers.central.promise import as_promise
@@ -84,7 +84,7 @@ def same_outputs():
         return check.Check(f"rate of change in {name}", passed=True, detail="")
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(Block, "draw", draw)
+    patch.setattr(ColumnBlock, "draw", draw)
     patch.setattr(check, "change_check", passes)
     patch.setattr(check, "BATCH_ROWS", BLOCK)
     patch.setattr(canonical, "BATCH_ROWS", BLOCK)

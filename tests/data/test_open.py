@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pramble.data.arrays import as_numbers
+from pramble.data.arrays import finite_numbers
 from pramble.data.crosstab import crosstab
 from pramble.data.formats.registry import FORMATS, endings
 from pramble.data.open import open_records
@@ -107,15 +107,15 @@ def test_no_columns_count_the_rows(tmp_path):
 
 
 def test_numbers():
-    assert as_numbers(pa.array([2**60 + 1]), "x").tolist() == [float(2**60)]
-    assert as_numbers(pa.array([" 1,5"], pa.string_view()), "x", decimal=",").tolist() == [1.5]
-    assert as_numbers(pa.array(["2", "3"]).dictionary_encode(), "x").tolist() == [2.0, 3.0]
+    assert finite_numbers(pa.array([2**60 + 1]), "x").tolist() == [float(2**60)]
+    assert finite_numbers(pa.array([" 1,5"], pa.string_view()), "x", decimal=",").tolist() == [1.5]
+    assert finite_numbers(pa.array(["2", "3"]).dictionary_encode(), "x").tolist() == [2.0, 3.0]
     for values in (pa.array(["secret"]), ["secret"], pa.array([[1]])):
         with pytest.raises(InvalidData, match="'x' must hold numbers") as error:
-            as_numbers(values, "x")
+            finite_numbers(values, "x")
         assert "secret" not in str(error.value)
     with pytest.raises(InvalidData, match="row 11 holds none"):
-        as_numbers(pa.array([1.0, None]), "x", rows=range(10, 12))
+        finite_numbers(pa.array([1.0, None]), "x", rows=range(10, 12))
 
 
 def test_formats_can_be_gone_through():

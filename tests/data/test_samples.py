@@ -7,7 +7,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from pramble.data.formats.delimited import SAMPLE, find_dialect, lines_of
+from pramble.data.formats.delimited import SAMPLE, find_dialect, split_lines
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.errors import InvalidData
@@ -49,7 +49,7 @@ def test_a_sample_that_ends_within_quotes(tmp_path, long):
 @pytest.mark.parametrize("cut", range(1, 24))
 def test_a_line_cut_off_is_left_out_wherever_it_is_cut(cut):
     text = 'a,b\n1,"x ""y"" z,\nw"\n'
-    found = lines_of(text[:cut], ",", '"', whole=False)
+    found = split_lines(text[:cut], ",", '"', whole=False)
     expected = [["a", "b"], ["1", 'x "y" z,\nw']]
     assert [[field.text for field in line] for line in found] == expected[: len(found)]
     assert len(found) == (cut >= 4) + (cut >= len(text))

@@ -152,7 +152,7 @@ def test_every_door_gives_the_same_release(name, threads, monkeypatch):
 
 def test_compiled_and_plain_draws_are_the_same(monkeypatch):
     for above in (0, 1 << 62):
-        monkeypatch.setattr("pramble.engine.sampling.worth_compiling", lambda _, a=above: not a)
+        monkeypatch.setattr("pramble.engine.sampling.is_compiled", lambda _, a=above: not a)
         assert columns_of(PLAN, pramble.perturb(TABLE, PLAN, key=KEY)) == RELEASED
 
 

@@ -170,7 +170,7 @@ def broken_release(monkeypatch, damage):
     """A release by the public verb with a damaged sampler behind it."""
     m = MECHANISMS["general"]
     damaged = damage(sampling.sampler(m))
-    monkeypatch.setattr(block_module, "sampler", lambda _: damaged)
+    monkeypatch.setattr(block_module, "sampler", lambda _, slim: damaged)
     truth = codes_in(m, 2_000_000)
     return chi_square_p(table_of(truth, drawn_codes(m, truth, key=KEY), shape=m.shape), m.weights)
 

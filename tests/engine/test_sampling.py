@@ -1,6 +1,7 @@
 """Exactness: the kernels themselves, narrowed so that every word can be tried."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,14 +11,12 @@ from hypothesis import strategies as st
 import pramble
 from pramble.data.labels import as_labels
 from pramble.engine import alias, sampling
-from pramble.engine.alias import FULL, Width, index_bits
-from pramble.engine.kernels import fill_rows_compiled
+from pramble.engine.alias import FULL, Width, alias_rows, compiled_fill_row, index_bits
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import (
     AliasSampler,
     ArcSampler,
     UniformSampler,
-    alias_rows,
     code_type,
     sampler,
 )
@@ -31,17 +30,17 @@ def enumerated(drawer, S, T, *, width=NARROW):
     """How often each output comes over every word and every extra, on every path."""
     words = np.arange(1 << width.word, dtype=np.uint32)
     counts = np.zeros((S, T), dtype=np.int64)
-    ties = np.empty(len(words), dtype=np.int64)
     for x in range(S):
         codes = np.full(len(words), x, dtype=np.uint8)
         for extra in range(1 << width.extra):
-            out = np.empty(len(words), dtype=np.uint8)
 
             def extras_at(tied, extra=extra):
                 return np.full(len(tied), extra, dtype=np.uint32)
 
-            drawer.draw(codes, words, out=out, ties=ties, extras_at=extras_at)
-            assert np.array_equal(drawer.plain(codes, words, extras_at=extras_at), out)
+            with patch.object(sampling, "is_compiled", lambda _: True):
+                out = drawer.draw(codes, words, extras_at=extras_at)
+            with patch.object(sampling, "is_compiled", lambda _: False):
+                assert np.array_equal(drawer.draw(codes, words, extras_at=extras_at), out)
             counts[x] += np.bincount(out, minlength=T)
             extras = np.full(len(words), extra, dtype=np.uint32)
             assert np.array_equal(drawer.exact(codes, words, extras), out)
@@ -121,7 +120,8 @@ def test_alias_cells_hold_the_weights(weights):
 def test_compiled_and_plain_tables_are_the_same(weights):
     plain = alias_rows(weights, width=NARROW)
     compiled = tuple(np.empty_like(part) for part in plain)
-    fill_rows_compiled(weights, (1 << NARROW.bits) // plain[0].shape[1], *compiled)
+    for row in zip(weights, *compiled, strict=True):
+        compiled_fill_row()(row[0], (1 << NARROW.bits) // plain[0].shape[1], *row[1:])
     assert np.array_equal(plain, compiled)
 
 
@@ -147,7 +147,7 @@ def test_full_width_cells_hold_the_weights(S, T):
 
 
 @pytest.mark.parametrize("make", ["alias", "uniform"])
-def test_full_width_is_right_on_both_sides_of_every_threshold(make):
+def test_full_width_is_right_on_both_sides_of_every_threshold(make, monkeypatch):
     S = 5
     off = np.array([3, 2**40 + 7, 2**50 + 1, 2**51 - 1, 0])
     keep = 2**53 - (S - 1) * off
@@ -159,10 +159,10 @@ def test_full_width_is_right_on_both_sides_of_every_threshold(make):
         codes = np.full(len(edges), x, dtype=np.uint8)
         words, extras = (edges >> 21).astype(np.uint32), (edges & (2**21 - 1)).astype(np.uint32)
         expected = drawer.exact(codes, words, extras)
-        out = np.empty(len(edges), dtype=np.uint8)
-        ties = np.empty(len(edges), dtype=np.int64)
-        drawer.draw(codes, words, out=out, ties=ties, extras_at=lambda tied, e=extras: e[tied])
-        assert np.array_equal(out, expected)
+        for compiled in (False, True):
+            monkeypatch.setattr(sampling, "is_compiled", lambda _, found=compiled: found)
+            out = drawer.draw(codes, words, extras_at=lambda tied, e=extras: e[tied])
+            assert np.array_equal(out, expected)
         assert np.array_equal(lengths_between(edges, expected, S), weights[x])
 
 
@@ -250,16 +250,13 @@ def test_enumeration_catches_a_broken_table(broken):
 
 
 def test_a_lossy_table_would_be_seen(monkeypatch):
+    fill = alias.fill_row
+
     def careless(weights, capacity, threshold, other):
-        alias.fill_row(weights, capacity, threshold, other)
+        fill(weights, capacity, threshold, other)
         threshold[0] ^= 1
 
-    def careless_rows(weights, capacity, threshold, other):
-        for row in range(len(weights)):
-            careless(weights[row], capacity, threshold[row], other[row])
-
-    monkeypatch.setattr(sampling, "fill_rows", careless_rows)
+    monkeypatch.setattr(alias, "fill_row", careless)
     weights = np.array([[1000, 700, 348], [300, 48, 1700]])
-    assert not np.array_equal(
-        enumerated(AliasSampler.of(weights, width=NARROW), 2, 4)[:, :3], weights
-    )
+    drawer = AliasSampler.of(weights, width=NARROW)
+    assert not np.array_equal(enumerated(drawer, 2, 4)[:, :3], weights)

@@ -5,13 +5,13 @@ from tests.information.oracle import without_three_way_terms
 
 from pramble.information import proportional
 from pramble.information.consistent import consistent
-from pramble.information.proportional import Margin, fit_array, gathered, sums_over
+from pramble.information.proportional import Margin, by_axes, fit_array, margin_over
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 
 
 def pair_margins(cells):
-    return [Margin(axes, sums_over(cells, axes)) for axes in PAIRS]
+    return [Margin(axes, margin_over(cells, axes)) for axes in PAIRS]
 
 
 def test_the_law_is_the_log_linear_fit_without_three_way_terms():
@@ -25,15 +25,15 @@ def test_bundles_change_nothing(monkeypatch):
     rng = np.random.default_rng(2)
     truth = rng.dirichlet(np.full(2 * 3 * 4 * 2 * 3, 0.3)).reshape(2, 3, 4, 2, 3)
     margins = [
-        Margin((a, b), sums_over(truth, (a, b))) for a in range(5) for b in range(5) if a != b
+        Margin((a, b), margin_over(truth, (a, b))) for a in range(5) for b in range(5) if a != b
     ]
     one, many = np.full(truth.shape, 1 / truth.size), np.full(truth.shape, 1 / truth.size)
     fit_array(one, margins, close=1e-12, sweeps=2000)
     monkeypatch.setattr(proportional, "BUNDLE", 24)
-    assert len(gathered(margins, truth.shape)) > 2
+    assert len(by_axes(margins, truth.shape)) > 2
     fit_array(many, margins, close=1e-12, sweeps=2000)
     assert np.allclose(one, many, atol=1e-9)
-    assert np.allclose(sums_over(many, (3, 1)), truth.sum(axis=(0, 2, 4)).T, atol=1e-10)
+    assert np.allclose(margin_over(many, (3, 1)), truth.sum(axis=(0, 2, 4)).T, atol=1e-10)
 
 
 @pytest.mark.parametrize("bundle", [2**16, 4])

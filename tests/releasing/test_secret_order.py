@@ -10,7 +10,7 @@ import pytest
 from tests.releasing.conftest import release_by
 
 import pramble
-import pramble.releasing.write.keys as secret
+import pramble.releasing.write.data as secret
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
 from pramble.data.records import TableRecords

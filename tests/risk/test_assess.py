@@ -189,7 +189,7 @@ def test_comparison_says_which_plan_is_better():
     shares = np.array([3, 3]) / 6
     information = pramble.mutual_information(shares, mild["sex"])
     assert comparison["mild"].information == pytest.approx(information)
-    assert comparison["mild"].kept == pytest.approx(information / pramble.entropy(shares))
+    assert comparison["mild"].retained == pytest.approx(information / pramble.entropy(shares))
     assert "wasteful leaves the least risk" in comparison.verdict
     assert "same keeps the most information (100 %)" in comparison.verdict
     only = a.compare({"mild": mild})

@@ -175,7 +175,7 @@ def test_a_blank_key_is_safer_than_a_shown_one():
     assert a.after(half).tau2 < a.after(SINGLE).tau2 < a.tau2
     compared = a.compare({"half": half, "single": SINGLE, "joint": JOINT})
     assert compared["half"].information < compared["single"].information
-    assert 0 < compared["joint"].kept < 1
+    assert 0 < compared["joint"].retained < 1
 
 
 def test_a_combination_that_the_block_does_not_know_is_refused():

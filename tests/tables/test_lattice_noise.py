@@ -16,8 +16,8 @@ from pramble.engine.lattice_noise import (
     TABLE_ERROR,
     TOP,
     lattice_noise,
+    magnitudes,
     nearest_root,
-    sizes_of,
     tail,
 )
 
@@ -99,7 +99,7 @@ def test_random_words_are_settled_as_ball_arithmetic_does():
 def test_no_word_whose_cell_is_open_is_called_sure():
     for s in SCALES:
         words = boundary_words(s)
-        size, sure = sizes_of(np.array(words, dtype=np.uint64), float(s))
+        size, sure = magnitudes(np.array(words, dtype=np.uint64), float(s))
         for w, k, known in zip(words, size.tolist(), sure.tolist(), strict=True):
             exact = size_of_tail(Fraction(w, TWO64), Fraction(w + 1, TWO64), s * s)
             assert not known or exact == k, (s, w)
@@ -109,7 +109,7 @@ def test_nearly_every_draw_is_settled_by_floats():
     rng = np.random.default_rng(0)
     words = rng.integers(0, 2**63, 10**6, dtype=np.uint64)
     for s in (0.3, 10.0, 1e5):
-        assert (~sizes_of(words, s)[1]).sum() <= 1
+        assert (~magnitudes(words, s)[1]).sum() <= 1
 
 
 @given(st.floats(0.0, TOP))

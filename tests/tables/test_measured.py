@@ -13,7 +13,7 @@ from tests.tables.people import assert_same
 
 import pramble
 from pramble.engine.lattice_noise import lattice_noise
-from pramble.engine.table_noise import interaction, key_of_tables, stream_of, with_noise
+from pramble.engine.table_noise import interaction, key_of_tables, noise_stream, with_noise
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.values import Clock
 
@@ -111,7 +111,7 @@ def test_enormous_files_are_measured_exactly(most):
         )
         scale = plan.cells(part)
         noise = lattice_noise(
-            stream_of(own, part), scale, scale=scale, precision=plan.precision[part]
+            noise_stream(own, part), scale, scale=scale, precision=plan.precision[part]
         )
         expected = exact_interaction(margin, noise.reshape(margin.shape), scale)
         assert np.array_equal(found.parts[part].astype(object), expected)

@@ -25,7 +25,7 @@ from pramble.app.view import (
     when,
 )
 from pramble.app.wizard import Wizard
-from pramble.data.arrays import numbers as as_numbers
+from pramble.data.arrays import numbers as finite_numbers
 from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
 from pramble.plots.estimates import bands_figure
@@ -262,7 +262,7 @@ def band_values(wizard: Wizard, name: str) -> Floats | None:
         column = column.chunk(0)
     try:
         plain = apply_all(as_recodings(ColumnSpec(name, **steps).recode), column, column=name)
-        found = as_numbers(plain, column=name)
+        found = finite_numbers(plain, column=name)
     except PrambleError:
         return None
     return np.asarray(found.drop_null().cast(pa.float64(), safe=False), dtype=np.float64)

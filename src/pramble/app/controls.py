@@ -91,7 +91,8 @@ class Form:
     ) -> Tag:
         """Return the control of a setting as it stands: a tick, words to choose, or a field."""
         label = label or label_of(row)
-        options = options or {word: word for word in row.words}
+        if options is None:
+            options = {word: word for word in row.words}
         if row.read is read.flag:
             return self.tick(row.name, label, is_on=bool(now))
         if isinstance(row.read, read.SeveralOf) or (row.read is read.names and options):

@@ -1,7 +1,6 @@
 """Whether a release can be made, where to, and the settings that are no part of its promise."""
 
 import shlex
-from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -116,10 +115,6 @@ def set_in(wizard: Wizard, about: str, given: Any) -> None:
     wizard.document = dict(sorted(plan.items(), key=lambda item: isinstance(item[1], dict)))
 
 
-def other_formats(plan: Mapping[str, Any]) -> dict[str, str]:
-    return {word: word for word in PLAN["copies"].words if word != plan.get("output")}
-
-
 def form_state(wizard: Wizard) -> tuple[Any, ...]:
     """Return all that the form of settings depends on."""
     target = None if wizard.source is None else str(target_of(wizard))
@@ -130,15 +125,17 @@ def form_state(wizard: Wizard) -> tuple[Any, ...]:
 def settings_form(session: Session, wizard: Wizard) -> Tag:
     """Return the settings that the promise leaves open, as they stand."""
     form, plan = Form(session, "setting"), wizard.plan
-    offered = [name for name in OFFERED if name not in LEFT_OUT.get(wizard.kind, ())]
+    formats = {word: word for word in PLAN["copies"].words if word != plan.get("output")}
+    left_out = (*LEFT_OUT.get(wizard.kind, ()), *(() if formats else ("copies",)))
     controls = [
         form.setting(
             PLAN[name],
             plan.get(name, PLAN[name].default),
-            options=other_formats(plan) if name == "copies" else None,
+            options=formats if name == "copies" else None,
             hint=PEOPLE_HINT if name == "people" else "",
         )
-        for name in offered
+        for name in OFFERED
+        if name not in left_out
     ]
     files = [tags.li(tags.code(file), f": {what}") for file, what in TABLES_GIVE.items()]
     return tags.div(

@@ -115,7 +115,7 @@ def certify(
         if rows is not None:
             central = pramble.central_guarantee(
                 plan, rows=rows, delta=DELTA if delta is None else delta,
-                rows_per_person=certificate.rows, besides=float_above(certificate.besides),
+                rows_per_person=certificate.rows, additional=float_above(certificate.additional),
                 population=population,
             )  # fmt: skip
         satisfied = None if alpha is None else certificate.satisfies(alpha)
@@ -239,7 +239,7 @@ def document_of(
         found = {
             **{name: getattr(certificate, name) for name in ("alpha", "numerator", "denominator")},
             "witness": list(certificate.witness),
-            "alpha_on_priors": float_above(certificate.besides),
+            "alpha_on_priors": float_above(certificate.additional),
             "rows_per_person": certificate.rows,
             "asked": alpha,
             "satisfied": None if alpha is None else certificate.satisfies(alpha),

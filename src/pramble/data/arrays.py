@@ -12,8 +12,8 @@ from pramble.data.labels import Label, object_key, texts_of
 from pramble.errors import InvalidData, bad_row
 from pramble.values import Floats, Integers
 
+# Row numbers: a range where rows follow each other, an array where they do not.
 Rows = range | Integers
-"""Row numbers: a range where rows follow each other, an array where they do not."""
 
 
 def picked(rows: Rows, positions: Integers) -> Integers:
@@ -28,8 +28,8 @@ def number_of_rows(columns: Mapping[str, Any]) -> int:
     return max(rows, default=0)
 
 
+# Types that show the bits of values, by how many there are.
 UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
-"""Types that show the bits of values, by how many there are."""
 
 
 def value_type(kind: Any) -> Any:
@@ -57,7 +57,7 @@ def plain_texts(values: Any) -> Any:
     return values.cast(pa.large_string()) if pa.types.is_string_view(kind) else values
 
 
-def plain(values: Any) -> Any:
+def without_dictionary(values: Any) -> Any:
     """Return values without their dictionary."""
     kind = values.type
     return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
@@ -106,11 +106,11 @@ def relabelled(values: Any, new: Mapping[Label, Label]) -> Any:
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     kind = type_after(coded.type.value_type, new.values())
     if is_text(coded):
-        new = {text: text_of(label) for old, label in new.items() for text in texts_of(old)}
+        new = {text: text_of_label(label) for old, label in new.items() for text in texts_of(old)}
     by_key = {object_key(old): label for old, label in new.items()}
     labels = [by_key.get(object_key(one), one) for one in coded.dictionary.to_pylist()]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        labels = [text_of(label) for label in labels]
+        labels = [text_of_label(label) for label in labels]
     return pa.array(labels, type=kind).take(coded.indices)
 
 
@@ -129,7 +129,7 @@ def type_after(kind: Any, new: Iterable[Label]) -> Any:
     return kind if fits and not pa.types.is_null(kind) else pa.string()
 
 
-def text_of(label: Label) -> str | None:
+def text_of_label(label: Label) -> str | None:
     """Return the text of a label; null stays null."""
     key = object_key(label)
     return texts_of(key[1] if len(key) > 1 else label)[0]
@@ -210,12 +210,12 @@ def cast(column: Any, kind: Any) -> Any:
     return column.cast(kind.value_type).dictionary_encode()
 
 
-def as_numbers(
+def finite_numbers(
     values: Any, what: str, *, rows: range | None = None, decimal: str | None = None
 ) -> Floats:
     """Return a column as finite numbers; refuse others, naming the row and never the value.
 
-    >>> as_numbers(pa.array(["1,5", "2"]), "income", decimal=",")
+    >>> finite_numbers(pa.array(["1,5", "2"]), "income", decimal=",")
     array([1.5, 2. ])
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
@@ -247,32 +247,31 @@ def as_numbers(
 class Pile:
     """Gathers batches into piles of so many rows each; what is left waits."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows, self.waiting, self.held = rows, list[Any](), 0
+    def __init__(self, rows: int, *, first: int | None = None) -> None:
+        self.rows, self.room, self.waiting = rows, first or rows, list[Any]()
 
     def add(self, batch: Any) -> Iterator[list[Any]]:
         """Take a batch; yield every pile that it completes."""
-        while self.held + batch.num_rows >= self.rows:
-            room = self.rows - self.held
-            full, self.waiting, self.held = [*self.waiting, batch.slice(0, room)], [], 0
+        while batch.num_rows >= self.room:
+            full, self.waiting = [*self.waiting, batch.slice(0, self.room)], []
+            batch, self.room = batch.slice(self.room), self.rows
             yield full
-            batch = batch.slice(room)
         if batch.num_rows:
             self.waiting.append(batch)
-            self.held += batch.num_rows
+            self.room -= batch.num_rows
 
 
-def even_batches(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Cut batches into ones of so many rows each, the last one shorter.
+def even_batches(batches: Iterable[Any], rows: int, *, first: int | None = None) -> Iterator[Any]:
+    """Cut batches into ones of so many rows each; the last is shorter, and the first may be.
 
     Batches as they come follow the files and blocks of the source, which what is written must not.
     """
-    pile = Pile(rows)
+    pile = Pile(rows, first=first)
     for batch in batches:
-        yield from map(joined, pile.add(batch))
+        yield from map(one_batch, pile.add(batch))
     if pile.waiting:
-        yield joined(pile.waiting)
+        yield one_batch(pile.waiting)
 
 
-def joined(pile: list[Any]) -> Any:
+def one_batch(pile: list[Any]) -> Any:
     return pile[0] if len(pile) == 1 else pa.concat_batches(pile)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import is_text, over_labels, plain, trimmed_texts, value_type
+from pramble.data.arrays import is_text, over_labels, trimmed_texts, value_type, without_dictionary
 from pramble.data.labels import Label
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import Floats, value
@@ -58,10 +58,10 @@ def period_labels(by: str, first: Any, last: Any) -> tuple[int, tuple[str, ...]]
     months = range(ends[0], ends[1] + 1, width)
     if len(months) < 2:
         raise InvalidInput(f"bands must be two or more; found {first!r} to {last!r}.")
-    return ends[0], tuple(label_of(month, by) for month in months)
+    return ends[0], tuple(period_label(month, by) for month in months)
 
 
-def label_of(month: int, by: str) -> str:
+def period_label(month: int, by: str) -> str:
     """Return the label of the period that begins with a month."""
     year, place = divmod(month, 12)
     part = {"year": "", "quarter": f"-Q{place // 3 + 1}", "month": f"-{place + 1:02d}"}
@@ -84,7 +84,7 @@ def months_of(values: Any, *, column: str) -> Any:
         return values.cast(pa.int64())
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
         raise wrong
-    dates = plain(values)
+    dates = without_dictionary(values)
     return pc.subtract(pc.add(pc.multiply(pc.year(dates), 12), pc.month(dates)), 1)
 
 
@@ -97,9 +97,9 @@ def dates_of(texts: Any, wrong: InvalidData) -> Any:
         raise wrong from None
 
 
+# How far from a whole number the number of bands may be, as a share of it.
 MOST_BANDS = 2_000
 CLOSE = 1e-9
-"""How far from a whole number the number of bands may be, as a share of it."""
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 ONE = re.compile(r"(-?\d+)")
@@ -108,7 +108,7 @@ BETWEEN = re.compile(rf"({NUMBER}) to ({NUMBER})")
 OPEN = re.compile(rf"({NUMBER})\+")
 
 
-def is_number(setting: Any) -> bool:
+def is_finite_number(setting: Any) -> bool:
     """Whether a setting is a finite number (a truth value is none)."""
     return (
         isinstance(setting, int | float)
@@ -128,7 +128,7 @@ def even_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
     >>> even_edges({"from": 0, "to": 2, "step": 0.5})
     (0, 0.5, 1, 1.5)
     """
-    if set(settings) != {"from", "to", "step"} or not all(map(is_number, settings.values())):
+    if set(settings) != {"from", "to", "step"} or not all(map(is_finite_number, settings.values())):
         raise InvalidInput(
             "bands must have the numbers from, to and step, or by, from and to for dates; found "
             f"{dict(settings)!r}."
@@ -192,7 +192,7 @@ def edges_of_labels(labels: Sequence[Label]) -> tuple[float, ...]:
 
 
 def band_of(label: Label) -> tuple[float, float]:
-    found = read_band(str(label) if isinstance(label, str) or is_number(label) else "")
+    found = read_band(str(label) if isinstance(label, str) or is_finite_number(label) else "")
     if found is None or not found[0] < found[1]:
         raise InvalidInput(
             f"The label {label!r} is no band such as 7, '5-9', '0 to 1.5', '95+' or '2020-01'; "

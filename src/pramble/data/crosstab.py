@@ -11,17 +11,17 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.arrays import as_numbers, is_number_type
+from pramble.data.arrays import finite_numbers, is_number_type
 from pramble.data.encode import Encoder, Levels, Presence, UndeclaredValues
 from pramble.data.labels import Label, Labels, label_key
 from pramble.data.records import LazyRecords, Records, Watch, scan
 from pramble.errors import InvalidData, InvalidInput, bad_row
 from pramble.values import Floats, Integers, value
 
+# The powers of the weight and of the measure whose product is summed.
 LARGEST_INDEX = 2**62
 DENSE = 1 << 20
 Powers = tuple[int, int]
-"""The powers of the weight and of the measure whose product is summed."""
 
 
 @value(eq=False)
@@ -93,7 +93,7 @@ def group(
     return place[index], where[used]
 
 
-class Cells(NamedTuple):
+class CellSums(NamedTuple):
     """Cells of a table, by their codes, with the counts and sums of their records."""
 
     cells: Integers
@@ -101,7 +101,7 @@ class Cells(NamedTuple):
     sums: list[Floats]
 
 
-def summed(
+def group_sums(
     member: Integers, counts: Any, terms: Sequence[Floats], *, size: int
 ) -> tuple[Integers, list[Floats]]:
     """Return the counts of groups (of 1 each by default), and the sums of terms in them."""
@@ -109,22 +109,22 @@ def summed(
     return own, [totals(member, term, size) for term in terms]
 
 
-def joined_cells(parts: Sequence[Cells]) -> Cells:
-    return Cells(
+def joined_cells(parts: Sequence[CellSums]) -> CellSums:
+    return CellSums(
         np.concatenate([part.cells for part in parts]),
         np.concatenate([part.counts for part in parts]),
         [np.concatenate(each) for each in zip(*(part.sums for part in parts), strict=True)],
     )
 
 
-def regrouped(found: Cells, sizes: Sequence[int]) -> tuple[Cells, Integers]:
+def regrouped(found: CellSums, sizes: Sequence[int]) -> tuple[CellSums, Integers]:
     """Return each cell once, in order, and where every given cell is among them."""
     member, first = group(list(found.cells.T), sizes, rows=len(found.cells))
-    counts, sums = summed(member, found.counts, found.sums, size=len(first))
-    return Cells(found.cells[first], counts, sums), member
+    counts, sums = group_sums(member, found.counts, found.sums, size=len(first))
+    return CellSums(found.cells[first], counts, sums), member
 
 
-def merged_cells(parts: Sequence[Cells]) -> Cells:
+def merged_cells(parts: Sequence[CellSums]) -> CellSums:
     found = joined_cells(parts)
     return regrouped(found, (found.cells.max(axis=0, initial=0) + 1).tolist())[0]
 
@@ -132,7 +132,7 @@ def merged_cells(parts: Sequence[Cells]) -> Cells:
 def reordered(table: Crosstab, columns: Sequence[str]) -> Crosstab:
     """Return the table with its columns in another order, or fewer of them."""
     axes = [table.columns.index(name) for name in columns]
-    given = Cells(table.cells[:, axes], table.counts, list(table.sums.values()))
+    given = CellSums(table.cells[:, axes], table.counts, list(table.sums.values()))
     (cells, counts, sums), member = regrouped(given, [table.shape[axis] for axis in axes])
     return replace(
         table,
@@ -167,9 +167,9 @@ def fill_missing(table: Crosstab, column: str, label: Label) -> Crosstab:
     return reordered(replace(table, cells=cells, levels=levels), table.columns)
 
 
+# Cells of separate batches are merged when so many are held.
 NO_COLUMNS = np.zeros((1, 0), dtype=np.int64)
 MERGED_AT = 1 << 20
-"""Cells of separate batches are merged when so many are held."""
 
 
 def crosstab(
@@ -242,7 +242,7 @@ class Tabulation:
         given = weights is None or isinstance(weights, str)
         if records.rows_stay and not given:
             raise InvalidInput("Weights of a Spark frame must be one of its columns; name it.")
-        self.weights = weights if given else as_numbers(weights, "weights")
+        self.weights = weights if given else finite_numbers(weights, "weights")
         self.encoders: dict[str, Encoder | Presence] = {
             name: Encoder(labels[name], name, from_text=not records.typed)
             for name in names
@@ -255,7 +255,7 @@ class Tabulation:
             if name not in self.encoders
         }
         self.rows = 0
-        self.parts: list[Cells] = []
+        self.parts: list[CellSums] = []
         self.members: list[Integers] = []
         self.undeclared = UndeclaredValues()
 
@@ -276,8 +276,8 @@ class Tabulation:
         member, first = group(codes, sizes, rows=len(rows))
         cells = np.stack([column[first] for column in codes], axis=1) if codes else NO_COLUMNS
         terms = self._terms(batch, rows) if sums is None else sums
-        counts, sums = summed(member, times, terms, size=len(first))
-        self.parts.append(Cells(cells[: len(first)], counts, sums))
+        counts, sums = group_sums(member, times, terms, size=len(first))
+        self.parts.append(CellSums(cells[: len(first)], counts, sums))
         if self.keep_rows:
             self.members.append(member)
         elif sum(len(part.cells) for part in self.parts[1:]) > MERGED_AT:
@@ -325,7 +325,7 @@ class Tabulation:
         if what is None:
             return np.ones(len(rows))
         if isinstance(what, str):
-            return as_numbers(batch[what], what, rows=rows, decimal=self.decimal)
+            return finite_numbers(batch[what], what, rows=rows, decimal=self.decimal)
         if len(what) < rows.stop:
             raise wrong_length(what)
         return what[rows.start : rows.stop]
@@ -335,7 +335,7 @@ class Tabulation:
         w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
         y = nw.lit(1.0) if self.measure is None else nw.col(self.measure).cast(nw.Float64)
         terms = {
-            unused(f"sum {i}", self.names): product(w, a, y, b)
+            unused(f"sum {i}", self.names): power_product(w, a, y, b)
             for i, (a, b) in enumerate(self.powers)
         }
         sound = unused("sound", self.names)
@@ -347,14 +347,14 @@ class Tabulation:
         for fresh in (terms, shown):
             frame = frame.with_columns(**fresh) if fresh else frame
         sums = [nw.col(name).sum().alias(name) for name in terms]
-        for batch, times in groups_of(records, self.names, frame=frame, sums=sums):
-            if terms and (as_numbers(batch[sound], sound) < times).any():
+        for batch, times in grouped_batches(records, self.names, frame=frame, sums=sums):
+            if terms and (finite_numbers(batch[sound], sound) < times).any():
                 names = [repr(name) for name in (self.weights, self.measure) if name is not None]
                 raise InvalidData(
                     f"Column {' and '.join(names)} must hold finite numbers, and weights must not "
                     "be negative; some row breaks this."
                 )
-            given = [as_numbers(batch[name], name) for name in terms if name != sound]
+            given = [finite_numbers(batch[name], name) for name in terms if name != sound]
             self.add(batch, times=times.astype(np.float64), sums=given)
         return self.result()
 
@@ -364,14 +364,14 @@ class Tabulation:
             raise wrong_length(self.weights)
         self.undeclared.refuse(self.names)
         none = np.zeros((0, len(self.names)), np.int64)
-        empty = Cells(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])
+        empty = CellSums(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])
         found = joined_cells([*self.parts, empty])
         levels: list[tuple[Label, ...]] = []
         for axis, name in enumerate(self.names):
             if name in self.encoders:
                 levels.append(self.encoders[name].labels.as_tuple())
                 continue
-            labels, place = self.levels[name].settled()
+            labels, place = self.levels[name].ordered()
             levels.append(labels)
             found.cells[:, axis] = place[found.cells[:, axis]]
         (cells, counts, sums), member = regrouped(found, [len(labels) or 1 for labels in levels])
@@ -386,7 +386,7 @@ class Tabulation:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def groups_of(
+def grouped_batches(
     records: LazyRecords,
     columns: Sequence[str],
     *,
@@ -407,7 +407,7 @@ def is_shown(records: Records, name: str) -> Any:
     return shown & ~nw.col(name).is_nan() if floating else shown
 
 
-def product(w: Any, a: int, y: Any, b: int) -> Any:
+def power_product(w: Any, a: int, y: Any, b: int) -> Any:
     """Return the expression w^a y^b for small whole powers."""
     factors = [w] * a + [y] * b
     return reduce(mul, factors) if factors else w * 0 + 1

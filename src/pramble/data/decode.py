@@ -116,8 +116,8 @@ def pandas_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
         values = numpy_values(codes, outputs, like=like.to_numpy())
     else:
         values = pandas_extension(outputs, dtype=dtype).take(codes.astype(np.int64))
-    kept = object if values.dtype == object else None
-    return pd.Series(values, index=like.index, name=like.name, dtype=kept, copy=False)
+    dtype_out = object if values.dtype == object else None
+    return pd.Series(values, index=like.index, name=like.name, dtype=dtype_out, copy=False)
 
 
 def pandas_categorical(codes: Codes, outputs: Sequence[Label], *, dtype: Any) -> Any:

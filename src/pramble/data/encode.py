@@ -33,9 +33,9 @@ from pramble.values import Integers, value
 
 Codes = NDArray[Any]
 
+# Integer labels that span less than this are looked up in a table rather than by hashing.
 UNDECLARED = -1
 DIRECT_SPAN = 1 << 20
-"""Integer labels that span less than this are looked up in a table rather than by hashing."""
 
 
 @value
@@ -64,8 +64,8 @@ class Encoder:
                 known = codes.setdefault(type(form), {})
                 if form in known:
                     raise InvalidPlan(
-                        f"{named(self.column)} comes as text, in which its categories must differ; "
-                        f"{form!r} stands for two of them. Declare the categories as text."
+                        f"{subject(self.column)} comes as text, in which its categories must "
+                        f"differ; {form!r} stands for two of them. Declare them as text."
                     )
                 known[form] = code
         if self.from_text:
@@ -180,7 +180,7 @@ class Encoder:
 
     def _hashed(self, values: Any) -> Codes:
         values, kind = comparable(values, self.column)
-        known = representable(self.by_type[kind], values.type)
+        known = exactly_held(self.by_type[kind], values.type)
         exact = map(Decimal, known) if pa.types.is_decimal(values.type) else list(known)
         declared = pa.array(exact, type=values.type)
         found = pc.index_in(values, value_set=declared, skip_nulls=True)
@@ -221,12 +221,12 @@ def comparable(values: Any, column: str) -> tuple[Any, type]:
         narrow = kind.bit_width < 128  # Arrow looks up no narrow decimals
         return (values.cast(pa.decimal128(kind.precision, kind.scale)) if narrow else values), int
     raise InvalidData(
-        f"{named(column)} must hold text, integers or booleans to be randomised; found {kind}. "
+        f"{subject(column)} must hold text, integers or booleans to be randomised; found {kind}. "
         "Recode it into categories first."
     )
 
 
-def representable(codes: dict[Label, int], kind: Any) -> dict[Label, int]:
+def exactly_held(codes: dict[Label, int], kind: Any) -> dict[Label, int]:
     """Return the labels that an Arrow type can hold exactly, with their codes."""
     if pa.types.is_integer(kind):
         least, most = whole_range(kind)
@@ -244,7 +244,7 @@ def numpy_as_arrow(values: NDArray[Any], column: str) -> Any:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         raise InvalidData(
-            f"{named(column)} must hold text, integers or booleans; found dtype {values.dtype}."
+            f"{subject(column)} must hold text, integers or booleans; found dtype {values.dtype}."
         ) from None
 
 
@@ -284,7 +284,7 @@ class Undeclared(NamedTuple):
             else "Declare them as categories (types count: 1, '1' and True differ), or recode them."
         )
         error = InvalidData(
-            f"{named(self.column)} must hold declared categories ({declared}); {self.many} "
+            f"{subject(self.column)} must hold declared categories ({declared}); {self.many} "
             f"{'row does' if self.many == 1 else 'rows do'} not{where}. {advice}"
         )
         error.undeclared = self
@@ -335,7 +335,7 @@ class UndeclaredValues:
                 raise self.found[name].error()
 
 
-def named(column: str) -> str:
+def subject(column: str) -> str:
     return f"Column {column!r}" if column else "The data"
 
 
@@ -350,7 +350,7 @@ class Levels:
     --------
     >>> levels = Levels("age", typed=False)
     >>> codes = levels.codes(pa.array(["10", "9", None]))
-    >>> labels, place = levels.settled()
+    >>> labels, place = levels.ordered()
     >>> labels, place[codes]
     ((9, 10, None), array([1, 0, 2]))
     """
@@ -404,7 +404,7 @@ class Levels:
         """Take the values of later rows; return the code here of each of their codes."""
         return np.fromiter(map(self._code, later.labels), np.int64, len(later.labels))
 
-    def settled(self) -> tuple[tuple[Label, ...], Integers]:
+    def ordered(self) -> tuple[tuple[Label, ...], Integers]:
         """Return the labels in order, and the place of each code among them."""
         first, rest = self.first, self.labels[self.first :]
         if not self.typed and not self.texts:

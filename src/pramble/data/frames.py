@@ -13,7 +13,7 @@ def backend_of(series: Any) -> str:
     return library if library in {"pandas", "polars"} else "pyarrow"
 
 
-def frame_of(
+def tidy_frame(
     columns: Mapping[str, list[Any]],
     *,
     backend: str,
@@ -66,16 +66,16 @@ class Tidy:
     @cached_property
     def table(self) -> Any:
         """The answer as a tidy frame of the caller's library."""
-        return frame_of(self.columns(), backend=self.backend, orders=self.orders)
+        return tidy_frame(self.columns(), backend=self.backend, orders=self.orders)
 
     def to_pandas(self) -> Any:
         """Return the answer as a pandas frame, with categories in order."""
-        return frame_of(self.columns(), backend="pandas", orders=self.orders)
+        return tidy_frame(self.columns(), backend="pandas", orders=self.orders)
 
     def to_polars(self) -> Any:
         """Return the answer as a polars frame, with categories in order."""
-        return frame_of(self.columns(), backend="polars", orders=self.orders)
+        return tidy_frame(self.columns(), backend="polars", orders=self.orders)
 
     def to_arrow(self) -> Any:
         """Return the answer as an Arrow table."""
-        return frame_of(self.columns(), backend="pyarrow")
+        return tidy_frame(self.columns(), backend="pyarrow")

@@ -10,12 +10,12 @@ import numpy as np
 
 from pramble.errors import InvalidMechanism
 
+# ``str | int | bool | None``, or a tuple of those for a product of mechanisms.
 Label = Any
-"""``str | int | bool | None``, or a tuple of those for a product of mechanisms."""
 
+# The key of a value that cannot be a label.
 LABEL_TYPES = (str, int, bool, type(None))
 NO_LABEL = (object,)
-"""The key of a value that cannot be a label."""
 
 
 def label_key(label: Label) -> tuple[Any, ...]:
@@ -150,8 +150,8 @@ def refuse_duplicates(values: Sequence[Label], *, what: str) -> None:
             )
 
 
+# A text that an integer is written as, in one way only: "01" and "-0" are no such texts.
 WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-"""A text that an integer is written as, in one way only: "01" and "-0" are no such texts."""
 
 TRUTHS = tuple(
     {no: False, yes: True} for no, yes in (("false", "true"), ("False", "True"), ("FALSE", "TRUE"))

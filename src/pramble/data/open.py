@@ -36,23 +36,23 @@ def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) 
     >>> open_records({"sex": ["f", "m"], "age": [30, 41]}).names
     ('sex', 'age')
     """
-    settled = as_reading(reading)
+    read_as = as_reading(reading)
     if isinstance(data, Records):
         return data
     if isinstance(data, Place):
-        return open_files(cast("Path", data), settled)
+        return open_files(cast("Path", data), read_as)
     if is_address(data):
         raise InvalidData(
             f"An address is read with spark=; found {shown_address(data)!r}. Give spark=, "
             "or a path."
         )
     if isinstance(data, str | os.PathLike):
-        return open_files(Path(data), settled)
+        return open_files(Path(data), read_as)
     if isinstance(data, SparkPath):
-        return open_on_spark(data, settled)
+        return open_on_spark(data, read_as)
     if isinstance(data, Mapping):
-        return open_columns(data, settled)
-    return open_frame(data, settled)
+        return open_columns(data, read_as)
+    return open_frame(data, read_as)
 
 
 def open_files(path: Path, reading: Reading) -> FileRecords:

@@ -20,8 +20,8 @@ import pyarrow.fs
 from pramble.errors import InvalidInput
 from pramble.values import value
 
+# Stores that give a folder another name in one step.
 RENAMES = ("hdfs", "local")
-"""Stores that give a folder another name in one step."""
 
 
 class Size(NamedTuple):
@@ -41,7 +41,7 @@ class Place:
     @cached_property
     def store(self) -> Any:
         """The file system, opened in this process."""
-        return opened(self.address)[0]
+        return open_store(self.address)[0]
 
     def __lt__(self, other: "Place") -> bool:
         return PurePosixPath(self.inner) < PurePosixPath(other.inner)
@@ -212,7 +212,7 @@ def shown_address(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def opened(address: str) -> tuple[Any, str]:
+def open_store(address: str) -> tuple[Any, str]:
     """Return the store of an address and the path in it."""
     from pyarrow import fs
 
@@ -233,7 +233,7 @@ def path_or_place(where: Any) -> Path:
         return cast("Path", where)
     if not is_address(where):
         return Path(where)
-    store, inner = opened(where)
+    store, inner = open_store(where)
     found = Place(where, inner)
     vars(found)["store"] = store
     return cast("Path", found)

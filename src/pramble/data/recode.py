@@ -31,7 +31,7 @@ from pramble.data.bands import (
     MOST_BANDS,
     band_labels,
     even_edges,
-    is_number,
+    is_finite_number,
     months_of,
     period_labels,
     text_of_number,
@@ -135,7 +135,7 @@ class Clip(Recoding):
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             bound = getattr(self, name)
-            if bound is not None and not is_number(bound):
+            if bound is not None and not is_finite_number(bound):
                 raise InvalidInput(f"{name} must be a number; found {bound!r}.")
         if self.low is not None and self.high is not None and self.low > self.high:
             raise InvalidInput(f"low must not exceed high; found {self.low} and {self.high}.")
@@ -164,7 +164,7 @@ class Bands(Recoding):
 
     def __post_init__(self) -> None:
         edges = one_or_more(self.edges)
-        if not edges or not all(map(is_number, edges)):
+        if not edges or not all(map(is_finite_number, edges)):
             raise InvalidInput(f"Bands need numbers for edges; found {self.edges!r}.")
         if any(high <= low for low, high in pairwise(edges)):
             raise InvalidInput(f"The edges of bands must increase; found {list(edges)}.")
@@ -240,6 +240,7 @@ def as_bands(given: Any) -> Recoding:
     return Bands(even_edges(given) if isinstance(given, Mapping) else given)
 
 
+# The settings of a plan file that recode a column, in the order in which they are applied.
 STEPS: dict[str, Callable[[Any], Recoding]] = {
     "trim": lambda _: Trim(),
     "missing": Missing,
@@ -249,7 +250,6 @@ STEPS: dict[str, Callable[[Any], Recoding]] = {
     "merge": Merge,
     "order": Order,
 }
-"""The settings of a plan file that recode a column, in the order in which they are applied."""
 
 
 def as_recodings(given: Any) -> tuple[Recoding, ...]:
@@ -273,7 +273,7 @@ def as_recodings(given: Any) -> tuple[Recoding, ...]:
     steps = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else None
     if steps is not None and all(isinstance(step, Recoding) for step in steps):
         return steps
-    if steps is not None and all(map(is_number, steps)):
+    if steps is not None and all(map(is_finite_number, steps)):
         return (Bands(steps),)
     raise InvalidInput(f"A recoding is a step, edges of bands or settings; found {given!r}.")
 

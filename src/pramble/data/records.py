@@ -18,8 +18,8 @@ from pramble.data.recode import Reading, apply_all, categories_after
 from pramble.errors import InvalidData
 from pramble.values import value
 
+# Told, after every batch, how many rows it had and which share of the data has been read.
 Watch = Callable[[int, float], object]
-"""Told, after every batch, how many rows it had and which share of the data has been read."""
 
 
 class Records(ABC):

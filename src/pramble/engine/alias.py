@@ -8,6 +8,9 @@ the unit in it. Output z is then drawn with weight exactly :math:`w_z`; nothing 
 nothing is rejected.
 """
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from pramble.values import Integers, value
@@ -68,6 +71,29 @@ def fill_row(weights: Integers, capacity: int, threshold: Integers, other: Integ
             few += 1
 
 
-def fill_rows(weights: Integers, capacity: int, threshold: Integers, other: Integers) -> None:
-    for row in range(len(weights)):
-        fill_row(weights[row], capacity, threshold[row], other[row])
+# So many cells are filled by Python in the time in which compiled code is loaded.
+FILLED_BY_PYTHON = 1 << 19
+
+_filled = [0]
+
+
+@lru_cache(maxsize=1)
+def compiled_fill_row() -> Any:
+    from pramble.compiled import compiled
+
+    return compiled(fill_row)
+
+
+def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Integers]:
+    """Return thresholds and other outputs, each of shape (S, 2**k)."""
+    S, T = weights.shape
+    k = index_bits(T)
+    threshold = np.empty((S, 1 << k), dtype=np.int64)
+    other = np.empty((S, 1 << k), dtype=np.int64)
+    fill: Any = fill_row
+    _filled[0] += threshold.size
+    if _filled[0] > FILLED_BY_PYTHON:
+        fill = compiled_fill_row()
+    for row in range(S):
+        fill(weights[row], 1 << (width.bits - k), threshold[row], other[row])
+    return threshold, other

@@ -20,7 +20,7 @@ from pramble.data.bands import Points
 from pramble.data.encode import SHOWN, Codes, Encoder, counts_up
 from pramble.data.labels import Label, Labels, label_keys
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler, slim_sampler
+from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
 from pramble.mechanisms.base import Mechanism
@@ -29,7 +29,7 @@ from pramble.values import Integers, value
 
 
 @value(eq=False)
-class Column:
+class PlanColumn:
     """A named column with the labels that it may hold before and after.
 
     With ``from_text`` its values come as text, as from a CSV file; missing values stand for
@@ -103,7 +103,7 @@ class Column:
         return labels.take(pa.array(codes))
 
 
-def codes_in(values: Any, column: Column, rows: Rows) -> Codes:
+def encode_container(values: Any, column: PlanColumn, rows: Rows) -> Codes:
     """Return the codes of the values that a container holds; refuse an undeclared one."""
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InvalidData(f"One column is needed; found an array of {values.ndim} dimensions.")
@@ -111,12 +111,12 @@ def codes_in(values: Any, column: Column, rows: Rows) -> Codes:
         return column.encoder.codes(values, rows)
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        raise unknown(values, "one mechanism")
+        raise unknown_container(values, "one mechanism")
     plain = isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuO"
     return column.encoder.codes(values.to_numpy() if plain else series.to_arrow(), rows)
 
 
-def unknown(data: Any, plan: str) -> InvalidData:
+def unknown_container(data: Any, plan: str) -> InvalidData:
     """Return the error for a type that no door is made for."""
     return InvalidData(
         f"{plan.capitalize()} cannot be applied to a {type(data).__name__}. One mechanism is for a "
@@ -126,15 +126,15 @@ def unknown(data: Any, plan: str) -> InvalidData:
     )
 
 
+# Fewer combinations of labels than this are looked up in a table, more by a sorted search.
 DIRECT_CELLS = 1 << 22
-"""Fewer combinations of labels than this are looked up in a table, more by a sorted search."""
 
 
 @value(eq=False)
-class Block:
+class ColumnBlock:
     """Columns with their mechanism and their stream of bits."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[PlanColumn, ...]
     mechanism: Mechanism
     stream: KeyStream
     threads: int = 1
@@ -153,8 +153,8 @@ class Block:
 
     @cached_property
     def sampler(self) -> Sampler:
-        made = sampler if len(self.columns) == 1 else slim_sampler
-        return made(self.mechanism)
+        # a plan may have thousands of blocks of several columns
+        return sampler(self.mechanism, slim=len(self.columns) > 1)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

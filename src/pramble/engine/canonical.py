@@ -14,7 +14,7 @@ from pramble.data.arrays import even_batches, is_text, sorted_dictionary
 from pramble.data.encode import Codes
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records, Watch
-from pramble.engine.block import Block
+from pramble.engine.block import ColumnBlock
 from pramble.engine.record import Record
 from pramble.engine.sampling import Each
 
@@ -28,7 +28,7 @@ class DrawObserver:
     def draw(self, name: str, x: Codes, z: Codes) -> None:
         """Take the true and the released codes of a block of a randomised column."""
 
-    def draw_cells(self, block: Block, x: Codes, z: Codes) -> None:
+    def draw_cells(self, block: ColumnBlock, x: Codes, z: Codes) -> None:
         """Take the codes of a block's cells and of its outputs in some rows."""
 
 

@@ -26,27 +26,26 @@ from numpy.typing import NDArray
 from pramble.engine.keystream import KeyStream
 from pramble.values import Floats, Integers
 
+# p lies between two neighbouring multiples of 2 to the power of minus so much.
 TAIL_BITS = 64
-"""p lies between two neighbouring multiples of 2 to the power of minus so much."""
 
+# Q is tabled up to TOP, around STEPS nodes a unit, by polynomials of this degree.
 TOP, STEPS, DEGREE = 8.5, 16, 14
-"""Q is tabled up to TOP, around STEPS nodes a unit, by polynomials of this degree."""
 
+# Relative: the proven error of a tabled polynomial in floats; what a comparison leaves open.
+#
+# The argument t = (k ± 1/2)/s is off by two roundings at most: s is the nearest float, k ± 1/2 is
+# exact (k < 2^45), and the quotient is rounded. An error of t (1 + 2^-52) changes log Q by at most
+# h(t) t 2^-52 (1 + 2^-40), where the hazard h(t) = φ(t)/Q(t) is below t + 1: with t ≤ 8.5 less than
+# 81 · 2^-52 < 2^-45.6. With 2^-46 of the table and 2^-52 for the products and for p as floats this
+# is below 2^-44.7 < TOLERANCE.
 TABLE_ERROR, TOLERANCE = 2.0**-46, 2.0**-44
-"""Relative: the proven error of a tabled polynomial in floats; what a comparison leaves open.
 
-The argument t = (k ± 1/2)/s is off by two roundings at most: s is the nearest float, k ± 1/2 is
-exact (k < 2^45), and the quotient is rounded. An error of t (1 + 2^-52) changes log Q by at most
-h(t) t 2^-52 (1 + 2^-40), where the hazard h(t) = φ(t)/Q(t) is below t + 1: with t ≤ 8.5 less than
-81 · 2^-52 < 2^-45.6. With 2^-46 of the table and 2^-52 for the products and for p as floats this is
-below 2^-44.7 < TOLERANCE.
-"""
-
+# Beyond this s floats do not tell the neighbours of k apart; Python's whole numbers do.
 LARGEST_FLOAT_SCALE = 2.0**44
-"""Beyond this s floats do not tell the neighbours of k apart; Python's whole numbers do."""
 
+# Cells that are drawn at a time, so that all arrays of a chunk stay in the cache.
 CHUNK = 1 << 17
-"""Cells that are drawn at a time, so that all arrays of a chunk stay in the cache."""
 
 
 def lattice_noise(stream: KeyStream, cells: int, *, scale: int, precision: float) -> NDArray[Any]:
@@ -64,17 +63,17 @@ def lattice_noise(stream: KeyStream, cells: int, *, scale: int, precision: float
     variance = Fraction(scale) ** 2 / Fraction(precision)
     if variance > Fraction(LARGEST_FLOAT_SCALE) ** 2:
         found = np.empty(cells, dtype=object)
-        found[:] = [settled(stream, cell, variance) for cell in range(cells)]
+        found[:] = [drawn_by_digits(stream, cell, variance) for cell in range(cells)]
         return found
     drawn = np.empty(cells, dtype=np.int64)
     s = nearest_root(variance)
     for start in range(0, cells, CHUNK):
         rows = range(start, min(start + CHUNK, cells))
         negative, w = first_bits(stream, rows)
-        size, sure = sizes_of(w, s)
+        size, sure = magnitudes(w, s)
         drawn[rows.start : rows.stop] = np.where(negative, -size, size)
         for place in np.flatnonzero(~sure).tolist():
-            drawn[start + place] = settled(stream, start + place, variance)
+            drawn[start + place] = drawn_by_digits(stream, start + place, variance)
     return drawn
 
 
@@ -85,10 +84,10 @@ def first_bits(stream: KeyStream, rows: range) -> tuple[NDArray[np.bool_], NDArr
     return bits >> np.uint64(63) == 1, bits & np.uint64(2**63 - 1)
 
 
-def sizes_of(w: NDArray[np.uint64], s: float) -> tuple[Integers, NDArray[np.bool_]]:
+def magnitudes(w: NDArray[np.uint64], s: float) -> tuple[Integers, NDArray[np.bool_]]:
     """Return :math:`|k|` from the first digits, and where it is proven.
 
-    >>> size, sure = sizes_of(np.array([2**62, 2**61, 0], dtype=np.uint64), 10.0)
+    >>> size, sure = magnitudes(np.array([2**62, 2**61, 0], dtype=np.uint64), 10.0)
     >>> size[:2].tolist(), sure.tolist()
     ([7, 12], [True, True, False])
     """
@@ -183,12 +182,12 @@ def nearest_root(square: Fraction) -> float:
     return float(Fraction(whole, 1 << shift // 2))  # 60 digits and more, rounded once
 
 
-def settled(stream: KeyStream, cell: int, variance: Fraction) -> int:
+def drawn_by_digits(stream: KeyStream, cell: int, variance: Fraction) -> int:
     """Return k of one cell, by as many of its digits as it takes."""
     negative, w = first_bits(stream, range(cell, cell + 1))
     digits, count, level = int(w[0]), TAIL_BITS, 0
     while True:
-        size = size_of(digits, count, variance)
+        size = magnitude(digits, count, variance)
         if size is not None:
             return -size if negative[0] else size
         more = stream.child(f"digits {level}").words(range(2 * cell, 2 * cell + 2))
@@ -196,10 +195,10 @@ def settled(stream: KeyStream, cell: int, variance: Fraction) -> int:
         count, level = count + 64, level + 1
 
 
-def size_of(digits: int, count: int, variance: Fraction) -> int | None:
+def magnitude(digits: int, count: int, variance: Fraction) -> int | None:
     r"""Return :math:`|k|` if all p within :math:`[w, w + 1) / 2^{count}` have the same; else None.
 
-    >>> size_of(2**62, 64, Fraction(100)), size_of(0, 64, Fraction(100))
+    >>> magnitude(2**62, 64, Fraction(100)), size_of(0, 64, Fraction(100))
     (7, None)
     """
     from flint import arb, ctx, fmpq

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pramble.data.crosstab import groups_of
+from pramble.data.crosstab import grouped_batches
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.data.records import LazyRecords, Records, Watch, scan
 from pramble.data.remote import spark_source
 from pramble.engine.keystream import checked_key
-from pramble.engine.table_counts import PersonCounts, TableCounts, count_people
+from pramble.engine.table_counts import PersonCounts, TableCounter, count_people
 from pramble.engine.table_noise import Counts, measure_chosen, with_noise
 from pramble.errors import InvalidInput
 from pramble.mechanisms.measured import Measured
@@ -85,7 +85,7 @@ def measure(
     >>> m.table(["sex", "ill"]).round().tolist()
     [[999.0, -6.0], [1010.0, 997.0]]
     """
-    plan, clock = plan_of(design), Clock(progress)
+    plan, clock = as_table_plan(design), Clock(progress)
     records = open_records(spark_source(data, spark), reading)
     measured = measure_records(records, plan, key=checked_key(key), person=person, clock=clock)
     clock.tell("done", 1.0)
@@ -114,7 +114,7 @@ def measure_records(
     return with_noise(plan, counted, secret=key, clock=clock)
 
 
-def plan_of(design: Any) -> TablePlan:
+def as_table_plan(design: Any) -> TablePlan:
     plan = design if isinstance(design, TablePlan) else getattr(design, "plan", None)
     if not isinstance(plan, TablePlan):
         raise InvalidInput(
@@ -135,14 +135,14 @@ def exact_tables(
 ) -> Counts:
     """Return the exact tables that are wanted, counted wherever the records are."""
     candidates = () if plan.choice is None else plan.choice.candidates
-    job = TableCounts((*plan.tables, *candidates), plan.labels, typed=records.typed, nulls=nulls)
+    job = TableCounter((*plan.tables, *candidates), plan.labels, typed=records.typed, nulls=nulls)
     records.refuse_missing([*job.columns, *person])
     if person:
         together = records.rows_stay
         own = PersonCounts(job, person, plan.rows_per_person, secret=secret, together=together)
         return count_people(records, own, watch=watch).counts
     if isinstance(records, LazyRecords) and not records.reading.recode:
-        for batch, times in groups_of(records, job.columns):
+        for batch, times in grouped_batches(records, job.columns):
             job.add(batch, times)
     else:
         scan(records, [job], watch=watch)

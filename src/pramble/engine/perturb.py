@@ -14,7 +14,7 @@ from pramble.data.crosstab import unused
 from pramble.data.decode import with_columns
 from pramble.data.open import as_arrow
 from pramble.data.remote import is_spark, on_spark
-from pramble.engine.block import unknown
+from pramble.engine.block import unknown_container
 from pramble.engine.keystream import checked_key, checked_rows
 from pramble.engine.record import Record, as_record
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
@@ -273,7 +273,7 @@ def perturb(
         if row_number is not None:
             raise InvalidInput("row_number names a column of a frame; a single column has none.")
         if not hasattr(data, "__len__"):
-            raise unknown(data, "one mechanism")
+            raise unknown_container(data, "one mechanism")
         if key is not None and not column:
             raise InvalidInput(
                 "A key draws for a named column, or two columns would share their randomness; name "
@@ -312,4 +312,4 @@ def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row
     if isinstance(frame, nw.LazyFrame):
         table = frame.collect(backend="pyarrow").to_native()
         return perturb_many(table, record, row_number=row_number, first_row=first_row)
-    raise unknown(data, "a plan for several columns")
+    raise unknown_container(data, "a plan for several columns")

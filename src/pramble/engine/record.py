@@ -27,7 +27,7 @@ from pramble.data.bands import Points
 from pramble.data.decode import labels_like
 from pramble.data.encode import Codes
 from pramble.data.labels import Label
-from pramble.engine.block import Block, Column, codes_in
+from pramble.engine.block import ColumnBlock, PlanColumn, encode_container
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.engine.sampling import AliasSampler, Each, available_threads, code_type, draw_rows
 from pramble.errors import InvalidInput
@@ -36,8 +36,8 @@ from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
 from pramble.values import Integers, value
 
+# Where some of the rows at hand stand: all of them as a slice, or an array of places.
 Positions = slice | Integers
-"""Where some of the rows at hand stand: all of them as a slice, or an array of places."""
 
 
 @value(eq=False, repr=False)
@@ -56,10 +56,10 @@ class Record:
     points: Mapping[str, Points] = field(default_factory=dict)
 
     @cached_property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, PlanColumn]:
         missing = self.null_labels or {}
         return {
-            name: Column(
+            name: PlanColumn(
                 name,
                 labels,
                 from_text=self.from_text,
@@ -102,28 +102,32 @@ class Record:
         return list(np.split(np.argsort(drawn, kind="stable"), ends[:-1]))
 
     @cached_property
-    def blocks(self) -> tuple[tuple[Block, ...], ...]:
+    def blocks(self) -> tuple[tuple[ColumnBlock, ...], ...]:
         """The blocks of each branch; the factors of a product are blocks of their own."""
         return tuple(
             tuple(self._blocks_of(number, branch.blocks))
             for number, branch in enumerate(self.plan.branches)
         )
 
-    def _blocks_of(self, number: int, blocks: Mapping[tuple[str, ...], Any]) -> Iterable[Block]:
+    def _blocks_of(
+        self, number: int, blocks: Mapping[tuple[str, ...], Any]
+    ) -> Iterable[ColumnBlock]:
         for names, mechanism in blocks.items():
             if names[0] not in self.columns:
                 continue
             path = names if self.plan.is_simple else ("branch", str(number), *names)
             columns, stream = [self.columns[name] for name in names], KeyStream(self.key, *path)
             if len(names) == 1 or not isinstance(mechanism, Product):
-                yield Block(tuple(columns), mechanism, stream, self.threads)
+                yield ColumnBlock(tuple(columns), mechanism, stream, self.threads)
                 continue
             for i, (column, factor) in enumerate(zip(columns, mechanism.factors, strict=True)):
-                yield Block((column,), factor, stream.child(str(i)), self.threads)
+                yield ColumnBlock((column,), factor, stream.child(str(i)), self.threads)
 
     def perturb(self, values: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
         """Return every column randomised, in the container that it came in."""
-        codes = {name: codes_in(values[name], own, rows) for name, own in self.columns.items()}
+        codes = {
+            name: encode_container(values[name], own, rows) for name, own in self.columns.items()
+        }
         drawn = self.draw(codes, rows)
         return {
             name: labels_like(drawn[name], self.columns[name].outputs, like=values[name])
@@ -136,7 +140,7 @@ class Record:
         rows: Rows,
         *,
         each: Each = map,
-        observe: Callable[[Block, Codes, Codes], object] | None = None,
+        observe: Callable[[ColumnBlock, Codes, Codes], object] | None = None,
     ) -> dict[str, Codes]:
         """Return the drawn codes of every column; ``each`` maps over blocks.
 
@@ -147,7 +151,7 @@ class Record:
         """
         out = {name: self._blank(name, len(rows)) for name in self.columns}
 
-        def draw(task: tuple[Block, Positions]) -> None:
+        def draw(task: tuple[ColumnBlock, Positions]) -> None:
             block, at = task
             own = rows[at] if isinstance(at, slice) else picked(rows, at)
             if block.has_gaps:

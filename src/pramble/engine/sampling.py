@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial, singledispatch
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pramble.data.arrays import Rows, picked
 from pramble.data.encode import Codes
-from pramble.engine.alias import FULL, Width, fill_rows, index_bits
+from pramble.engine.alias import FULL, Width, alias_rows, index_bits
 from pramble.engine.keystream import KeyStream
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
@@ -26,28 +26,20 @@ from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
 from pramble.values import Integers, value
 
-PIECE = 1 << 16
-"""Rows drawn at a time: their words fit the processor's second cache."""
+# Rows drawn at a time: their words and the arrays made of them fit the processor's second cache.
+PIECE = 1 << 14
 
-SMALL_PIECE = 1 << 13
-"""Rows that NumPy draws at a time: its many arrays of them fit the cache."""
-
+# So many values are drawn by NumPy before compiled code has loaded.
 COMPILED_ABOVE = 1 << 23
-"""So many values are drawn by NumPy before compiled code has loaded."""
 
+# Uniform rows over more categories than this are drawn by division rather than from a table.
 CLOSED_FORM_ABOVE = 256
-"""Uniform rows over more categories than this are drawn by division rather than from a table."""
-
-
-FILLED_BY_PYTHON = 1 << 19
-"""So many alias cells are filled by Python in the time in which compiled code is loaded."""
 
 _drawn = [0]
-_filled = [0]
 
 
-def worth_compiling(rows: int) -> bool:
-    """Whether a process has drawn enough for compiled code to be worth its loading.
+def is_compiled(rows: int) -> bool:
+    """Whether a process has drawn enough for compiled code to pay for its loading.
 
     It changes nothing but the speed: either way draws what :meth:`WordSampler.exact` says.
     """
@@ -75,71 +67,36 @@ class WordSampler(Sampler):
 
     @abstractmethod
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
-        """Return the output that each (code, word, extra) stands for: the law itself."""
+        """Return the output that each (code, word, extra) stands for: the distribution itself."""
 
-    @abstractmethod
-    def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        """Write what words alone decide; list the undecided rows and return their number."""
+    def decide(self, codes: Codes, words: Codes) -> tuple[Codes, Integers]:
+        """Return what words alone say, and the rows in which further bits can change it.
 
-    def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
-        """Write the drawn output of each row to ``out``."""
-        compiled = worth_compiling(len(codes))
-        size = PIECE if compiled else SMALL_PIECE
-        ties = np.empty(size if compiled else 0, dtype=np.int64)
-        for start in range(0, len(codes), size):
-            piece = slice(start, start + size)
-            part = rows[piece]
-            words, further = stream.words(part), partial(extras_of, stream, part)
-            if compiled:
-                self.draw(codes[piece], words, out=out[piece], ties=ties, extras_at=further)
-            else:
-                out[piece] = self.plain(codes[piece], words, extras_at=further)
-
-    def plain(self, codes: Codes, words: Codes, *, extras_at: Callable[[Codes], Codes]) -> Codes:
-        """Draw by NumPy. The further bits of a row are read only where they can matter.
-
-        In every sampler the units of a word that give one output follow each other, so a word
-        decides if the least and the greatest further bits agree.
+        The units of a word that give one output follow each other, so a word decides if the least
+        and the greatest further bits agree.
         """
         least = np.zeros(len(words), dtype=np.uint32)
         greatest = np.full(len(words), (1 << self.width.extra) - 1, dtype=np.uint32)
         drawn = self.exact(codes, words, least)
-        tied = np.flatnonzero(drawn != self.exact(codes, words, greatest))
+        return drawn, np.flatnonzero(drawn != self.exact(codes, words, greatest))
+
+    def draw(self, codes: Codes, words: Codes, *, extras_at: Callable[[Codes], Codes]) -> Codes:
+        """Return the drawn outputs; further bits are read only where they can matter."""
+        drawn, tied = self.decide(codes, words)
         if len(tied):
             drawn[tied] = self.exact(codes[tied], words[tied], extras_at(tied))
         return drawn
 
-    def draw(
-        self,
-        codes: Codes,
-        words: Codes,
-        *,
-        out: Codes,
-        ties: Codes,
-        extras_at: Callable[[Codes], Codes],
-    ) -> None:
-        """Draw by the compiled kernel and settle its ties with the bits of ``extras_at``."""
-        tied = ties[: self.fast(codes, words, out=out, ties=ties)]
-        if len(tied):
-            out[tied] = self.exact(codes[tied], words[tied], extras_at(tied))
+    def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
+        """Write the drawn output of each row to ``out``."""
+        for start in range(0, len(codes), PIECE):
+            piece = slice(start, start + PIECE)
 
+            def extras_at(tied: Codes, part: Rows = rows[piece]) -> Codes:
+                return stream.extras(picked(part, tied))
 
-def extras_of(stream: KeyStream, rows: Rows, positions: Codes) -> Codes:
-    return stream.extras(picked(rows, positions))
-
-
-def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Integers]:
-    """Return thresholds and other outputs, each of shape (S, 2**k)."""
-    S, T = weights.shape
-    k = index_bits(T)
-    threshold = np.empty((S, 1 << k), dtype=np.int64)
-    other = np.empty((S, 1 << k), dtype=np.int64)
-    fill = fill_rows
-    _filled[0] += threshold.size
-    if _filled[0] > FILLED_BY_PYTHON:
-        from pramble.engine.kernels import fill_rows_compiled as fill
-    fill(weights, 1 << (width.bits - k), threshold, other)
-    return threshold, other
+            words = stream.words(rows[piece])
+            out[piece] = self.draw(codes[piece], words, extras_at=extras_at)
 
 
 @value(eq=False)
@@ -169,11 +126,15 @@ class AliasSampler(WordSampler):
         own = (words < cut) | ((words == cut) & (extras < self.low[at]))
         return np.where(own, cell, entry.astype(np.uint32))
 
-    def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
+    def decide(self, codes: Codes, words: Codes) -> tuple[Codes, Integers]:
+        if not is_compiled(len(codes)):
+            return WordSampler.decide(self, codes, words)
         from pramble.engine.kernels import draw_alias
 
+        out, ties = np.empty_like(codes), np.empty(len(codes), dtype=np.int64)
         shift = self.width.word - self.index_bits
-        return int(draw_alias(codes, words, self.table, self.index_bits, shift, out, ties))
+        found = draw_alias(codes, words, self.table, self.index_bits, shift, out, ties)
+        return out, ties[:found]
 
 
 @value(eq=False)
@@ -190,12 +151,6 @@ class UniformSampler(WordSampler):
         moved = unit - ((1 << self.width.bits) - (len(self.off) - 1) * off)
         step = moved // np.maximum(off, 1)
         return np.where(moved < 0, x, step + (step >= x))
-
-    def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        from pramble.engine.kernels import draw_uniform
-
-        total, extra = 1 << self.width.bits, self.width.extra
-        return int(draw_uniform(codes, words, self.off, total, extra, out, ties))
 
 
 @value(eq=False)
@@ -225,13 +180,6 @@ class ArcSampler(WordSampler):
         distance = distances[stretch] + (unit - units[stretch]) // steps[stretch]
         return np.asarray(self.slots[(self.positions[codes] - distance) % len(self.slots)])
 
-    def fast(self, codes: Codes, words: Codes, *, out: Codes, ties: Codes) -> int:
-        from pramble.engine.kernels import draw_arc
-
-        circle = (self.positions, self.slots)
-        stretches = (*self.bounds, np.array(self.steps))
-        return int(draw_arc(codes, words, circle, stretches, self.width.extra, out, ties))
-
 
 @value(eq=False)
 class ProductSampler(Sampler):
@@ -252,52 +200,28 @@ class ProductSampler(Sampler):
         out[:] = np.ravel_multi_index(drawn, [T for _, T in self.shapes])
 
 
-@singledispatch
-def sampler(mechanism: Mechanism) -> Sampler:
-    """Return the sampler of a mechanism; new kinds of mechanism register theirs here."""
-    return AliasSampler.of(mechanism.weights)
-
-
-@sampler.register
-def _(mechanism: UniformRows) -> Sampler:
-    if len(mechanism.off) > CLOSED_FORM_ABOVE:
-        return slim_sampler(mechanism)
-    return AliasSampler.of(mechanism.weights)
-
-
-def slim_sampler(mechanism: Mechanism) -> Sampler:
-    """Return a sampler without a table, if there is one: a plan may have thousands of blocks."""
-    if isinstance(mechanism, UniformRows):
+def sampler(mechanism: Mechanism, *, slim: bool = False) -> Sampler:
+    """Return the sampler of a mechanism; a slim one has no table where there is a closed form."""
+    if isinstance(mechanism, Product):
+        return ProductSampler(
+            tuple(sampler(factor, slim=slim) for factor in mechanism.factors),
+            tuple(code_type(*factor.shape) for factor in mechanism.factors),
+            tuple(factor.shape for factor in mechanism.factors),
+        )
+    if isinstance(mechanism, Arcs):
+        T, W, r = len(mechanism.slots), mechanism.width, mechanism.raised
+        steps = (mechanism.high + 1, mechanism.high, mechanism.low)
+        return ArcSampler(mechanism.positions, mechanism.slots, (r, W - r, T - W), steps, FULL)
+    if isinstance(mechanism, UniformRows) and (slim or len(mechanism.off) > CLOSED_FORM_ABOVE):
         return UniformSampler(mechanism.off, FULL)
-    return sampler(mechanism)
+    return AliasSampler.of(mechanism.weights)
 
 
-@sampler.register
-def _(mechanism: Arcs) -> Sampler:
-    T, W, r = len(mechanism.slots), mechanism.width, mechanism.raised
-    return ArcSampler(
-        mechanism.positions,
-        mechanism.slots,
-        (r, W - r, T - W),
-        (mechanism.high + 1, mechanism.high, mechanism.low),
-        FULL,
-    )
-
-
-@sampler.register
-def _(mechanism: Product) -> Sampler:
-    return ProductSampler(
-        tuple(sampler(factor) for factor in mechanism.factors),
-        tuple(code_type(*factor.shape) for factor in mechanism.factors),
-        tuple(factor.shape for factor in mechanism.factors),
-    )
-
-
+# What calls a function on each of some items, in order: ``map``, or that of a pool of threads.
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""What calls a function on each of some items, in order: ``map``, or that of a pool of threads."""
 
+# Fewer rows than this are drawn by one thread.
 THREADED_ABOVE = 1 << 19
-"""Fewer rows than this are drawn by one thread."""
 
 
 def available_threads() -> int:

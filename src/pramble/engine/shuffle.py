@@ -32,11 +32,11 @@ from pramble.engine.keystream import KeyStream, derived_key
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.values import Integers, value
 
+# Words of 32 bits by which rows are sorted: two of a billion rows agree once in 10^11 files.
 WORDS = 3
-"""Words of 32 bits by which rows are sorted: two of a billion rows agree once in 10^11 files."""
 
+# The sorting words of some rows: 64 bits that go first, and 32 that decide where they agree.
 Words = tuple[NDArray[np.uint64], NDArray[np.uint32]]
-"""The sorting words of some rows: 64 bits that go first, and 32 that decide where they agree."""
 
 
 def random_order(rows: int, *, key: bytes) -> Integers:
@@ -72,16 +72,16 @@ def in_word_order(words: Words) -> Integers:
     return np.lexsort((last, first)) if agree.any() else order
 
 
+# A pass distributes over 2**7 buckets at most: so many files are open at once.
 WORD_BITS = 64
 MOST_BITS = 7
-"""A pass distributes over 2**7 buckets at most: so many files are open at once."""
 
+# Buckets have a quarter of what is shuffled at once: one is sorted while another is drawn from,
+# and the system's allocator keeps what earlier ones took.
 BUCKETS_HELD = 4
-"""Buckets have a quarter of what is shuffled at once: one is sorted while another is drawn from,
-and the system's allocator keeps what earlier ones took."""
 
+# Values that are gathered before they are distributed, so that blocks on the disk are not tiny.
 GATHERED_CELLS = 1 << 22
-"""Values that are gathered before they are distributed, so that blocks on the disk are not tiny."""
 
 FIRST, LAST = "first word", "last word"
 
@@ -136,7 +136,7 @@ class ShuffledRecords(Records):
         ):
             named = table.select(range(len(columns))).rename_columns(list(columns))
             for batch in named.to_batches(max_chunksize=BATCH_ROWS):
-                yield with_codes(batch, texts)
+                yield with_dictionaries(batch, texts)
 
     def numbered(self, columns: Sequence[str], watch: Watch | None) -> Iterator[Any]:
         """Yield tables of the source with their sorting words, no dictionary and neutral names."""
@@ -162,12 +162,12 @@ def rows_in_order(tables: Iterable[Any], rows: int, folder: Path, *, used: int) 
     limit = max(MOST_CELLS_SHUFFLED // BUCKETS_HELD // first.num_columns, 1)
     if rows <= limit or used == WORD_BITS:
         whole = pa.concat_tables([first, *found])
-        yield taken(whole, in_word_order(words_of(whole)))
+        yield taken(whole, in_word_order(sorting_words_in(whole)))
         return
     bits = min((rows // limit).bit_length() + 1, MOST_BITS, WORD_BITS - used)
     buckets = [Bucket(folder) for _ in range(1 << bits)]
     try:
-        for table in gathered([first], found):
+        for table in larger_tables([first], found):
             distribute(table, buckets, shift=WORD_BITS - used - bits)
         while buckets:
             bucket = buckets.pop(0)
@@ -203,7 +203,7 @@ class Bucket:
             yield pa.Table.from_batches([batch])
 
 
-def gathered(first: list[Any], others: Iterator[Any]) -> Iterator[Any]:
+def larger_tables(first: list[Any], others: Iterator[Any]) -> Iterator[Any]:
     """Yield tables joined into larger ones."""
     pile = first
     for table in others:
@@ -216,7 +216,7 @@ def gathered(first: list[Any], others: Iterator[Any]) -> Iterator[Any]:
 
 def distribute(table: Any, buckets: Sequence[Bucket], *, shift: int) -> None:
     """Add every row to its bucket, in the order in which they stand."""
-    first, _ = words_of(table)
+    first, _ = sorting_words_in(table)
     numbers = ((first >> np.uint64(shift)) & np.uint64(len(buckets) - 1)).astype(np.uint8)
     sorted_rows = taken(table, np.argsort(numbers, kind="stable"))
     ends = np.cumsum(np.bincount(numbers, minlength=len(buckets))).tolist()
@@ -225,7 +225,7 @@ def distribute(table: Any, buckets: Sequence[Bucket], *, shift: int) -> None:
             bucket.add(sorted_rows.slice(start, end - start))
 
 
-def words_of(table: Any) -> Words:
+def sorting_words_in(table: Any) -> Words:
     """Return the sorting words in a table of rows."""
     return table[FIRST].to_numpy(), table[LAST].to_numpy()
 
@@ -236,7 +236,7 @@ def taken(table: Any, order: Any) -> Any:
     return pa.table(columns, names=table.column_names)
 
 
-def with_codes(batch: Any, texts: Collection[str]) -> Any:
+def with_dictionaries(batch: Any, texts: Collection[str]) -> Any:
     columns = [
         column.dictionary_encode() if one.name in texts and is_text(column) else column
         for one, column in zip(batch.schema, batch.columns, strict=True)
@@ -244,11 +244,11 @@ def with_codes(batch: Any, texts: Collection[str]) -> Any:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+# Row numbers that are looked at together.
 AT_ONCE = 1 << 22
-"""Row numbers that are looked at together."""
 
+# Leading bits to count by, and rows of a bin below which fewer bits do.
 MOST_BIN_BITS, ROWS_OF_A_BIN = 20, 64
-"""Leading bits to count by, and rows of a bin below which fewer bits do."""
 
 
 @value(eq=False)

@@ -19,23 +19,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramble.data.arrays import plain
-from pramble.data.crosstab import group, groups_of
+from pramble.data.arrays import without_dictionary
+from pramble.data.crosstab import group, grouped_batches
 from pramble.data.encode import Encoder, UndeclaredValues
 from pramble.data.labels import Labels
 from pramble.data.records import LazyRecords, Records, Watch, scan
-from pramble.data.remote import RemoteRecords
 from pramble.engine.keystream import derived_key
 from pramble.errors import InvalidData, InvalidInput, PrambleError, bad_row
 from pramble.values import Integers
 
 Columns = tuple[str, ...]
 
+# A table of a part of the rows is sent as its filled cells where fewer than one in so many are.
 SPARSE = 4
-"""A table of a part of the rows is sent as its filled cells where fewer than one in so many are."""
 
 
-class TableCounts:
+class TableCounter:
     """Exact counts of every cell of some tables: a job for `pramble.data.records.scan`.
 
     Tables that lie within others are left out: they are margins.
@@ -97,7 +96,7 @@ class TableCounts:
             self.sums[table] = np.zeros(math.prod(self.shapes[table]), dtype=np.int64)
         return self.sums[table]
 
-    def merge(self, later: "TableCounts") -> None:
+    def merge(self, later: "TableCounter") -> None:
         """Take the counts of the rows that follow."""
         for table, sums in later.sums.items():
             self._sums(table)[:] += sums
@@ -164,7 +163,7 @@ class PersonCounts:
 
     def __init__(
         self,
-        tables: TableCounts,
+        tables: TableCounter,
         person: Sequence[str],
         most: int,
         *,
@@ -224,7 +223,7 @@ class PersonCounts:
             digests = [person_digest(self.secret, parts) for parts in zip(*names, strict=True)]
             each = np.repeat(np.arange(len(own)), times[over])
             codes, own = codes[:, over][:, each], own[each]
-            chosen = first_rows(
+            chosen = rows_counted(
                 codes, own, digests, key=derived_key(self.secret, "order"), most=self.most
             )
             self._add(codes[:, chosen], np.ones(len(chosen), dtype=np.int64))
@@ -235,12 +234,14 @@ class PersonCounts:
         self.tables.add_codes(by_name, times)
 
 
-def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = None) -> TableCounts:
+def count_people(
+    records: Records, job: PersonCounts, *, watch: Watch | None = None
+) -> TableCounter:
     """Return the tables of at most so many rows of each person, wherever the rows are."""
     if isinstance(records, LazyRecords) and not records.reading.recode:
-        for batch, times in groups_of(records, job.columns):
+        for batch, times in grouped_batches(records, job.columns):
             job.add(batch, times)
-    elif isinstance(records, RemoteRecords):
+    elif records.rows_stay:
         count_on_spark(records, job, watch)
     else:
         scan(records, [job], watch=watch)
@@ -249,7 +250,7 @@ def count_people(records: Records, job: PersonCounts, *, watch: Watch | None = N
     return job.tables
 
 
-def count_on_spark(records: RemoteRecords, job: PersonCounts, watch: Watch | None) -> None:
+def count_on_spark(records: Any, job: PersonCounts, watch: Watch | None) -> None:
     """Count where the rows are, after all rows of a person have come to one part of them."""
     if any(records.reading.recode.get(name) for name in job.person):
         raise InvalidInput(
@@ -271,7 +272,7 @@ def count_on_spark(records: RemoteRecords, job: PersonCounts, watch: Watch | Non
 def person_texts(values: Any, name: str, start: int | None) -> Any:
     """Return what says whose each row is, as text: the same for 7 and "7"; refuse missing ones."""
     try:
-        array = plain(values if isinstance(values, ARROW) else pa.array(values))
+        array = without_dictionary(values if isinstance(values, ARROW) else pa.array(values))
         if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
             array = array.cast(pa.int64())  # pandas and databases hold whole numbers so
         texts = array.cast(pa.large_string())
@@ -301,7 +302,7 @@ def person_digest(secret: bytes, parts: Sequence[str]) -> bytes:
     return hashlib.blake2b(message.encode(), key=secret, digest_size=BLOCK).digest()
 
 
-def first_rows(
+def rows_counted(
     codes: NDArray[np.int32], own: Integers, digests: Sequence[bytes], *, key: bytes, most: int
 ) -> Integers:
     """Return which rows are counted: of each person so many that come first in random order.

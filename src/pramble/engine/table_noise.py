@@ -42,15 +42,15 @@ def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) 
     own = key_of_tables(secret, plan, counts)
     parts: dict[Columns, Exact] = {}
     for i, part in enumerate(plan.parts):
-        margin = margin_of(counts, part)
+        margin = exact_margin(counts, part)
         scale = plan.cells(part)
-        stream = stream_of(own, part)
+        stream = noise_stream(own, part)
         noise = lattice_noise(stream, scale, scale=scale, precision=plan.precision[part])
         parts[part] = interaction(margin, noise.reshape(margin.shape), scale)
         clock.tell("adding noise", (i + 1) / len(plan.parts))
     total = int(next(iter(counts.values())).sum())
     if not plan.total_is_public:
-        noise = lattice_noise(stream_of(own, ()), 1, scale=1, precision=plan.precision[()])
+        noise = lattice_noise(noise_stream(own, ()), 1, scale=1, precision=plan.precision[()])
         total += int(noise[0])
     return Measured(plan, total, parts)
 
@@ -73,12 +73,12 @@ def key_of_tables(secret: bytes, plan: TablePlan, counts: Counts) -> bytes:
     return derived_key(secret, "protected tables", written, digest.hexdigest())
 
 
-def stream_of(own: bytes, part: Columns) -> KeyStream:
+def noise_stream(own: bytes, part: Columns) -> KeyStream:
     """Return the bits of the noise of one part: one name, whatever columns are called."""
     return KeyStream(own, json.dumps(list(part)))
 
 
-def margin_of(counts: Counts, part: Columns) -> Integers:
+def exact_margin(counts: Counts, part: Columns) -> Integers:
     """Return the exact table of some columns, from the smallest that has them."""
     table = min((t for t in counts if set(part) <= set(t)), key=lambda t: counts[t].size)
     beside = tuple(axis for axis, name in enumerate(table) if name not in part)
@@ -94,23 +94,23 @@ def interaction(margin: Integers, noise: Exact, scale: int) -> Exact:
     >>> interaction(np.array([3, 1]), np.array([0, 1]), 2).tolist()
     [3, -3]
     """
-    found = fitting(margin, scale) * scale
-    found = fitting(found, 2) + noise
+    found = wide_enough(margin, scale) * scale
+    found = wide_enough(found, 2) + noise
     for axis, size in enumerate(found.shape):
         # no number below is larger than 2 n_j times the largest so far
-        found = fitting(found, 2 * size)
+        found = wide_enough(found, 2 * size)
         found = found * size - found.sum(axis=axis, keepdims=True)
     return found
 
 
-def fitting(numbers: Exact, factor: int) -> Exact:
+def wide_enough(numbers: Exact, factor: int) -> Exact:
     """Return whole numbers in a type in which so many times the largest is still exact."""
     largest = max(abs(int(numbers.max(initial=0))), abs(int(numbers.min(initial=0))))
     return numbers if largest * factor < 2**62 else numbers.astype(object)
 
 
+# A fit ends when its pairs are met within half a record, or after so many sweeps.
 CLOSE, SWEEPS = 0.5, 50
-"""A fit ends when its pairs are met within half a record, or after so many sweeps."""
 
 
 def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) -> Measured:
@@ -170,7 +170,7 @@ def mean_of(first: Exact, second: Exact, weight: int) -> Exact:
     >>> mean_of(np.array([3, -3]), np.array([1, -1]), SHARES // 4).tolist()
     [98304, -98304]
     """
-    one, other = fitting(first, 2 * SHARES), fitting(second, 2 * SHARES)
+    one, other = wide_enough(first, 2 * SHARES), wide_enough(second, 2 * SHARES)
     return np.asarray(one * weight + other * (SHARES - weight))
 
 
@@ -189,7 +189,7 @@ def exact_scores(
         # whole and bounded whatever the fit does: the proof rests on that alone
         implied = np.nan_to_num(implied_table(table, pairs), nan=0.0, posinf=0.0)
         implied = np.rint(np.clip(implied, 0, max(first.total, 1))).astype(np.int64)
-        found[i] = np.abs(margin_of(counts, table) - implied).sum()
+        found[i] = np.abs(exact_margin(counts, table) - implied).sum()
         clock.tell("choosing tables", (i + 1) / len(candidates))
     return found
 

@@ -14,8 +14,8 @@ from pramble.geography.reading import (
     Shape,
     bordering,
     centroid,
-    pairs_in,
-    points_in,
+    pairs_from,
+    points_from,
     read_only_rings,
     read_shapes,
     refuse_off_the_globe,
@@ -141,7 +141,7 @@ class Areas(Display):
         ``columns`` names the two columns of labels, by default the first two. Texts of a CSV file
         are integers if all are written as integers are; "01" is not, and keeps all of them text.
         """
-        pairs = pairs_in(data, columns, None)
+        pairs = pairs_from(data, columns, None)
         labels = list({label_key(one): one for pair in pairs for one in pair}.values())
         if not labels:
             raise InvalidData("There must be at least one pair of neighbours; found none.")
@@ -162,7 +162,7 @@ class Areas(Display):
         coordinate, and those named lon, lng, long or longitude, and lat or latitude. Labels are
         read as by :meth:`from_neighbours`.
         """
-        labels, points = points_in(data, label, longitude, latitude)
+        labels, points = points_from(data, label, longitude, latitude)
         return cls(as_labels(labels, what="areas"), points)
 
     def with_neighbours(self, data: Any, *, columns: Sequence[str] | None = None) -> "Areas":
@@ -170,7 +170,7 @@ class Areas(Display):
 
         One pair joins two parts of a map: ``areas.with_neighbours([("Kings", "Richmond")])``.
         """
-        pairs = pairs_in(data, columns, self.labels.values)
+        pairs = pairs_from(data, columns, self.labels.values)
         first = {label_key(one): one for pair in pairs for one in pair}
         places = dict(zip(first, self.places(first.values()), strict=True))
         found = [(places[label_key(one)], places[label_key(other)]) for one, other in pairs]
@@ -181,20 +181,6 @@ class Areas(Display):
                     f"{self.labels.values[i]!r} twice. Leave it out."
                 )
         return replace(self, neighbours=(*(self.neighbours or ()), *found))
-
-    def with_points(
-        self,
-        data: Any,
-        *,
-        label: str | None = None,
-        longitude: str | None = None,
-        latitude: str | None = None,
-    ) -> "Areas":
-        """Return the areas at other points, given as to :meth:`from_points`; each must have one."""
-        known = self.labels.values
-        labels, points = points_in(data, label, longitude, latitude, known)
-        other = Areas(as_labels(labels, what="areas"), points)
-        return replace(self, points=other.of(known).points)
 
     def of(self, labels: Iterable[Label]) -> "Areas":
         """Return only these areas, in this order: those of ``mechanism.categories``, say."""
@@ -234,7 +220,7 @@ class Areas(Display):
     def kilometres(self) -> Floats:
         """Return the (S, S) great-circle distances of the points, in kilometres."""
         if self.points is None:
-            raise InvalidInput("Distances need points; add them: areas.with_points(…).")
+            raise InvalidInput("Distances need points; read them: Areas.from_points(…).")
         return great_circles(self.points)
 
     def hops(self) -> Integers:
@@ -352,20 +338,14 @@ def great_circles(points: Floats) -> Floats:
     >>> great_circles(np.array([[0.0, 0.0], [180.0, 0.0]])).round().tolist()
     [[0.0, 20015.0], [20015.0, 0.0]]
     """
-    refuse_many(len(points))
+    refuse_large_map(len(points))
     longitude, latitude = np.radians(points).T
-    one, other = np.triu_indices(len(points), 1)
-    h = np.sin((latitude[one] - latitude[other]) / 2) ** 2
-    h += (
-        np.cos(latitude[one])
-        * np.cos(latitude[other])
-        * np.sin((longitude[one] - longitude[other]) / 2) ** 2
-    )
+    # Squares of sines and products of cosines are symmetric in floats, too.
+    north = np.sin(np.subtract.outer(latitude, latitude) / 2) ** 2
+    east = np.sin(np.subtract.outer(longitude, longitude) / 2) ** 2
+    h = north + np.multiply.outer(np.cos(latitude), np.cos(latitude)) * east
     h = np.clip(h, 0.0, 1.0)  # rounding may leave the interval for points opposite each other
-    found = np.zeros((len(points), len(points)))
-    found[one, other] = 2 * EARTH_RADIUS * np.arctan2(np.sqrt(h), np.sqrt(1 - h))
-    found[other, one] = found[one, other]
-    return read_only(found)
+    return read_only(2 * EARTH_RADIUS * np.arctan2(np.sqrt(h), np.sqrt(1 - h)))
 
 
 def steps_between(
@@ -375,7 +355,7 @@ def steps_between(
     from scipy.sparse.csgraph import connected_components, shortest_path
 
     size = len(labels)
-    refuse_many(size)
+    refuse_large_map(size)
     one, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(one)), (one, other)), shape=(size, size)).tocsr()
     count, part = connected_components(graph, directed=False)
@@ -392,8 +372,8 @@ def parts_in_words(part: Any, labels: Sequence[Any], points: Floats | None) -> s
     names = [labels[i] for i in places]
     bridge = places[:2]
     if points is not None:
-        apart = np.where(part[:, None] == part, np.inf, great_circles(points))
-        bridge = sorted(int(i) for i in np.unravel_index(np.argmin(apart), apart.shape))
+        distances = np.where(part[:, None] == part, np.inf, great_circles(points))
+        bridge = sorted(int(i) for i in np.unravel_index(np.argmin(distances), distances.shape))
     one, other = (labels[i] for i in bridge)
     shown = ", ".join(map(repr, names[:NAMED])) + (", …" if count > NAMED else "")
     return (
@@ -403,7 +383,7 @@ def parts_in_words(part: Any, labels: Sequence[Any], points: Floats | None) -> s
     )
 
 
-def refuse_many(size: int) -> None:
+def refuse_large_map(size: int) -> None:
     if size * size > MOST_CELLS:
         raise InvalidInput(
             f"A matrix of distances may have {MOST_CELLS:,} entries; {size:,} areas have "
@@ -431,11 +411,14 @@ def west_of(spans: Floats) -> float:
 
 def missing_in_words(missing: Sequence[Label], labels: Sequence[Label]) -> str:
     first = missing[0]
-    alike = [label for label in labels if is_other_type(first, label)]
-    if alike:
+    alike = next((label for label in labels if is_other_type(first, label)), None)
+    if alike is not None:
+        change = "int" if isinstance(first, int) else "str"
+        if change == "str" and str(alike) != first:
+            change = f"lambda code: str(code).zfill({len(str(first))})"
         return (
-            f"Labels must be of one type; {first!r} is asked for, and the areas have {alike[0]!r}. "
-            f"Rename them: areas.renamed({renaming(first, alike[0])})."
+            f"Labels must be of one type; {first!r} is asked for, and the areas have {alike!r}. "
+            f"Rename them: areas.renamed({change})."
         )
     names = ", ".join(map(repr, missing[:NAMED])) + (", …" if len(missing) > NAMED else "")
     hint = hint_at(str(first), list(map(str, labels)))
@@ -453,9 +436,3 @@ def is_other_type(one: Label, other: Label) -> bool:
         return False
     text, code = (one, other) if isinstance(one, str) else (other, one)
     return bool(text.isdecimal() and text.isascii()) and len(text) < 19 and int(text) == code
-
-
-def renaming(wanted: Label, label: Label) -> str:
-    if isinstance(wanted, int):
-        return "int"
-    return "str" if str(label) == wanted else f"lambda code: str(code).zfill({len(wanted)})"

@@ -68,7 +68,7 @@ def label_columns(
     return columns
 
 
-def pairs_in(
+def pairs_from(
     data: Any, columns: Sequence[str] | None, known: Sequence[Label] | None
 ) -> list[tuple[Label, Label]]:
     if isinstance(data, list | tuple | set | frozenset):
@@ -89,12 +89,11 @@ def pairs_in(
     return list(zip(*label_columns(records, names, labels=2, known=known), strict=True))
 
 
-def points_in(
+def points_from(
     data: Any,
     label: str | None,
     longitude: str | None,
     latitude: str | None,
-    known: Sequence[Label] | None = None,
 ) -> tuple[list[Label], Floats]:
     if isinstance(data, Mapping):
         return mapped_points(data)
@@ -107,7 +106,7 @@ def points_in(
             f"{records.name} must have a column of labels next to {east} and {north}."
         )
     names = [label or others[0], east, north]
-    labels, *coordinates = label_columns(records, names, labels=1, known=known)
+    labels, *coordinates = label_columns(records, names, labels=1, known=None)
     comma = records.reading.decimal == ","
     points = np.array([[as_number(one, comma=comma) for one in c] for c in coordinates]).T
     refuse_off_the_globe(points, lambda i: f"row {i + 1} of {records.name}")
@@ -195,7 +194,7 @@ def read_shapes(source: Any, label: str) -> tuple[list[Label], tuple[Shape, ...]
         where = f"feature {number} of {name}"
         if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
             raise InvalidData(f"Every member of 'features' must be a Feature; {where} is none.")
-        own = label_of(feature, label, where)
+        own = property_label(feature, label, where)
         _, polygons = areas.setdefault(label_key(own), (own, []))
         polygons += polygons_of(feature.get("geometry"), f"{where} ({own!r})")
     return [own for own, _ in areas.values()], read_only_rings(shape for _, shape in areas.values())
@@ -213,7 +212,7 @@ def features_of(document: Any, name: str) -> Sequence[Any]:
     return features
 
 
-def label_of(feature: Mapping[str, Any], label: str, where: str) -> Label:
+def property_label(feature: Mapping[str, Any], label: str, where: str) -> Label:
     properties = feature.get("properties") or {}
     if not isinstance(properties, Mapping):
         raise InvalidData(f"The properties of {where} must be an object.")

@@ -130,8 +130,8 @@ def nearest_on_simplex(values: Floats, *, total: float = 1.0) -> Floats:
     """
     descending = np.sort(values)[::-1]
     shifts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(descending - shifts >= 0)[-1])
-    return np.asarray(np.maximum(values - shifts[kept], 0.0))
+    last = int(np.flatnonzero(descending - shifts >= 0)[-1])
+    return np.asarray(np.maximum(values - shifts[last], 0.0))
 
 
 def contrasts(cells: Floats, *, axes: Sequence[int] | None = None) -> Floats:

@@ -37,16 +37,16 @@ SINGULAR = 1e-13
 LOST = 1e-6
 
 
-def inner(law: Floats) -> Floats:
-    floored = np.maximum(law, EMPTY)
+def inner(prior: Floats) -> Floats:
+    floored = np.maximum(prior, EMPTY)
     return np.asarray(floored / floored.sum())
 
 
-def fisher(matrix: Floats, law: Floats) -> Floats:
-    released = law @ matrix
+def fisher(matrix: Floats, prior: Floats) -> Floats:
+    released = prior @ matrix
     used = released > 0
-    kept = matrix[:, used]
-    return np.asarray((kept / released[used]) @ kept.T)
+    seen = matrix[:, used]
+    return np.asarray((seen / released[used]) @ seen.T)
 
 
 @value(eq=False)
@@ -66,44 +66,44 @@ class CellCovariance:
 
     def tells(self, onto: Integers) -> bool:
         """Whether anything of some sums of cells is told, beyond that they sum to one."""
-        return int(self.told_sums(onto).shape[1]) > 1
+        return int(self.estimable_sums(onto).shape[1]) > 1
 
-    def told_sums(self, onto: Integers) -> Floats:
+    def estimable_sums(self, onto: Integers) -> Floats:
         """Return an orthonormal basis of the sums of sums of cells that are told."""
         size = int(onto.max()) + 1
-        lost = summed(self.lost, onto)
+        lost = sums_onto(self.lost, onto)
         if not lost.shape[1]:
             return np.eye(size)
         left, values, _ = np.linalg.svd(lost)
         return np.asarray(left[:, int((values > LOST).sum()) :])
 
 
-def summed(rows: Floats, onto: Integers) -> Floats:
+def sums_onto(rows: Floats, onto: Integers) -> Floats:
     order = np.argsort(onto, kind="stable")
     starts = np.searchsorted(onto[order], np.arange(int(onto.max()) + 1))
     return np.asarray(np.add.reduceat(rows[order], starts, axis=0))
 
 
-def covariance_of_cells(matrix: Floats, law: Floats) -> CellCovariance:
+def covariance_of_cells(matrix: Floats, prior: Floats) -> CellCovariance:
     r"""Return what one record tells of cells under a matrix, :math:`F^{-1}` where there is one."""
-    p = inner(law)
+    p = inner(prior)
     root = np.sqrt(p + EVEN / len(p))
     scaled = fisher(matrix, p) * np.outer(root, root)
     values, vectors = np.linalg.eigh(scaled)
-    told = values > SINGULAR * values[-1]
-    kept = vectors[:, told]
-    inverse = (kept / values[told]) @ kept.T * np.outer(root, root)
-    lost = vectors[:, ~told] * root[:, None]
+    estimable = values > SINGULAR * values[-1]
+    seen = vectors[:, estimable]
+    inverse = (seen / values[estimable]) @ seen.T * np.outer(root, root)
+    lost = vectors[:, ~estimable] * root[:, None]
     return CellCovariance(np.asarray(inverse), np.asarray(lost))
 
 
 def margin_information(covariance: CellCovariance, onto: Integers) -> Floats:
     """Return what a record tells of sums of cells; zero on changes of them that it does not."""
-    sums = summed(summed(covariance.matrix, onto).T, onto)
-    told = covariance.told_sums(onto)
-    if told.shape[1] == len(sums):
+    sums = sums_onto(sums_onto(covariance.matrix, onto).T, onto)
+    estimable = covariance.estimable_sums(onto)
+    if estimable.shape[1] == len(sums):
         return np.asarray(np.linalg.inv(sums))
-    return np.asarray(told @ np.linalg.inv(told.T @ sums @ told) @ told.T)
+    return np.asarray(estimable @ np.linalg.inv(estimable.T @ sums @ estimable) @ estimable.T)
 
 
 def spread_information(information: Floats, onto: Integers) -> Floats:
@@ -111,9 +111,9 @@ def spread_information(information: Floats, onto: Integers) -> Floats:
     return np.asarray(information[np.ix_(onto, onto)])
 
 
-def table_variance(information: Floats, law: Floats) -> float:
+def table_variance(information: Floats, prior: Floats) -> float:
     """Return n times the summed variance of a table's cells; infinite if they cannot be told."""
-    p = inner(law)
+    p = inner(prior)
     root = np.sqrt(p + EVEN / len(p))
     values, vectors = np.linalg.eigh(information * np.outer(root, root))
     if values[0] <= SINGULAR * values[-1]:

@@ -91,7 +91,7 @@ def fit_array(
     array([[1.5, 1.5],
            [0.5, 0.5]])
     """
-    bundles = [Bundle(axes, own, cells.shape) for axes, own in gathered(margins, cells.shape)]
+    bundles = [Bundle(axes, own, cells.shape) for axes, own in by_axes(margins, cells.shape)]
 
     def sweep() -> float:
         return max((bundle.fit(cells) for bundle in bundles), default=0.0)
@@ -108,7 +108,7 @@ def repeated(
         done += 1
         first = first or deviation
         if clock is not None:
-            clock.tell("fitting", max(share_done(first, deviation, close), done / sweeps))
+            clock.tell("fitting", max(progress_made(first, deviation, close), done / sweeps))
     return Swept(done, deviation)
 
 
@@ -153,7 +153,7 @@ class Bundle:
         from pramble.information.kernels import scale_margin
 
         square = cells.reshape(len(self.high), len(self.low))
-        sums = summed(square, self.high, self.low, self.size)
+        sums = square_margin(square, self.high, self.low, self.size)
         fitted = sums.copy()
         before = now = self.scaling.sweep(fitted)
         for _ in range(INNER - 1):
@@ -164,7 +164,7 @@ class Bundle:
         return before
 
 
-def gathered(margins: Sequence[Margin], shape: Sequence[int]) -> list[tuple[Axes, list[Margin]]]:
+def by_axes(margins: Sequence[Margin], shape: Sequence[int]) -> list[tuple[Axes, list[Margin]]]:
     """Return sets of axes with few cells each, and every margin with one that holds it.
 
     >>> found = gathered([Margin((0, 1), np.ones((2, 2))), Margin((2, 1), np.ones((2, 2)))],
@@ -215,7 +215,7 @@ def split_places(axes: Axes, shape: tuple[int, ...]) -> tuple[Integers, Integers
     return part(range(cut)), part(range(cut, len(shape)))
 
 
-def sums_over(cells: Floats, axes: Axes) -> Floats:
+def margin_over(cells: Floats, axes: Axes) -> Floats:
     """Return the sums of a large array over all but some axes, in their order.
 
     >>> sums_over(np.arange(8.0).reshape(2, 2, 2), (2, 0))
@@ -225,10 +225,10 @@ def sums_over(cells: Floats, axes: Axes) -> Floats:
     high, low = split_places(axes, cells.shape)
     shape = tuple(cells.shape[axis] for axis in axes)
     square = cells.reshape(len(high), len(low))
-    return summed(square, high, low, math.prod(shape)).reshape(shape)
+    return square_margin(square, high, low, math.prod(shape)).reshape(shape)
 
 
-def summed(square: Floats, high: Integers, low: Integers, size: int) -> Floats:
+def square_margin(square: Floats, high: Integers, low: Integers, size: int) -> Floats:
     from pramble.information.kernels import add_margin
 
     sums = np.zeros(size)
@@ -247,7 +247,7 @@ def margin_places(cells: Any, margins: Sequence[Axes], shape: Sequence[int]) -> 
     )
 
 
-def share_done(first: float, now: float, goal: float) -> float:
+def progress_made(first: float, now: float, goal: float) -> float:
     """Return how far a geometrically shrinking deviation has come."""
     if now <= goal:
         return 1.0

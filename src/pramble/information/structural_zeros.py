@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.bands import is_number
+from pramble.data.bands import is_finite_number
 from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label, places_of, typed_texts
 from pramble.errors import InvalidData, InvalidInput, with_values
@@ -234,12 +234,12 @@ def _met_by(labels: Sequence[Label], wanted: Any, name: str, *, declared: bool) 
 
 
 def _within(labels: Sequence[Label], bounds: Mapping[str, Any], name: str) -> Mask:
-    if not bounds or not set(bounds) <= BOUNDS or not all(map(is_number, bounds.values())):
+    if not bounds or not set(bounds) <= BOUNDS or not all(map(is_finite_number, bounds.values())):
         raise InvalidInput(
             f'Bounds on column {name!r} are numbers for "from" and "below"; found {dict(bounds)!r}.'
         )
     numbers = typed_texts(labels)
-    if not all(label is None or is_number(label) for label in numbers):
+    if not all(label is None or is_finite_number(label) for label in numbers):
         raise InvalidInput(
             f"Bounds need categories that are numbers; column {name!r} has others. List its labels."
         )

@@ -24,7 +24,12 @@ from pramble.errors import InvalidMechanism, NotIdentifiable, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair, one_integer
 from pramble.mechanisms.operators.base import MechanismOperator, RightInverse, xlogx
-from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseOperator, entropy_excess, same_law
+from pramble.mechanisms.operators.dense import (
+    ArrayAlgebra,
+    DenseOperator,
+    entropy_excess,
+    indistinguishable,
+)
 from pramble.mechanisms.ratios import Ratio, exp_below, largest, ratio_within
 from pramble.values import Floats, Integers, read_only, value
 
@@ -124,7 +129,7 @@ class ArcsOperator(MechanismOperator, ArrayAlgebra):
         first = np.arange(len(arcs.slots)) == 0
         return np.where(first, 1.0, np.fft.fft((arcs.pattern - arcs.low) / self.total))
 
-    def right_inverse(self, law: Floats | None = None) -> RightInverse:
+    def right_inverse(self, released: Floats | None = None) -> RightInverse:
         """Return the inverse of a square circulant by a transform; else the dense one."""
         arcs, (S, T) = self.mechanism, self.shape
         size = np.abs(self.eigenvalues)
@@ -134,11 +139,11 @@ class ArcsOperator(MechanismOperator, ArrayAlgebra):
             kernel = np.real(np.fft.ifft(1 / self.eigenvalues))
             return ArcsRightInverse(kernel, arcs.pattern / self.total, arcs.positions, arcs.slots)
         if S * T <= SMALL or (S < T and len(count) == S):
-            return DenseOperator(arcs).right_inverse(law)
+            return DenseOperator(arcs).right_inverse(released)
         if len(count) < S:
             shared = np.flatnonzero(count > 1)[:4]
             groups = [np.flatnonzero(place.ravel() == one).tolist() for one in shared]
-            raise same_law(groups, arcs.labels, rank=len(count))
+            raise indistinguishable(groups, arcs.labels, rank=len(count))
         raise NotIdentifiable(
             "The mechanism must tell all categories apart to give every probability; these arcs "
             "lose some frequencies around their circle. Ask for a query= instead."
@@ -166,15 +171,15 @@ class ArcsRightInverse(RightInverse):
     slots: Integers
 
     def apply(self, c: Floats) -> Floats:
-        turned = np.fft.fft(c[..., self.slots]) * np.conj(np.fft.fft(self.kernel))
-        return np.asarray(np.real(np.fft.ifft(turned))[..., self.positions])
+        transformed = np.fft.fft(c[..., self.slots]) * np.conj(np.fft.fft(self.kernel))
+        return np.asarray(np.real(np.fft.ifft(transformed))[..., self.positions])
 
     def adjoint(self, w: Floats) -> Floats:
         by_position = np.empty_like(w, dtype=np.float64)
         by_position[..., self.positions] = w
         answer = np.empty_like(by_position)
-        turned = np.fft.fft(by_position) * np.fft.fft(self.kernel)
-        answer[..., self.slots] = np.real(np.fft.ifft(turned))
+        transformed = np.fft.fft(by_position) * np.fft.fft(self.kernel)
+        answer[..., self.slots] = np.real(np.fft.ifft(transformed))
         return answer
 
     def squares(self, m: Floats) -> Floats:
@@ -307,8 +312,8 @@ class Arcs(Mechanism, kind="arcs"):
 
     def same_weights(self, other: Mechanism) -> bool:
         if isinstance(other, Arcs) and (self.width, self.low) == (other.width, other.low):
-            turned = np.array_equal(self.positions, other.positions)
-            if turned and np.array_equal(self.slots, other.slots):
+            aligned = np.array_equal(self.positions, other.positions)
+            if aligned and np.array_equal(self.slots, other.slots):
                 return True
         return Mechanism.same_weights(self, other)
 

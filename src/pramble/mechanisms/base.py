@@ -252,10 +252,10 @@ class Mechanism(Display, ABC):
             ]
             return Grid(title, head, rows)
         labels = ", ".join(map(repr, self.labels.values[:LABELS_SHOWN]))
-        kept = self.operator.stay()
+        own = self.operator.stay()
         facts = [
             ("categories", f"{labels}, …"),
-            ("kept unchanged", f"{number(kept.min(), 4)} to {number(kept.max(), 4)} by category"),
+            ("kept unchanged", f"{number(own.min(), 4)} to {number(own.max(), 4)} by category"),
         ]
         return Facts(title, facts)
 

@@ -137,7 +137,7 @@ class SeenBlock:
 
 
 @value(eq=False)
-class View:
+class BranchView:
     """What the records of one branch show of the columns asked for.
 
     - ``number``: The place of the branch in the plan.
@@ -186,7 +186,7 @@ class Channel:
                 if asked and (block, id(mechanism)) not in known:
                     known[block, id(mechanism)] = SeenBlock(block, asked, mechanism, coding)
             seen = [known[b, id(m)] for b, m in blocks if (b, id(m)) in known]
-            views.append(View(number, branch.share, branch.columns, tuple(seen)))
+            views.append(BranchView(number, branch.share, branch.columns, tuple(seen)))
         self.views = tuple(views)
 
     @property

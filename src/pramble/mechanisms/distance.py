@@ -82,7 +82,7 @@ class Distance(Display):
             )
         object.__setattr__(self, "pairs", pairs)
         object.__setattr__(self, "lengths", lengths)
-        refuse_apart(self.size, pairs)
+        refuse_unconnected(self.size, pairs)
 
     @classmethod
     def path(cls, size: int, lengths: ArrayLike | None = None, *, unit: str = "step") -> "Distance":
@@ -164,9 +164,10 @@ class Distance(Display):
         ends = self.pairs[order]
         fresh = np.ones(len(ends), dtype=bool)
         fresh[1:] = (ends[1:] != ends[:-1]).any(axis=1)
-        kept = order[fresh]
+        shortest = order[fresh]
         graph = coo_array(
-            (self.lengths[kept], (first[kept], second[kept])), shape=(self.size, self.size)
+            (self.lengths[shortest], (first[shortest], second[shortest])),
+            shape=(self.size, self.size),
         )
         return read_only(shortest_path(graph.tocsr(), directed=False))
 
@@ -183,8 +184,8 @@ class Distance(Display):
 
     def of(self, positions: ArrayLike) -> "Distance":
         """Return the distance between some categories only."""
-        kept = np.asarray(positions, dtype=np.int64)
-        return self.from_matrix(self.matrix[np.ix_(kept, kept)], unit=self.unit)
+        some = np.asarray(positions, dtype=np.int64)
+        return self.from_matrix(self.matrix[np.ix_(some, some)], unit=self.unit)
 
     def at_most(self, most: float) -> "Distance":
         """Return the distance with everything farther apart at ``most``: far values stay hidden.
@@ -298,7 +299,7 @@ def as_distance(given: Any, labels: Labels) -> Distance:
     return found.in_order_of(labels)
 
 
-def refuse_apart(size: int, pairs: Integers) -> None:
+def refuse_unconnected(size: int, pairs: Integers) -> None:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -201,12 +201,12 @@ class General(Mechanism, kind="general"):
                 f"A {S} x {T} matrix needs {S} categories and {T} outputs; "
                 f"found {len(labels)} and {len(output_labels)} labels."
             )
-        private = promised(A, labels, alpha=alpha, distance=distance)
+        private = privacy_test(A, labels, alpha=alpha, distance=distance)
         weights = round_matrix(A / A.sum(axis=1, keepdims=True), TOTAL, private=private)
         return cls(labels, output_labels, weights)
 
 
-def promised(
+def privacy_test(
     A: NDArray[np.float64], labels: Labels, *, alpha: float | None, distance: Any
 ) -> Private | None:
     """Return what rounded weights must keep: α, by distance if one is given, or the matrix's own.
@@ -216,9 +216,9 @@ def promised(
     if distance is not None:
         if alpha is None:
             raise InvalidMechanism("A distance needs the alpha that holds per unit of it.")
-        apart, level = as_distance(distance, labels), check_alpha(alpha)
-        refuse_far_from(slope_of(A, apart), level)
-        return lambda weights: keeps(weights, apart, level)
+        metric, level = as_distance(distance, labels), check_alpha(alpha)
+        refuse_far_from(slope_of(A, metric), level)
+        return lambda weights: keeps(weights, metric, level)
     if alpha is not None:
         limit = exp_below(check_alpha(alpha))
         ratio = own_ratio(A)

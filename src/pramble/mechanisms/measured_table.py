@@ -47,10 +47,10 @@ def tidy_table(
     """Return the tidy table: parts in the order of the plan, cells in lexicographic order."""
     own = own_names(plan)
     columns = keys(plan)
-    columns[own.count] = pa.array(joined(plan, counts))
+    columns[own.count] = pa.array(in_one_column(plan, counts))
     columns[own.deviation] = pa.array(deviations(plan))
     columns[own.residual] = pa.chunked_array(
-        [as_decimals(residuals[part].ravel()) for part in plan.parts], WHOLE
+        [exact_decimals(residuals[part].ravel()) for part in plan.parts], WHOLE
     )
     return pa.table(columns)
 
@@ -60,13 +60,13 @@ def keys(plan: TablePlan) -> dict[str, Any]:
     texts = pa.array([" × ".join(part) for part in plan.parts])
     found = {own_names(plan).table: texts.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))}
     for name, labels in plan.labels.items():
-        codes = np.concatenate([codes_in(plan, part, name) for part in plan.parts])
+        codes = np.concatenate([codes_along(plan, part, name) for part in plan.parts])
         places = pa.array(codes, mask=codes < 0)
         found[name] = natural_arrow_labels(labels.as_tuple()).take(places)
     return found
 
 
-def codes_in(plan: TablePlan, part: Columns, name: str) -> Integers:
+def codes_along(plan: TablePlan, part: Columns, name: str) -> Integers:
     shape = plan.shape(part)
     if name not in part:
         return np.full(math.prod(shape), -1)
@@ -75,7 +75,7 @@ def codes_in(plan: TablePlan, part: Columns, name: str) -> Integers:
     return np.broadcast_to(along, shape).ravel()
 
 
-def joined(plan: TablePlan, values: Callable[[Columns], Floats]) -> Floats:
+def in_one_column(plan: TablePlan, values: Callable[[Columns], Floats]) -> Floats:
     return np.concatenate([values(part).ravel() for part in plan.parts])
 
 
@@ -84,7 +84,7 @@ def deviations(plan: TablePlan) -> Floats:
     return np.repeat(own, [plan.cells(part) for part in plan.parts])
 
 
-def as_decimals(numbers: Any) -> Any:
+def exact_decimals(numbers: Any) -> Any:
     if numbers.dtype == np.int64:
         return pa.array(numbers).cast(WHOLE)
     return pa.array([int(one) for one in numbers], type=WHOLE)
@@ -105,12 +105,12 @@ def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
             f"Protected tables of this plan have {rows:,} cells; found {table.num_rows:,}."
         )
     for name, values in expected.items():
-        refuse_others(table[name], values, name)
+        refuse_changed(table[name], values, name)
     numbers = whole_numbers(table[own.residual], own.residual)
     return dict(slices(plan, numbers))
 
 
-def refuse_others(found: Any, expected: Any, name: str) -> None:
+def refuse_changed(found: Any, expected: Any, name: str) -> None:
     try:
         found = found.cast(expected.type).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -156,7 +156,7 @@ def slices(plan: TablePlan, numbers: Any) -> Iterator[tuple[Columns, Any]]:
 def refuse_far(table: Any, plan: TablePlan, counts: Callable[[Columns], Floats]) -> None:
     own = own_names(plan)
     noise = deviations(plan)
-    for name, expected in ((own.count, joined(plan, counts)), (own.deviation, noise)):
+    for name, expected in ((own.count, in_one_column(plan, counts)), (own.deviation, noise)):
         try:
             found = np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

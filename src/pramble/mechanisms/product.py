@@ -88,8 +88,8 @@ class ProductOperator(MechanismOperator, ArrayAlgebra):
     def stay(self) -> Floats:
         return kron([factor.stay() for factor in self.factors])
 
-    def right_inverse(self, law: Floats | None = None) -> ProductRightInverse:
-        del law
+    def right_inverse(self, released: Floats | None = None) -> ProductRightInverse:
+        del released
         inverses = tuple(factor.right_inverse() for factor in self.factors)
         return ProductRightInverse(inverses, tuple(factor.shape for factor in self.factors))
 

@@ -198,13 +198,13 @@ class TablePlan:
         fields = FIELDS | {"choice"} if has_choice else FIELDS
         if set(document) != fields:
             raise InvalidPlan(f"A plan for tables has {', '.join(sorted(fields))}.")
-        columns = pairs_in(document["columns"], ("name", "categories"))
-        parts = pairs_in(document["precision"], ("columns", "value"))
-        tables = tuple(names_in(table) for table in listed(document["tables"]))
+        columns = entries_in(document["columns"], ("name", "categories"))
+        parts = entries_in(document["precision"], ("columns", "value"))
+        tables = tuple(columns_in(table) for table in checked_list(document["tables"]))
         if not all(isinstance(name, str) for name, _ in columns):
             raise InvalidPlan("A plan for tables has columns, each named by a string.")
         labels = {name: labels_in(categories) for name, categories in columns}
-        precision = {names_in(part): number_in(own) for part, own in parts}
+        precision = {columns_in(part): number_in(own) for part, own in parts}
         if len(labels) != len(columns) or len(precision) != len(parts):
             raise InvalidPlan("A plan for tables names each column and each part once.")
         choice = choice_in(document["choice"]) if has_choice else None
@@ -216,29 +216,29 @@ class TablePlan:
 def choice_in(found: Any) -> TableChoice:
     if not isinstance(found, Mapping) or set(found) != OF_CHOICE:
         raise InvalidPlan(f"A choice of tables has {', '.join(sorted(OF_CHOICE))}.")
-    first = pairs_in(found["first"], ("columns", "value"))
+    first = entries_in(found["first"], ("columns", "value"))
     return TableChoice(
         number_in(found["mu_squared"]),
-        tuple(names_in(table) for table in listed(found["candidates"])),
+        tuple(columns_in(table) for table in checked_list(found["candidates"])),
         number_in(found["score_precision"]),
-        {names_in(part): number_in(own) for part, own in first},
+        {columns_in(part): number_in(own) for part, own in first},
     )
 
 
-def listed(found: Any) -> list[Any]:
+def checked_list(found: Any) -> list[Any]:
     if not isinstance(found, list):
         raise InvalidPlan("A plan for tables has another form than its schema says.")
     return found
 
 
-def pairs_in(found: Any, names: tuple[str, str]) -> list[tuple[Any, Any]]:
-    if not all(isinstance(one, Mapping) and set(one) == set(names) for one in listed(found)):
+def entries_in(found: Any, names: tuple[str, str]) -> list[tuple[Any, Any]]:
+    if not all(isinstance(one, Mapping) and set(one) == set(names) for one in checked_list(found)):
         raise InvalidPlan("A plan for tables has another form than its schema says.")
     return [(one[names[0]], one[names[1]]) for one in found]
 
 
-def names_in(found: Any) -> Columns:
-    if not all(isinstance(name, str) for name in listed(found)):
+def columns_in(found: Any) -> Columns:
+    if not all(isinstance(name, str) for name in checked_list(found)):
         raise InvalidPlan("A plan for tables names columns by strings.")
     return tuple(found)
 
@@ -247,7 +247,9 @@ def labels_in(found: Any) -> Labels:
     try:
         if type(found) is int and found <= MOST_MEASURED_CELLS:
             return as_labels(found)
-        return as_labels([tuple(one) if isinstance(one, list) else one for one in listed(found)])
+        return as_labels(
+            [tuple(one) if isinstance(one, list) else one for one in checked_list(found)]
+        )
     except InvalidMechanism as error:
         raise InvalidPlan(str(error)) from None
 

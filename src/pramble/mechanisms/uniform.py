@@ -183,8 +183,8 @@ def keep_probabilities(
 
     def rounded(delta: float) -> NDArray[np.int64]:
         mixed = (1 - delta) * exact + delta * flat
-        towards_flat = np.where(mixed < flat, np.ceil(mixed), np.floor(mixed))
-        return np.asarray(np.minimum(towards_flat, TOTAL // (S - 1)), dtype=np.int64)
+        flatter = np.where(mixed < flat, np.ceil(mixed), np.floor(mixed))
+        return np.asarray(np.minimum(flatter, TOTAL // (S - 1)), dtype=np.int64)
 
     def ratio_of(off: NDArray[np.int64]) -> Ratio:
         return largest_uniform_ratio(off, TOTAL)

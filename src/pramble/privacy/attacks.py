@@ -44,10 +44,10 @@ class Attack:
         seen = self.crowd > 0
         x, other = self.x[seen] / self.crowd[seen], self.other[seen] / self.crowd[seen]
         largest = max(float(x.max(initial=0.0)), float(other.max(initial=0.0)))
-        law = Summand(x - factor * other, self.crowd[seen], rounding(largest, factor))
+        summand = Summand(x - factor * other, self.crowd[seen], rounding(largest, factor))
         alone = np.maximum(self.x[~seen] - factor * self.other[~seen], 0).sum()
         sure = float(alone) - 64 * UNIT * int((~seen).sum()) * (1 + factor)
-        return excess_below(law, rows) + max(sure, 0.0)
+        return excess_below(summand, rows) + max(sure, 0.0)
 
     def sampled(self, share: float) -> "Attack":
         """Return the same where x, or x', is in the file with this chance, and w else."""
@@ -57,8 +57,8 @@ class Attack:
     def power(self) -> float:
         """Return how far the two rows are apart in this crowd (a guide)."""
         seen = self.crowd > 0
-        apart = (self.x - self.other) ** 2
-        return float((apart[seen] / self.crowd[seen]).sum()) + 1e6 * float(apart[~seen].sum())
+        squared = (self.x - self.other) ** 2
+        return float((squared[seen] / self.crowd[seen]).sum()) + 1e6 * float(squared[~seen].sum())
 
 
 def attacks_on(masses: Floats) -> list[Attack]:
@@ -75,8 +75,8 @@ def attacks_on(masses: Floats) -> list[Attack]:
         # An output that w never has gives a record away: it counts as nearly impossible.
         scaled = masses / np.sqrt(np.where(crowd > 0, crowd, 1e-6))
         squares = (scaled**2).sum(axis=1)
-        apart = squares[:, None] + squares - 2 * scaled @ scaled.T
-        x, y = np.unravel_index(int(apart.argmax()), apart.shape)
+        squared = squares[:, None] + squares - 2 * scaled @ scaled.T
+        x, y = np.unravel_index(int(squared.argmax()), squared.shape)
         made += [Attack(masses[x], masses[y], masses[w]), Attack(masses[y], masses[x], masses[w])]
     return sorted(made, key=Attack.power, reverse=True)[: 2 * TRIED]
 

@@ -253,7 +253,7 @@ def all_pairs(crowd: Crowd, factor: float) -> Pairs:
     return Pairs(above, above, crowd.weights, factor)
 
 
-def pair_law(crowd: Crowd, pair: Pair, factor: float) -> Summand:
+def pair_summand(crowd: Crowd, pair: Pair, factor: float) -> Summand:
     ratios = crowd.ratios
     values = ratios[pair[0]] - factor * ratios[pair[1]]
     return Summand(values, crowd.weights, rounding(float(ratios.max(initial=1.0)), factor))
@@ -262,9 +262,9 @@ def pair_law(crowd: Crowd, pair: Pair, factor: float) -> Summand:
 def pair_above(crowd: Crowd, pair: Pair, epsilon: float, *, rows: int) -> float:
     """Return a proven δ for one ordered pair."""
     factor = factor_below(epsilon)
-    law = pair_law(crowd, pair, factor)
+    summand = pair_summand(crowd, pair, factor)
     bare = float(bare_above(crowd, factor)[pair])
-    return excess_above(law, rows, smoothing=fineness(crowd)) + bare
+    return excess_above(summand, rows, smoothing=fineness(crowd)) + bare
 
 
 def bare_above(crowd: Crowd, factor: float) -> Floats:
@@ -280,9 +280,9 @@ def first_pair(crowd: Crowd) -> Pair:
     """Return the pair that is furthest apart, by the variance of its values."""
     scaled = crowd.ratios * np.sqrt(crowd.weights)
     squares = (scaled**2).sum(axis=1)
-    apart = squares[:, None] + squares - 2 * scaled @ scaled.T + 2 * bare_above(crowd, 1.0)
-    np.fill_diagonal(apart, -1.0)
-    x, y = np.unravel_index(int(apart.argmax()), apart.shape)
+    distances = squares[:, None] + squares - 2 * scaled @ scaled.T + 2 * bare_above(crowd, 1.0)
+    np.fill_diagonal(distances, -1.0)
+    x, y = np.unravel_index(int(distances.argmax()), distances.shape)
     return int(x), int(y)
 
 
@@ -303,20 +303,20 @@ def worst_pair(crowd: Crowd, epsilon: float, *, rows: int, known: Pair) -> tuple
     if crowd.alike:
         return best, found
     bare = bare_above(crowd, factor)
-    law = pair_law(crowd, known, factor)
+    summand = pair_summand(crowd, known, factor)
     left = ~np.eye(len(ratios), dtype=bool)
     left[known] = False
-    if not law.terms:
+    if not summand.terms:
         worst = np.unravel_index(int(np.where(left, bare, -1.0).argmax()), bare.shape)
         return max(best, float(bare[worst])), (int(worst[0]), int(worst[1]))
     steepest = LARGEST_EXPONENT / all_pairs(crowd, factor).largest
-    theta = min(saddle(law, rows), steepest)
+    theta = min(saddle(summand, rows), steepest)
     left &= chernoff(crowd, theta, factor, rows=rows) + bare > best
     bounds = bare
     for smoothing in (COARSE, fineness(crowd)):
         if not left.any():
             return best, found
-        line = contour(law, rows, smoothing=smoothing, most=MOST_POINTS, steepest=steepest)
+        line = contour(summand, rows, smoothing=smoothing, most=MOST_POINTS, steepest=steepest)
         bounds = integral(crowd, line, factor, rows=rows, left=left) + bare
         left &= bounds > best
     if left.any():
@@ -435,16 +435,16 @@ def ratio_and_weight(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
     return Fraction(ratio.numerator, ratio.denominator), Fraction(int(least.sum()), TOTAL)
 
 
-def corner_law(branches: Sequence[Corners], factor: float) -> Summand:
+def corner_summand(branches: Sequence[Corners], factor: float) -> Summand:
     r"""Return the law of the worst matrix, with ``factor`` for :math:`e^\varepsilon`."""
     values, probabilities = [], []
     for branch in branches:
         a, mass = float(branch.ratio), branch.share * branch.weight
         spare = 1 / branch.weight - 1
         beta = spare / (branch.ratio - 1) if branch.ratio > 1 else Fraction(0)
-        apart, same = min(beta, 1 - beta), (a if 2 * beta > 1 else 1.0)
+        moved, same = min(beta, 1 - beta), (a if 2 * beta > 1 else 1.0)
         values += [a - factor, 1 - factor * a, same - factor * same]
-        probabilities += [mass * apart, mass * apart, mass * (1 - 2 * apart)]
+        probabilities += [mass * moved, mass * moved, mass * (1 - 2 * moved)]
     largest = max(float(branch.ratio) for branch in branches)
     return Summand(
         np.array(values), np.array([float(p) for p in probabilities]), rounding(largest, factor)
@@ -453,4 +453,4 @@ def corner_law(branches: Sequence[Corners], factor: float) -> Summand:
 
 def corner_delta(branches: tuple[Corners, ...], epsilon: float, *, rows: int) -> float:
     """Return a δ for every matrix with these ratios and blankets."""
-    return excess_above(corner_law(branches, factor_below(epsilon)), rows)
+    return excess_above(corner_summand(branches, factor_below(epsilon)), rows)

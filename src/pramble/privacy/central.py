@@ -7,7 +7,7 @@ from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.evidence import (
-    BesidesEvidence,
+    ComposedEvidence,
     PlanEvidence,
     ShuffleEvidence,
     evidence_of,
@@ -36,7 +36,7 @@ class CentralGuarantee(Display):
         Which bound was the best: ``"blanket"`` (of this very matrix), ``"corners"`` (its ratios and
         the blanket's weights) or ``"local"`` (α itself).
     alpha : float
-        The local α of a record, which holds besides.
+        The local α of a record, which holds too.
     rows, rows_per_person : int
     population : int or None
         The number of records of which the file is a secret random sample, if it is one: ε, δ and
@@ -128,7 +128,7 @@ def central_guarantee(
     delta: float | None = None,
     epsilon: float | None = None,
     rows_per_person: int = 1,
-    besides: float = 0.0,
+    additional: float = 0.0,
     population: int | None = None,
 ) -> CentralGuarantee: ...
 
@@ -140,7 +140,7 @@ def central_guarantee(
     delta: float | None = None,
     epsilon: float | None = None,
     rows_per_person: int = 1,
-    besides: float = 0.0,
+    additional: float = 0.0,
     population: int | None = None,
 ) -> CentralGuarantee | TableGuarantee:
     r"""Return the central (ε, δ) of a shuffled file of randomised records, or of noisy tables.
@@ -168,8 +168,8 @@ def central_guarantee(
     rows_per_person : int, optional
         The most rows of one person. If one row has :math:`(\varepsilon_1, \delta_1)`, k rows have
         :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
-    besides : float, optional
-        What was spent on a row besides, without a δ, as on a private prior.
+    additional : float, optional
+        What was spent on a row in addition, without a δ, as on a private prior.
     population : int, optional
         The number N of records of which the n rows are a *secret simple random sample* without
         replacement. The promise is then to each of the N, for populations that differ in one record
@@ -177,7 +177,7 @@ def central_guarantee(
         :math:`(\log(1 + q(e^\varepsilon - 1)), q\delta)` with :math:`q = n/N`. It holds only if n
         and N are fixed beforehand, records were drawn one by one (not people with all their rows),
         nobody learns who was drawn, and all that is ever released of this sample is given here
-        together (``besides`` included, if that was spent on the sample alone): two such promises
+        together (``additional`` included, if that was spent on the sample alone): two such promises
         on one sample do not add up.
 
     Returns
@@ -203,16 +203,16 @@ def central_guarantee(
     """
     plan = getattr(plan_or_mechanism, "plan", plan_or_mechanism)
     if isinstance(plan, TablePlan):
-        if rows_per_person != 1 or besides or population is not None:
+        if rows_per_person != 1 or additional or population is not None:
             raise InvalidInput(
                 "The guarantee of tables follows from their plan and delta or epsilon alone: leave "
-                "out rows_per_person, besides and population."
+                "out rows_per_person, additional and population."
             )
         return table_guarantee(plan, delta=delta, epsilon=epsilon)
     n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    local = evidence_of(plan_or_mechanism, rows=n, besides=checked_epsilon(besides))
+    local = evidence_of(plan_or_mechanism, rows=n, additional=checked_epsilon(additional))
     known = known_of(local, population)
     with one_thread():
         if delta is not None:
@@ -227,16 +227,16 @@ def central_guarantee(
     )
 
 
-def known_of(file: PlanEvidence | BesidesEvidence, population: int | None) -> ShuffleEvidence:
+def known_of(file: PlanEvidence | ComposedEvidence, population: int | None) -> ShuffleEvidence:
     if population is None:
         return file
     return sampled_evidence(file, population=positive_count(population, "population"))
 
 
 def proven_epsilon(
-    plan_or_mechanism: Any, *, rows: int, delta: float, besides: float, rows_per_person: int
+    plan_or_mechanism: Any, *, rows: int, delta: float, additional: float, rows_per_person: int
 ) -> float:
-    known = evidence_of(plan_or_mechanism, rows=rows, besides=besides)
+    known = evidence_of(plan_or_mechanism, rows=rows, additional=additional)
     return person_epsilon(known, delta, people=rows_per_person)[0]
 
 
@@ -246,11 +246,11 @@ def is_proven(
     epsilon: float,
     rows: int,
     delta: float,
-    besides: float,
+    additional: float,
     rows_per_person: int,
 ) -> bool:
     """Whether a stated (ε, δ) is proven: by the least ε at δ, or by the δ at this very ε."""
-    known = evidence_of(plan_or_mechanism, rows=rows, besides=besides)
+    known = evidence_of(plan_or_mechanism, rows=rows, additional=additional)
     return (
         person_epsilon(known, delta, people=rows_per_person)[0] <= epsilon
         or person_delta(known, epsilon, people=rows_per_person)[0] <= delta

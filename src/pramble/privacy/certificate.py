@@ -51,8 +51,8 @@ class Certificate:
         finite α.
     witness : tuple
         Labels (x, x', z): the released value z tells x from x' best.
-    besides : Fraction
-        What was spent on the same record besides, as on a private prior.
+    additional : Fraction
+        What was spent on the same record in addition, as on a private prior.
     rows : int
         The most rows of one person, each of which spends as much.
     length : Fraction
@@ -73,7 +73,7 @@ class Certificate:
     numerator: int
     denominator: int
     witness: tuple[Any, Any, Any]
-    besides: Fraction = Fraction(0)
+    additional: Fraction = Fraction(0)
     rows: int = 1
     length: Fraction = Fraction(1)
     distance: Distance | None = None
@@ -88,7 +88,7 @@ class Certificate:
         sampled = smallest_alpha(self.numerator, self.denominator, self.length)
         if math.isinf(sampled):
             return sampled
-        return float_above((Fraction(sampled) + self.besides) * self.rows)
+        return float_above((Fraction(sampled) + self.additional) * self.rows)
 
     def satisfies(self, alpha: float) -> bool:
         """Whether the mechanism is α-differentially private, decided in integers."""
@@ -99,7 +99,7 @@ class Certificate:
             return False
         if math.isinf(level):
             return True
-        left = Fraction(level) / self.rows - self.besides
+        left = Fraction(level) / self.rows - self.additional
         if left < 0:
             return False
         exponent = Fraction(float_below(left)) * self.length
@@ -130,8 +130,8 @@ class Certificate:
             return f"no finite α: {z} is possible from {x} and impossible from {x_prime}"
         unit = "" if self.distance is None else f" per {self.distance.unit}"
         found = f"α = {self.alpha:.9g}{unit}, attained by releasing {z} for {x} against {x_prime}"
-        if self.besides:
-            found += f", with {float_above(self.besides):.6g} of a record spent on priors"
+        if self.additional:
+            found += f", with {float_above(self.additional):.6g} of a record spent on priors"
         if self.rows > 1:
             found += f", for a person of {self.rows} rows"
         return found

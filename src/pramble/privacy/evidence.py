@@ -27,7 +27,8 @@ then the record itself, or one of those that are left. Both differences are at m
 :math:`(k\varepsilon', \delta' \sum_{i<k} e^{i\varepsilon'})`. People drawn with all their rows are
 another matter: the number of rows would tell of the sample.
 
-*What was spent besides* on a sample is added to its file first: who was drawn is the same in both.
+*What was spent in addition* on a sample is added to its file first: who was drawn is the same in
+both.
 
 *From below.* If all others are w, the sample is n − 1 records w and one with the law
 :math:`(1-q)M_w + qM_x`, and an attack on those rows is an attack on the population. With less q it
@@ -245,7 +246,7 @@ def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
 
 
 @value(eq=False, repr=False)
-class BesidesEvidence(ShuffleEvidence):
+class ComposedEvidence(ShuffleEvidence):
     r"""The bounds that are known of a file together with what was spent in addition, without a δ.
 
     The loss of what has no δ is at worst that of randomised response, +c with the chance
@@ -254,40 +255,42 @@ class BesidesEvidence(ShuffleEvidence):
     \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
 
     - ``alpha``: The local α of both.
-    - ``besides``: What was spent in addition, c.
+    - ``additional``: What was spent in addition, c.
     """
 
     alpha: float
     rows: int
     attacks: list[Attack]
     file: PlanEvidence
-    besides: float
+    additional: float
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         if epsilon >= self.alpha:
             return 0.0, "local"
-        low = math.nextafter(epsilon - self.besides, -math.inf)
-        high = math.nextafter(epsilon + self.besides, 0.0)
+        low = math.nextafter(epsilon - self.additional, -math.inf)
+        high = math.nextafter(epsilon + self.additional, 0.0)
         if low <= 0:
             return 1.0, "none"
         more, method = self.file.delta(low)
         less, _ = self.file.delta(high)
-        chance = 1 / (1 + math.exp(-self.besides)) * (1 + 8 * UNIT)
+        chance = 1 / (1 + math.exp(-self.additional)) * (1 + 8 * UNIT)
         return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
 
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        own, method = self.file.epsilon(lambda one: allowed(one + self.besides))
-        added = math.nextafter(own + self.besides, math.inf), method
+        own, method = self.file.epsilon(lambda one: allowed(one + self.additional))
+        added = math.nextafter(own + self.additional, math.inf), method
         return min((self.alpha, "local"), added)
 
 
-def evidence_of(given: Any, *, rows: int, besides: float = 0.0) -> PlanEvidence | BesidesEvidence:
+def evidence_of(
+    given: Any, *, rows: int, additional: float = 0.0
+) -> PlanEvidence | ComposedEvidence:
     """Return what is known of a mechanism or a plan that leaves no column untouched."""
     file = plan_evidence(fully_randomised_plan(given), rows=rows)
-    if not besides:
+    if not additional:
         return file
-    alpha = math.nextafter(file.alpha + besides, math.inf)
-    return BesidesEvidence(alpha, rows, file.attacks, file, besides)
+    alpha = math.nextafter(file.alpha + additional, math.inf)
+    return ComposedEvidence(alpha, rows, file.attacks, file, additional)
 
 
 def fully_randomised_plan(given: Any) -> Plan:
@@ -341,7 +344,7 @@ class SampledEvidence(ShuffleEvidence):
         return of_population(found, self.share), method
 
 
-def sampled_evidence(known: PlanEvidence | BesidesEvidence, *, population: int) -> ShuffleEvidence:
+def sampled_evidence(known: PlanEvidence | ComposedEvidence, *, population: int) -> ShuffleEvidence:
     if population < known.rows:
         raise InvalidInput(
             f"A sample is no larger than its population; found {known.rows:,} rows of "

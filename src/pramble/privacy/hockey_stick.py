@@ -130,7 +130,7 @@ class Contour:
 
 
 def contour(
-    law: Summand,
+    summand: Summand,
     trials: int,
     *,
     smoothing: float,
@@ -145,8 +145,8 @@ def contour(
     exponents; where more than ``most`` points were needed the smoothing is coarser; θ is at most
     ``steepest``.
     """
-    theta = min(saddle(law, trials), steepest)
-    deviation = math.sqrt(trials * max(law.moments(theta)[2], 1e-12 * law.largest**2))
+    theta = min(saddle(summand, trials), steepest)
+    deviation = math.sqrt(trials * max(summand.moments(theta)[2], 1e-12 * summand.largest**2))
     period = max(14 * deviation, (NEGLIGIBLE + 8 + depth) / theta)
     step = 2 * math.pi / period
     end = min(math.sqrt(2 * NEGLIGIBLE + 8) / (smoothing * deviation), most * step)
@@ -154,20 +154,20 @@ def contour(
     return Contour(theta, spread, step, math.ceil(end / step))
 
 
-def saddle(law: Summand, trials: int) -> float:
+def saddle(summand: Summand, trials: int) -> float:
     """Return θ that nearly minimises K(θ)^n / θ², by bisection of the logarithm's derivative."""
-    high = LARGEST_EXPONENT / law.largest
+    high = LARGEST_EXPONENT / summand.largest
     low = high * 1e-18
     for _ in range(HALVINGS):
         theta = math.sqrt(low * high)
-        if trials * law.moments(theta)[1] * theta < 2:
+        if trials * summand.moments(theta)[1] * theta < 2:
             low = theta
         else:
             high = theta
     return low
 
 
-def excess_above(law: Summand, trials: int, *, smoothing: float = FINE) -> float:
+def excess_above(summand: Summand, trials: int, *, smoothing: float = FINE) -> float:
     r"""Return an upper bound of :math:`E[S]_+/n`.
 
     Examples
@@ -178,17 +178,17 @@ def excess_above(law: Summand, trials: int, *, smoothing: float = FINE) -> float
     >>> excess_above(fair, 4, smoothing=0.001) < 6 / 4 / 8 * 1.001
     True
     """
-    if not law.terms or law.values.max() + law.slack <= 0:
+    if not summand.terms or summand.values.max() + summand.slack <= 0:
         return 0.0
-    line = contour(law, trials, smoothing=smoothing)
-    height = law.moments(line.theta)[0] + law.slack * line.theta
+    line = contour(summand, trials, smoothing=smoothing)
+    height = summand.moments(line.theta)[0] + summand.slack * line.theta
     if trials * height < -HOPELESS:
         return math.exp(-HOPELESS / 2) * (1 + 1 / (line.theta * trials))
-    sums = integrate(law, trials, line, shift=trials * law.slack)
+    sums = integrate(summand, trials, line, shift=trials * summand.slack)
     return float(sums.above[0])
 
 
-def excess_below(law: Summand, trials: int, *, smoothing: float = FINE / 8) -> float:
+def excess_below(summand: Summand, trials: int, *, smoothing: float = FINE / 8) -> float:
     r"""Return a lower bound of :math:`E[S]_+/n`, at least 0.
 
     Examples
@@ -197,28 +197,30 @@ def excess_below(law: Summand, trials: int, *, smoothing: float = FINE / 8) -> f
     >>> 0.95 < excess_below(fair, 4) / (6 / 4 / 8) <= 1
     True
     """
-    if not law.terms or law.values.max() - law.slack <= 0:
+    if not summand.terms or summand.values.max() - summand.slack <= 0:
         return 0.0
-    depth = -min(trials * law.moments(saddle(law, trials))[0], 0.0)
+    depth = -min(trials * summand.moments(saddle(summand, trials))[0], 0.0)
     if depth > HOPELESS:
         return 0.0
-    line = contour(law, trials, smoothing=smoothing, depth=depth)
+    line = contour(summand, trials, smoothing=smoothing, depth=depth)
     spread, depth = line.spread, NEGLIGIBLE + depth
-    shift = -spread * math.sqrt(2 * depth) - trials * law.slack
-    sums = integrate(law, trials, line, shift=shift)
-    lost = spread * math.exp(-depth * (1 - 1e-9)) + periods(law, trials, line, shift=shift)
+    shift = -spread * math.sqrt(2 * depth) - trials * summand.slack
+    sums = integrate(summand, trials, line, shift=shift)
+    lost = spread * math.exp(-depth * (1 - 1e-9)) + periods(summand, trials, line, shift=shift)
     return max(0.0, (float(sums.below[0]) - lost * (1 + 1e-9) / trials) * (1 - 1e-12))
 
 
-def periods(law: Summand, trials: int, line: Contour, *, shift: float) -> float:
+def periods(summand: Summand, trials: int, line: Contour, *, shift: float) -> float:
     """Return a bound of the periods j ≠ 0 of the trapezoidal rule."""
     theta, period = line.theta, 2 * math.pi / line.step
-    _, mean, variance = law.moments(0.0)
+    _, mean, variance = summand.moments(0.0)
     typical = math.hypot(trials * mean + shift, math.sqrt(trials * max(variance, 0.0)), line.spread)
     ratio = math.exp(-theta * period)
     after = ratio * (1.001 * typical + period) / (1 - ratio) ** 2
     steeper = 2 * theta
-    exponent = trials * law.moments(steeper)[0] + (line.spread * steeper) ** 2 / 2 + shift * steeper
+    exponent = (
+        trials * summand.moments(steeper)[0] + (line.spread * steeper) ** 2 / 2 + shift * steeper
+    )
     exponent += 64 * UNIT * (trials + abs(exponent)) - theta * period
     before = math.exp(min(exponent, 700.0)) / (math.e * steeper) / (1 - ratio)
     return after + (before if exponent < 700 else math.inf)
@@ -405,13 +407,13 @@ class LossSum:
         if epsilon >= self.reach * self.step * (1 + SAFE):
             return self.never
         theta = self.steepness(epsilon)
-        law, height, wrong = self.tilted_sum(theta)
+        combined, height, wrong = self.tilted_sum(theta)
         losses = self.step * np.arange(-self.reach, self.reach + 1)
         slack = SAFE * (1 + abs(epsilon)) + 8 * UNIT * self.reach * self.step
         above = losses > epsilon - slack
         excess = -np.expm1(epsilon - slack - losses[above])
         weights = np.exp(-theta * (losses[above] - epsilon)) * excess
-        found = float(np.maximum(law[above], 0.0) @ weights) + wrong
+        found = float(np.maximum(combined[above], 0.0) @ weights) + wrong
         scale = math.exp(min(height - theta * epsilon, 700.0)) * (1 + 1e-9)
         return min(found * scale + self.never, 1.0)
 
@@ -429,9 +431,9 @@ class LossSum:
             whole *= np.fft.rfft(masses, size) ** times
             height += times * own
             wrong += times * (off * float(np.linalg.norm(masses)) + 8 * UNIT)
-        law = np.fft.irfft(whole, size)[: 2 * self.reach + 1]
-        wrong = (wrong + off * float(np.linalg.norm(law)) / math.sqrt(size)) * math.sqrt(size)
-        return np.asarray(law), height, wrong
+        combined = np.fft.irfft(whole, size)[: 2 * self.reach + 1]
+        wrong = (wrong + off * float(np.linalg.norm(combined)) / math.sqrt(size)) * math.sqrt(size)
+        return np.asarray(combined), height, wrong
 
     def epsilon(self, allowed: Curve, *, most: float) -> float:
         """Return the smallest ε whose δ is allowed, infinite if there is none up to ``most``."""

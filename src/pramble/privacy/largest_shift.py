@@ -287,19 +287,19 @@ def eliminated(
 ) -> tuple[float, list[int]]:
     """Return nearly the largest shift, and a pattern that nearly has it; a class is one column."""
     factors = [factor(parts, row, own) for row, own in enumerate(precision)]
-    top, kept = 0.0, []
+    top, choices = 0.0, []
     for place in order:
         having = [own for own in factors if place in own[0]]
         factors = [own for own in factors if place not in own[0]]
         scope = tuple(sorted({other for own, _ in having for other in own} - {place}))
         together = sum_of_factors(having, (*scope, place))
-        kept.append((place, scope, together.argmax(axis=-1)))
+        choices.append((place, scope, together.argmax(axis=-1)))
         if scope:
             factors.append((scope, together.max(axis=-1)))
         else:
             top += float(together.max())
     pattern = [0] * len(parts.classes)
-    for place, scope, best in reversed(kept):
+    for place, scope, best in reversed(choices):
         pattern[place] = int(best[tuple(pattern[other] for other in scope)])
     return top, pattern
 

@@ -40,7 +40,7 @@ from pramble.values import value
 
 @value(eq=False, repr=False)
 class TableGuarantee(Display):
-    r"""Central (ε, δ) of protected tables, proven; the whole is μ-Gaussian private besides.
+    r"""Central (ε, δ) of protected tables, proven; the whole is μ-Gaussian private too.
 
     - ``epsilon``, ``delta``: Proven, rounded up.
     - ``mu_squared``: The square of the largest shift of one person, in standard deviations of

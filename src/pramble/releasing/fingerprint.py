@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.arrays import text_of
+from pramble.data.arrays import text_of_label
 from pramble.data.labels import Label
 from pramble.engine.keystream import derived_key
 
@@ -84,7 +84,7 @@ class Fingerprint:
 
 def hash_of(label: Label) -> int:
     """Return the first bits of the SHA-256 of a label as text; of a missing one, a number more."""
-    text = text_of(label)
+    text = text_of_label(label)
     if text is None:
         return 1
     found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import even_batches, plain
+from pramble.data.arrays import even_batches, without_dictionary
 from pramble.data.encode import Levels
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
@@ -111,7 +111,7 @@ class Links:
                 if wanted(table[f"u{i}"])
             }
         for name, sample in self.values.items():
-            sample.add(plain(batch[name]), list(codes.values()))
+            sample.add(without_dictionary(batch[name]), list(codes.values()))
         self.rows += batch.num_rows
 
     def thin(self, least: int) -> None:
@@ -218,7 +218,7 @@ def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
 
 def undivided(values: Any) -> Any:
     """Return a column as one array without a dictionary."""
-    return plain(values).combine_chunks()
+    return without_dictionary(values).combine_chunks()
 
 
 def is_scalar(values: Any) -> bool:
@@ -231,7 +231,8 @@ def is_nearly_unique(values: Any) -> bool:
     """Whether a column has so many distinct values that it nearly names rows."""
     filled = len(values) - values.null_count
     return (
-        is_scalar(values) and pc.count_distinct(plain(values)).as_py() > NEARLY_UNIQUE * filled > 0
+        is_scalar(values)
+        and pc.count_distinct(without_dictionary(values)).as_py() > NEARLY_UNIQUE * filled > 0
     )
 
 

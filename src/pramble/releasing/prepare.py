@@ -275,7 +275,7 @@ def central_of(
         rows=max(found.rows, 1),
         delta=spec.delta,
         rows_per_person=found.rows_per_person,
-        besides=float_above(sum((prior.spent for prior in design.priors), Fraction(0))),
+        additional=float_above(sum((prior.spent for prior in design.priors), Fraction(0))),
     )
 
 

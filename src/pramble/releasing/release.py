@@ -20,7 +20,6 @@ from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
-from pramble.releasing.extras.beside import SYNTHETIC, TABLES, check_copies, published_files
 from pramble.releasing.figures import expected_figures, risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
@@ -34,16 +33,21 @@ from pramble.releasing.folder.build import (
     write_private,
     write_signature,
 )
-from pramble.releasing.folder.layout import MANIFEST
+from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, prepare
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.contents import COUNTING, WRITING, write_folder
-from pramble.releasing.write.data import rehearse
-from pramble.releasing.write.keys import bound_key
+from pramble.releasing.write.contents import (
+    COUNTING,
+    WRITING,
+    check_copies,
+    published_files,
+    write_folder,
+)
+from pramble.releasing.write.data import bound_key, rehearse
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import plain
-from pramble.data.bands import is_number
+from pramble.data.arrays import without_dictionary
+from pramble.data.bands import is_finite_number
 from pramble.data.labels import Label, as_whole, place_of, texts_of, typed_texts
 from pramble.data.open import open_records
 from pramble.data.records import Job, Records, Watch
-from pramble.data.remote import PartTask, RemoteRecords
+from pramble.data.remote import PartTask
 from pramble.errors import InvalidData
 from pramble.releasing.spec.rules import columns_of
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -42,7 +42,7 @@ def broken(rule: Rule, batch: Any, *, typed: bool) -> Mask:
 
 def meets_condition(values: Any, wanted: Any, *, typed: bool) -> Mask:
     """Return which values of a column meet a condition of a rule."""
-    coded = pc.dictionary_encode(plain(values))
+    coded = pc.dictionary_encode(without_dictionary(values))
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
     occurring = coded.dictionary.to_pylist()
@@ -56,7 +56,7 @@ def met_by(found: Label, wanted: Any, *, typed: bool) -> bool:
     if isinstance(wanted, Mapping):
         number = found if typed else typed_texts([found])[0]
         low, high = wanted.get("from", -np.inf), wanted.get("below", np.inf)
-        return is_number(number) and bool(low <= number < high)
+        return is_finite_number(number) and bool(low <= number < high)
     listed = wanted if isinstance(wanted, list | tuple) else [wanted]
     whole = as_whole(found) if isinstance(found, float) else found
     return place_of(listed, whole) is not None
@@ -153,9 +153,15 @@ class RepairedRecords(Records):
         return shown, [*columns, *sorted(others)]
 
     @property
-    def remote(self) -> RemoteRecords:
-        assert isinstance(self.inner, RemoteRecords), "tasks are sent to rows on Spark alone"
+    def remote(self) -> Any:
+        assert self.inner.rows_stay, "tasks are sent to rows on Spark alone"
         return self.inner
+
+    def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "RepairedRecords":
+        """Return some columns, repaired, with all rows of one key in one part, on Spark."""
+        rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
+        needed = sorted(set(columns).union(*map(columns_of, rules)))
+        return RepairedRecords(self.remote.gathered_by(key, needed), self.rules)
 
     def sent(
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
@@ -170,7 +176,7 @@ class RepairedRecords(Records):
         return self.remote.runs(shown, needed, schema, **options)
 
     @property
-    def spans(self) -> Mapping[int, range]:
+    def spans(self) -> Any:
         """The numbers of the rows of each part on Spark."""
         return self.remote.spans
 
@@ -201,7 +207,7 @@ def repaired(batch: Any, rules: Sequence[Rule], *, typed: bool) -> Any:
             continue
         for name, label in rule["repair"].items():
             place = batch.schema.get_field_index(name)
-            values = plain(batch.column(place))
+            values = without_dictionary(batch.column(place))
             text = texts_of(label)[0] if not typed else label
             fixed = pc.if_else(pa.array(wrong), pa.scalar(text, values.type), values)
             if pa.types.is_dictionary(batch.schema.field(place).type):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import plain
+from pramble.data.arrays import without_dictionary
 from pramble.data.crosstab import Crosstab, Tabulation, fill_missing
 from pramble.data.encode import UNDECLARED, Codes, Encoder, Levels
 from pramble.data.labels import Label, as_labels, in_order, typed_texts
@@ -43,7 +43,7 @@ class RowsOfPeople:
         self.held: list[pa.Table] = []
 
     def add(self, batch: Any) -> None:
-        people = plain(batch[self.columns[0]])
+        people = without_dictionary(batch[self.columns[0]])
         missing = pc.index(pc.is_null(people, nan_is_null=True), True).as_py()
         if missing >= 0:
             raise bad_row(

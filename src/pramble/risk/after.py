@@ -264,7 +264,7 @@ class PlanFigures:
       itself.
     - ``tau1``, ``tau2``, ``worst``, ``share``: Risk left: τ̃1, τ̃2, the largest r̃2, and the
       share of records with r̃2 above the level.
-    - ``information``, ``kept``: Mutual information over the keys that the plan randomises, in
+    - ``information``, ``retained``: Mutual information over the keys that the plan randomises, in
       nats, and as a share of the sum of their entropies in the file. What a block tells of its
       keys together counts once.
     """
@@ -276,7 +276,7 @@ class PlanFigures:
     worst: float
     share: float
     information: float
-    kept: float
+    retained: float
 
 
 @value(repr=False)
@@ -291,7 +291,7 @@ class PlanComparison(Display, Tidy):
     >>> plans = {name: {"age": pramble.randomized_response([20, 40, 60], alpha)}
     ...          for name, alpha in [("mild", 3.0), ("strong", 1.0)]}
     >>> mild, strong = a.compare(plans)
-    >>> mild.tau2 > strong.tau2, mild.kept > strong.kept
+    >>> mild.tau2 > strong.tau2, mild.retained > strong.retained
     (True, True)
     >>> print(a.compare(plans).verdict)
     strong leaves the least risk (τ2 0.726 of 1.3); mild keeps the most information (66 %).
@@ -319,7 +319,7 @@ class PlanComparison(Display, Tidy):
         rows = [["as it is", "∞", *before, "", "", "100%"]]
         for plan in self.plans:
             figures = [number(own, 4) for own in (plan.alpha, plan.tau1, plan.tau2, plan.worst)]
-            rows.append([plan.name, *figures, f"{plan.share:.2%}", f"{plan.kept:.0%}"])
+            rows.append([plan.name, *figures, f"{plan.share:.2%}", f"{plan.retained:.0%}"])
         above = f"r2 above {self.level:g}"
         head = ["plan", "α", "τ1", "τ2", "worst r2", above, "information kept"]
         return Grid("Risk left and information kept", head, rows, below=self.verdict)
@@ -327,12 +327,12 @@ class PlanComparison(Display, Tidy):
     @property
     def verdict(self) -> str:
         """One sentence on which plan is better by τ2 left and information kept."""
-        safest = min(self.plans, key=lambda plan: (plan.tau2, -plan.kept))
-        richest = max(self.plans, key=lambda plan: (plan.kept, -plan.tau2))
+        safest = min(self.plans, key=lambda plan: (plan.tau2, -plan.retained))
+        richest = max(self.plans, key=lambda plan: (plan.retained, -plan.tau2))
         link = " and" if safest is richest else f"; {richest.name}"
         return (
             f"{safest.name} leaves the least risk (τ2 {safest.tau2:.3g} of {self.before_tau2:.3g})"
-            f"{link} keeps the most information ({100 * richest.kept:.0f} %)."
+            f"{link} keeps the most information ({100 * richest.retained:.0f} %)."
         )
 
     def summary(self) -> dict[str, Any]:

@@ -296,8 +296,8 @@ def effective_size(chains: Floats) -> float:
     correlation[0] = 1.0
     pairs = correlation[: length // 2 * 2].reshape(-1, 2).sum(axis=1)
     negative = np.flatnonzero(pairs < 0)
-    kept = np.minimum.accumulate(pairs[: negative[0]] if negative.size else pairs)
-    time = max(2 * float(kept.sum()) - 1, 1 / np.log10(count * length))
+    decreasing = np.minimum.accumulate(pairs[: negative[0]] if negative.size else pairs)
+    time = max(2 * float(decreasing.sum()) - 1, 1 / np.log10(count * length))
     return float(count * length / time)
 
 
@@ -308,7 +308,7 @@ def split_chains(chains: Floats) -> Floats:
 
 LEAST_DRAWS = 10
 # Draws of each chain and round that are kept whole, for the risk after randomisation.
-KEPT = 5
+DRAWS_RETAINED = 5
 
 
 class Round(NamedTuple):
@@ -317,7 +317,7 @@ class Round(NamedTuple):
     risks: Floats
     expected: Floats
     predicted: Floats
-    kept: list[tuple[Floats, Floats]]
+    states: list[tuple[Floats, Floats]]
 
 
 class Walker:
@@ -334,17 +334,17 @@ class Walker:
             self.tell()
 
     def walk(self, draws: int, *, thin: int) -> Round:
-        risks, kept = np.zeros((2, len(self.uniques))), []
+        risks, states = np.zeros((2, len(self.uniques))), []
         expected, predicted = np.zeros((draws, 2)), np.zeros((draws, 2))
         for made in range(draws):
             self.sweep(thin)
             found, predicted[made] = self.draw_tau()
             risks += found
             expected[made] = found.sum(axis=1)
-            if made % max(draws // KEPT, 1) == 0:
-                kept.append(self.chain.components())
+            if made % max(draws // DRAWS_RETAINED, 1) == 0:
+                states.append(self.chain.components())
         self.sweeps += draws * thin
-        return Round(risks, expected, predicted, kept)
+        return Round(risks, expected, predicted, states)
 
     def draw_tau(self) -> tuple[Floats, tuple[float, float]]:
         """Return r1 and r2 of the sample uniques, and the τ1 and τ2 of a population drawn."""
@@ -381,7 +381,7 @@ def run_rounds(
             if chains.converged:
                 break
             for old in rounds[-2] if len(rounds) > 1 else ():
-                old.kept.clear()
+                old.states.clear()
     return chains, [own for walks in counted for own in walks]
 
 
@@ -512,12 +512,12 @@ class Membership(RiskModel):
             for rng in generators
         ]
         chains, used = run_rounds(self, walkers, clock=sample.clock)
-        kept = [state for walk in used for state in walk.kept]
+        states = [state for walk in used for state in walk.states]
         return FittedModel(
             MixtureMeans(
                 table.n,
-                np.concatenate([tables for tables, _ in kept], axis=2),
-                np.concatenate([weights for _, weights in kept]) / len(kept),
+                np.concatenate([tables for tables, _ in states], axis=2),
+                np.concatenate([weights for _, weights in states]) / len(states),
             ),
             f"as asked, with {self.profiles} profiles; {chains.verdict}",
             chains,

@@ -254,9 +254,9 @@ def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     if mechanism.shape[0] * mechanism.shape[1] > LARGEST_READING:
         return {LABELS: level_places(mechanism.labels.values, mechanism.output_labels.values)}
     M = mechanism.operator.dense()
-    kept = kept_labels(M)
-    if kept is not None:
-        return {LABELS: kept}
+    as_labels = retained_labels(M)
+    if as_labels is not None:
+        return {LABELS: as_labels}
     posterior = (shares[:, None] * M).argmax(axis=0)
     occurs = np.where(shares[:, None] > 0, M, -1.0)
     likely = occurs >= TIE * occurs.max(axis=0)
@@ -267,7 +267,7 @@ def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     return dict(zip(READINGS, (posterior, likelihood, one_to_one), strict=True))
 
 
-def kept_labels(M: Floats) -> Integers | None:
+def retained_labels(M: Floats) -> Integers | None:
     """Return the reading of a mechanism that keeps its labels up to their names, else None."""
     most = M.argmax(axis=0)
     clear = (TIE * M.max(axis=0) <= M).sum(axis=0) == 1

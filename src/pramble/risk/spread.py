@@ -64,9 +64,9 @@ def fit_spread(counts: Floats, means: Floats) -> Spread:
     found = minimize(
         loss, START, method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-3, "maxiter": 200}
     )
-    kept = means >= LEAST_MEAN
-    occupied = kept & (counts > 0)
-    poisson = means[kept].sum() - counts[occupied] @ np.log(means[occupied])
+    some = means >= LEAST_MEAN
+    occupied = some & (counts > 0)
+    poisson = means[some].sum() - counts[occupied] @ np.log(means[occupied])
     level, power = found.x.tolist()
     return Spread(level, power, float(poisson - found.fun), inverse_curvature(loss, found.x))
 
@@ -75,8 +75,8 @@ def negative_likelihood(counts: Floats, means: Floats) -> Callable[[Floats], flo
     """Return minus the log-likelihood of (log c, θ); empty cells are gathered by their means."""
     from scipy.special import gammaln
 
-    kept = means >= LEAST_MEAN
-    full, empty = kept & (counts > 0), kept & (counts == 0)
+    some = means >= LEAST_MEAN
+    full, empty = some & (counts > 0), some & (counts == 0)
     f, mu = counts[full], means[full]
     logs = np.log(means[empty])
     low, high = logs.min(initial=0.0), logs.max(initial=1.0)

@@ -29,7 +29,7 @@ from pramble.data.places import arrow_input, is_address
 from pramble.data.recode import Reading
 from pramble.data.records import FileRecords, Records, Watch, file_batches, recoded, scan
 from pramble.data.remote import PartTask, spark_source
-from pramble.engine.block import Column
+from pramble.engine.block import PlanColumn
 from pramble.engine.canonical import Canonical
 from pramble.engine.perturb import check_names
 from pramble.engine.record import Record
@@ -39,8 +39,8 @@ from pramble.spark.records import SparkRecords, counted
 from pramble.spark.workers import Batches, map_partitions, quoted
 from pramble.values import value
 
+# Row groups are read together until they have so many rows.
 PART_ROWS = 1 << 20
-"""Row groups are read together until they have so many rows."""
 
 
 @value(eq=False)
@@ -250,7 +250,7 @@ def perturb_spark_path(source: Any, record: Record, *, session: Any, first_row: 
     )
 
 
-def refuse_undeclared(records: Records, columns: Mapping[str, Column]) -> None:
+def refuse_undeclared(records: Records, columns: Mapping[str, PlanColumn]) -> None:
     """Refuse values that were not declared, in one job over the columns that are randomised."""
     jobs = [Tabulation(records, (n,), labels={n: own.labels}) for n, own in columns.items()]
     scan(records, jobs)

@@ -14,7 +14,7 @@ from pramble.privacy.blanket import (
     blanket_delta,
     corner_delta,
     factor_below,
-    pair_law,
+    pair_summand,
 )
 from pramble.privacy.evidence import evidence_of
 
@@ -87,8 +87,8 @@ def test_the_blanket_is_computed_closely(seed):
     epsilon = 0.2 * known.alpha
     exact = 0.0
     for pair in ((0, 1), (1, 0)):
-        law = pair_law(known.crowd, pair, factor_below(epsilon))
-        exact = max(exact, exact_excess(law.values, law.probabilities, rows))
+        summand = pair_summand(known.crowd, pair, factor_below(epsilon))
+        exact = max(exact, exact_excess(summand.values, summand.probabilities, rows))
     found = blanket_delta(known.crowd, epsilon, rows=rows)
     assert exact * (1 - 1e-12) <= found <= 1.02 * exact + 1e-6
 

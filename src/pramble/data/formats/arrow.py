@@ -12,11 +12,11 @@ from pramble.data.arrays import Pile, is_text, value_type
 from pramble.data.formats.base import (
     BATCH_ROWS,
     Opened,
-    Tally,
+    RowProgress,
     Wanted,
     Writer,
     bare,
-    plain,
+    in_schema,
     refuse_repeated,
     sliced,
 )
@@ -59,7 +59,7 @@ class ArrowWriter:
 
     def write(self, batch: Any) -> None:
         """Write one batch, or keep it until there are enough rows."""
-        for full in self.pile.add(plain(batch, self.schema)):
+        for full in self.pile.add(in_schema(batch, self.schema)):
             self.put(full)
 
     def put(self, pile: list[Any]) -> None:
@@ -83,9 +83,9 @@ def write_arrow(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
             writer.put(writer.pile.waiting)
 
 
+# Row groups of so many columns or fewer have ``GROUP_ROWS`` rows; wider ones fewer.
 GROUP_ROWS = 1 << 20
 GROUP_COLUMNS = 16
-"""Row groups of so many columns or fewer have ``GROUP_ROWS`` rows; wider ones fewer."""
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Iterator[Opened]:
         texts = [f.name for f in schema if f.name in coded and is_text(f)]
         # Buffered ahead, all that was read of the file would be held until its end.
         file = pq.ParquetFile(raw, metadata=about, read_dictionary=texts, pre_buffer=False)
-        tally = Tally(about.num_rows)
+        tally = RowProgress(about.num_rows)
         batches = file.iter_batches(BATCH_ROWS, row_groups=wanted.groups, columns=columns)
         # Parquet gives columns in the file's order, not as asked for
         asked = (one if one.schema.names == columns else one.select(columns) for one in batches)

@@ -20,6 +20,7 @@ BATCH_ROWS = 1 << 17
 
 READ_ERRORS = (OSError, ValueError, EOFError, KeyError, pa.ArrowException)
 
+# What libraries say of a file that is none of its kind; other words may hold values.
 KNOWN_REASONS = re.compile(
     r"(Row #\d+: )?Expected \d+ columns, got \d+|Parquet magic bytes not found in footer"
     r"|Not an Arrow file|File is not a zip file|Not a gzipped file|Invalid file, or file has "
@@ -27,7 +28,6 @@ KNOWN_REASONS = re.compile(
     r"|File is too small|Unexpected end of (stream|file)|Unable to read (from|file)"
     r"|Truncated compressed stream|incorrect header check"
 )
-"""What libraries say of a file that is none of its kind; other words may hold values."""
 
 
 @value(eq=False)
@@ -150,7 +150,7 @@ def sliced(batches: Iterable[Any], rows: int = BATCH_ROWS) -> Iterator[Any]:
             yield batch.slice(start, rows)
 
 
-class Tally:
+class RowProgress:
     """Counts the rows of batches that pass, as a share of a total."""
 
     def __init__(self, total: int | None) -> None:
@@ -170,7 +170,7 @@ def bare(schema: Any) -> Any:
     return pa.schema([pa.field(part.name, part.type) for part in schema])
 
 
-def plain(batch: Any, schema: Any) -> Any:
+def in_schema(batch: Any, schema: Any) -> Any:
     arrays = [
         array if array.type == part.type else array.cast(part.type)
         for array, part in zip(batch.columns, schema, strict=True)

@@ -25,10 +25,10 @@ from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_rep
 from pramble.data.recode import Reading
 from pramble.errors import InvalidData
 
+# The beginning that is looked at has so many bytes, and more until it has so many lines.
 SAMPLE = 1 << 16
 MOST_SAMPLED = 1 << 24
 SAMPLE_LINES = 16
-"""The beginning that is looked at has so many bytes, and more until it has so many lines."""
 
 SEPARATORS = (",", ";", "\t", "|")
 LINES_TRIED = 200
@@ -76,10 +76,10 @@ def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None
     whole = len(start) < SAMPLE
     quote = reading.quote or quote_of(text)
     mark = reading.separator or separator or separator_of(text, quote, whole=whole)
-    lines = lines_of(text, mark, quote, whole=whole)
+    lines = split_lines(text, mark, quote, whole=whole)
     single = len(lines) > 0 and len(lines[0]) == 1
     trim = blanks_follow(lines) if reading.trim is None else reading.trim
-    columns = columns_of(lines[1:], trim=trim)
+    columns = bare_columns(lines[1:], trim=trim)
     missing = markers_in(columns) if reading.missing is None else reading.missing
     return replace(
         reading,
@@ -116,13 +116,13 @@ def quote_of(text: str) -> str:
 def separator_of(text: str, quote: str, *, whole: bool) -> str:
     """Return the separator that fits the first lines best; the usual one of those that do alike."""
     fits = {
-        one: evenness(lines_of(text, one, quote, whole=whole, most=LINES_TRIED))
+        one: evenness(split_lines(text, one, quote, whole=whole, most=LINES_TRIED))
         for one in SEPARATORS
     }
     return max(SEPARATORS, key=lambda one: fits[one])
 
 
-def lines_of(
+def split_lines(
     text: str, separator: str, quote: str, *, whole: bool, most: int | None = None
 ) -> Lines:
     """Return the fields of the first lines; a line that the sample cuts off is left out."""
@@ -163,7 +163,7 @@ def blanks_follow(lines: Lines) -> bool:
     return bool(later) and sum(text.startswith(" ") for text in later) > 0.9 * len(later)
 
 
-def columns_of(lines: Lines, *, trim: bool) -> list[list[str]]:
+def bare_columns(lines: Lines, *, trim: bool) -> list[list[str]]:
     """Return the texts of each column that stood without quotes."""
     width = max(map(len, lines), default=0)
     columns: list[list[str]] = [[] for _ in range(width)]
@@ -200,9 +200,9 @@ def all_quoted(lines: Lines) -> bool:
     return any(field.quoted for field in fields) and all(NUMBER.fullmatch(text) for text in bare)
 
 
+# Neighbouring columns of few labels are written as one, of at most so many combinations.
 BLOCK = 1 << 22
 TOGETHER = 1 << 12
-"""Neighbouring columns of few labels are written as one, of at most so many combinations."""
 
 
 def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
@@ -228,7 +228,7 @@ def header(path: Path, reading: Reading) -> list[str]:
     """Return the names in the first line."""
     start = beginning(path).decode(reading.encoding or "utf-8", errors="replace")
     text = start.removeprefix("\ufeff")
-    lines = lines_of(text, reading.separator or ",", reading.quote or '"', whole=True, most=1)
+    lines = split_lines(text, reading.separator or ",", reading.quote or '"', whole=True, most=1)
     return [field.text for field in lines[0]] if lines else []
 
 
@@ -418,7 +418,7 @@ class DelimitedWriter:
         parts[-1] = (join_texts(parts[-1][0], "\n", between=""), parts[-1][1])
         rows = [texts if places is None else texts.take(places) for texts, places in parts]
         joined = rows[0] if len(rows) == 1 else join_texts(*rows, between=self.separator)
-        self.sink.write(content(joined))
+        self.sink.write(text_bytes(joined))
 
     def looked_up(self, column: Any, name: str) -> tuple[Any, Any]:
         """Return the large texts of a column and where each row finds its own; None: in order."""
@@ -447,7 +447,7 @@ class DelimitedWriter:
     def needs_quotes(self, texts: Any) -> Any:
         """Return which texts need quotes; None if none does."""
         empty = pc.min(pc.binary_length(texts)).as_py() == 0
-        whole = bytes(content(texts))
+        whole = bytes(text_bytes(texts))
         masks = [pc.equal(texts, "")] if empty else []
         masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
         return reduce(pc.or_, masks) if masks else None
@@ -469,7 +469,7 @@ def join_texts(*parts: Any, between: str) -> Any:
     return pc.binary_join_element_wise(*given, pa.scalar(between, large), null_handling="replace")
 
 
-def content(texts: Any) -> memoryview:
+def text_bytes(texts: Any) -> memoryview:
     """Return the bytes of an array of texts, one after the other."""
     _, places, data = texts.buffers()
     if data is None or not len(texts):
@@ -494,7 +494,7 @@ def as_text(values: Any, *, column: str) -> Any:
 
 
 @contextmanager
-def write_text(sink: IO[bytes], schema: Any, *, separator: str) -> Iterator[Writer]:
+def text_writer(sink: IO[bytes], schema: Any, *, separator: str) -> Iterator[Writer]:
     """Open a text file for writing."""
     yield DelimitedWriter(sink, schema, separator=separator)
 
@@ -505,7 +505,7 @@ def delimited(name: str, endings: tuple[str, ...], separator: str | None) -> For
         name,
         endings,
         partial(read_text, separator=separator),
-        partial(write_text, separator=separator or ","),
+        partial(text_writer, separator=separator or ","),
         partial(settle_text, separator=separator),
         typed=False,
         packed=True,

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.formats.base import BATCH_ROWS, Format, Opened, Tally, Wanted, sound_file
+from pramble.data.formats.base import BATCH_ROWS, Format, Opened, RowProgress, Wanted, sound_file
 from pramble.data.labels import object_key
 from pramble.errors import InvalidData
 
@@ -38,7 +38,7 @@ def read_statistics(path: Path, wanted: Wanted, *, name: str, function: str) -> 
         columns = wanted.among(about.column_names)
         kinds = {name: about.readstat_variable_types[name] for name in columns}
         schema = schema_of(kinds, next(chunks(columns), None), chunks)
-    tally = Tally(about.number_rows)
+    tally = RowProgress(about.number_rows)
     found = tally(chunk_batches(chunks(columns), schema))
     yield Opened(schema, found, tally.share, tally.total)
 
@@ -68,14 +68,14 @@ def schema_of(kinds: Mapping[str, str], first: Any, chunks: Callable[[list[str]]
 def chunk_batches(frames: Iterable[Any], schema: Any) -> Iterator[Any]:
     """Yield chunks as batches of one schema; a blank text is how these formats write missing."""
 
-    def kept(column: Any) -> Any:
+    def with_nulls(column: Any) -> Any:
         texts = pa.types.is_string(column.type)
         none = pa.scalar(None, column.type)
         return pc.if_else(pc.equal(column, ""), none, column) if texts else column
 
     for frame in frames:
         batch = pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
-        yield pa.RecordBatch.from_arrays(list(map(kept, batch.columns)), schema=schema)
+        yield pa.RecordBatch.from_arrays(list(map(with_nulls, batch.columns)), schema=schema)
 
 
 def labelled_values(path: Path, *, function: str) -> dict[str, dict[Any, str]]:
@@ -136,17 +136,17 @@ def read_sheet(path: Path, wanted: Wanted) -> Iterator[Opened]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
         rows = sheet_of(book, wanted.reading.sheet, path).iter_rows(values_only=True)
-        table = table_of(rows, path.name)
+        table = sheet_table(rows, path.name)
     finally:
         book.close()
     columns = wanted.among(table)
-    arrays = [column_of(table[name]) for name in columns]
+    arrays = [sheet_column(table[name]) for name in columns]
     found = pa.table(arrays, names=columns) if columns else pa.table({})
-    tally = Tally(found.num_rows)
+    tally = RowProgress(found.num_rows)
     yield Opened(found.schema, tally(found.to_batches(BATCH_ROWS)), tally.share, found.num_rows)
 
 
-def table_of(rows: Iterable[tuple[Any, ...]], file: str) -> dict[str, list[Any]]:
+def sheet_table(rows: Iterable[tuple[Any, ...]], file: str) -> dict[str, list[Any]]:
     """Return the columns under the names of the first row; empty rows are none."""
     cells = [row for row in rows if any(cell is not None for cell in row)]
     names = cells[0] if cells else ()
@@ -178,7 +178,7 @@ def sheet_of(book: Any, sheet: str | int | None, path: Path) -> Any:
     raise InvalidData(f"{path.name} has no sheet {sheet!r}; it has {', '.join(map(repr, names))}.")
 
 
-def column_of(values: list[Any]) -> Any:
+def sheet_column(values: list[Any]) -> Any:
     """Return the cells of a column as an Arrow array: of one type, or as texts."""
     kinds = {type(cell) for cell in values if cell is not None}
     if kinds and kinds <= {int, float}:
@@ -190,7 +190,7 @@ def column_of(values: list[Any]) -> Any:
         return pa.array(values, pa.timestamp("us"))
     if len(kinds) == 1 and kinds <= {bool, time, timedelta}:
         return pa.array(values)
-    return pa.array([text_of(cell) for cell in values], pa.string())
+    return pa.array([sheet_text(cell) for cell in values], pa.string())
 
 
 def is_whole(number: float) -> bool:
@@ -198,7 +198,7 @@ def is_whole(number: float) -> bool:
     return float(number).is_integer() and abs(number) < 2**63
 
 
-def text_of(cell: Any) -> str | None:
+def sheet_text(cell: Any) -> str | None:
     """Return the text of a cell in a column of several kinds; a whole number has no point."""
     if isinstance(cell, bool):
         return str(cell).lower()

@@ -41,7 +41,7 @@ from pramble.estimation.inverse.likelihood import fit_table
 from pramble.estimation.inverse.tabulate import tabulate
 from pramble.information.consistent import nearest_on_simplex
 from pramble.information.distributions import Table
-from pramble.information.proportional import summed
+from pramble.information.proportional import square_margin
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
 
@@ -76,7 +76,7 @@ class LawTerm:
         """Scale the sums of a law to those wanted, in place."""
         from pramble.information.kernels import scale_margin
 
-        sums = summed(law, self.high, self.low, self.size)
+        sums = square_margin(law, self.high, self.low, self.size)
         factors = np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
         scale_margin(law, self.high, self.low, factors)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import is_text, numbers, plain
+from pramble.data.arrays import is_text, numbers, without_dictionary
 from pramble.data.crosstab import Crosstab, crosstab, refuse_empty, reordered
 from pramble.data.labels import Label, object_key, places_of
 from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records, TableRecords
@@ -425,7 +425,7 @@ def classes_of(records: Records, name: str) -> Any:
     if pa.types.is_boolean(column.type) or (records.typed and is_text(column)):
         return None
     try:
-        found = numbers(plain(column), column=name).cast(pa.float64())
+        found = numbers(without_dictionary(column), column=name).cast(pa.float64())
     except (InvalidData, pa.ArrowException):
         return None
     filled = found.is_valid().to_numpy(zero_copy_only=False)

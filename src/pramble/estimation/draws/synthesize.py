@@ -48,7 +48,7 @@ from pramble.estimation.draws.released import (
 )
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
-from pramble.information.proportional import flat, sums_over
+from pramble.information.proportional import flat, margin_over
 from pramble.information.structural_zeros import Mask, Possible, as_possible
 from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
@@ -121,7 +121,7 @@ def polish(
     Cells with few records stay as they were drawn: there rounding better would be to favour some.
     """
     expected = {
-        table: len(codes) * sums_over(law, tuple(map(columns.index, table))) for table in tables
+        table: len(codes) * margin_over(law, tuple(map(columns.index, table))) for table in tables
     }
     spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in expected.items()}
     step_towards(

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.frames import frame_of
+from pramble.data.frames import tidy_frame
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.inverse.intervals import (
@@ -253,7 +253,7 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
                 reached = np.flatnonzero(np.sort(curve[own])[:-1] >= share)
                 last = own[reached[0]] if reached.size else own[-1]
                 answer[name].append(order[codes[last]])
-    return frame_of(answer, backend=e.backend)
+    return tidy_frame(answer, backend=e.backend)
 
 
 def checked_shares(shares: Sequence[float]) -> Sequence[float]:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.bands import edges_of_labels, is_number
+from pramble.data.bands import edges_of_labels, is_finite_number
 from pramble.data.frames import Tidy
 from pramble.data.labels import Label, label_key
 from pramble.errors import InvalidInput
@@ -504,7 +504,9 @@ def ends_of(
         found = list(edges_of_labels(labels))
     else:
         found = list(edges)
-        if len(found) not in (len(labels), len(labels) + 1) or not all(map(is_number, found)):
+        if len(found) not in (len(labels), len(labels) + 1) or not all(
+            map(is_finite_number, found)
+        ):
             raise InvalidInput(
                 f"{len(labels)} bands of {column!r} need as many edges, or one more for the end of "
                 f"the last; found {len(found)}."
@@ -515,7 +517,7 @@ def ends_of(
     if high is not None:
         if not np.isinf(found[-1]):
             raise InvalidInput(f"high= ends an open band; the last one ends at {found[-1]:g}.")
-        if not is_number(high) or high < found[-2]:
+        if not is_finite_number(high) or high < found[-2]:
             raise InvalidInput(
                 f"high must be a number from {found[-2]:g} on, where the last band begins; found "
                 f"{high!r}."

@@ -168,7 +168,7 @@ def by_block(seen: SeenBlock, onto: Integers) -> ByCells | ByOperator | None:
     if cells <= MOST_BLOCK_CELLS and cells * outputs <= MOST_CELLS:
         matrix = operator.dense()
         even = np.full(cells, 1 / cells)
-        told = covariance_of_cells(matrix, even).told_sums(onto)
+        told = covariance_of_cells(matrix, even).estimable_sums(onto)
         if told.shape[1] == len(told):
             return ByCells(matrix, onto)
         return ByCells(matrix, onto, told) if told.shape[1] > 1 else None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.frames import Tidy, frame_of
+from pramble.data.frames import Tidy, tidy_frame
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import COVERS
 from pramble.estimation.inverse.intervals import check_level, normal_quantile
@@ -455,7 +455,7 @@ class Regression(NormalIntervals):
             Of the intervals; that of the regression unless given.
         """
         columns = predictions(self.known, data, level=self.level if level is None else level)
-        return frame_of(columns, backend=self.backend)
+        return tidy_frame(columns, backend=self.backend)
 
     def marginal_effects(self) -> Effects:
         """Return what each covariate does to the mean, averaged over the records.

@@ -36,7 +36,7 @@ from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.moments import batches
 from pramble.estimation.tables.answers import layout_of, positive_total, total_variance
 from pramble.estimation.tables.nearest import largest_tables, nearest_cells
-from pramble.information.proportional import Axes, Margin, fit_array, sums_over
+from pramble.information.proportional import Axes, Margin, fit_array, margin_over
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
 from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
@@ -198,7 +198,7 @@ def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> 
     # as many even records as the noise of a typical table moves, and one
     loose = np.mean([math.sqrt(v) * one.size for v, one in zip(variances, wanted, strict=True)])
     mixed = inner_point(p, n=1 / (float(loose) + 1 / n)).reshape(shape)
-    inside = largest_entropy(shape, axes, [sums_over(mixed, own) for own in axes], variances)
+    inside = largest_entropy(shape, axes, [margin_over(mixed, own) for own in axes], variances)
     whole = spread(measured.effects, plan.ordered(names), plan.sizes) / n
     whole = np.transpose(whole, [plan.ordered(names).index(name) for name in names])
     return ModelledAnswers(

@@ -89,8 +89,8 @@ class InvertibleOperator(Operator):
     """An operator that may have a right inverse."""
 
     @abstractmethod
-    def right_inverse(self, law: Floats | None = None) -> RightInverse:
-        """Return a right inverse that is efficient when ``law`` is the released law.
+    def right_inverse(self, released: Floats | None = None) -> RightInverse:
+        """Return a right inverse that is efficient when ``released`` is the released law.
 
         Raises NotIdentifiable if there is none.
         """
@@ -156,8 +156,8 @@ class Acting(Protocol):
 class Inverting(Acting, Protocol):
     """What acts, and can be inverted."""
 
-    def right_inverse(self, law: Floats | None = None) -> RightInverse:
-        """Return a right inverse that is efficient when ``law`` is the released law."""
+    def right_inverse(self, released: Floats | None = None) -> RightInverse:
+        """Return a right inverse that is efficient when ``released`` is the released law."""
 
 
 def along_axes(maps: Maps, array: Floats) -> Floats:

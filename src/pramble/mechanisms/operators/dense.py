@@ -76,12 +76,18 @@ def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
         return
     rank = len(M) - len(lost)
     groups = equal_rows(M)
-    error = same_law(groups, labels, rank=rank) if groups else unknown(lost[0], labels, rank=rank)
+    error = (
+        indistinguishable(groups, labels, rank=rank)
+        if groups
+        else undetermined(lost[0], labels, rank=rank)
+    )
     error.directions = lost
     raise error
 
 
-def same_law(groups: Sequence[Sequence[int]], labels: Labels, *, rank: int) -> NotIdentifiable:
+def indistinguishable(
+    groups: Sequence[Sequence[int]], labels: Labels, *, rank: int
+) -> NotIdentifiable:
     named = "; ".join(
         ", ".join(repr(labels.values[x]) for x in group[:6]) + (", …" if len(group) > 6 else "")
         for group in groups[:4]
@@ -90,7 +96,7 @@ def same_law(groups: Sequence[Sequence[int]], labels: Labels, *, rank: int) -> N
     return not_identifiable(what, labels, rank=rank)
 
 
-def unknown(direction: Floats, labels: Labels, *, rank: int) -> NotIdentifiable:
+def undetermined(direction: Floats, labels: Labels, *, rank: int) -> NotIdentifiable:
     x = sorted(np.argsort(-np.abs(direction))[:6].tolist())
     terms = " ".join(f"{direction[i]:+.3g}·p[{labels.values[i]!r}]" for i in x)
     return not_identifiable(f"for one, nothing is known of {terms}", labels, rank=rank)
@@ -193,8 +199,8 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
 
     mechanism: Mechanism
 
-    def right_inverse(self, law: Floats | None = None) -> DenseRightInverse:
-        r"""Return :math:`G = R^{-1}M^\top (M R^{-1} M^\top)^{-1}` with R = diag(law).
+    def right_inverse(self, released: Floats | None = None) -> DenseRightInverse:
+        r"""Return :math:`G = R^{-1}M^\top (M R^{-1} M^\top)^{-1}` with R = diag(released).
 
         For a square matrix this is :math:`M^{-1}` whatever the law. Otherwise it is the
         generalised least squares inverse; with the law of the flat prior (the default)
@@ -205,7 +211,7 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
         if T < S:
             refuse_unless_full_rank(M, self.mechanism.labels)
         try:
-            G = np.linalg.inv(M) if S == T else weighted_inverse(M, law)
+            G = np.linalg.inv(M) if S == T else weighted_inverse(M, released)
         except np.linalg.LinAlgError:
             G = np.full((T, S), np.inf)
         if not (np.abs(G).sum(axis=1).max() < LARGEST_INVERSE and inverts(M, G)):
@@ -298,10 +304,10 @@ def inverts(M: Floats, G: NDArray[np.floating[Any]]) -> bool:
     return bool(np.abs(M @ G - np.eye(len(M))).max() < 1e-6)
 
 
-def weighted_inverse(M: Floats, law: Floats | None) -> Floats:
+def weighted_inverse(M: Floats, released: Floats | None) -> Floats:
     flat = M.mean(axis=0)
     used = flat > 0
-    weights = flat if law is None else law + flat * 1e-9
+    weights = flat if released is None else released + flat * 1e-9
     scaled = np.zeros_like(M)
     scaled[:, used] = M[:, used] / weights[used]
     return np.asarray(np.linalg.solve(M @ scaled.T, scaled).T, dtype=np.float64)

@@ -137,9 +137,9 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         i = 1 / self.d
         return bool(abs(i.sum()) >= 1e-9 * np.abs(i).sum())
 
-    def right_inverse(self, law: Floats | None = None) -> RightInverse:
+    def right_inverse(self, released: Floats | None = None) -> RightInverse:
         if not self.has_closed_inverse:
-            return DenseOperator(self.mechanism).right_inverse(law)
+            return DenseOperator(self.mechanism).right_inverse(released)
         i = 1 / self.d
         return UniformRightInverse(i, (i - 1) / i.sum(), self.off + self.d, self.off)
 
@@ -191,24 +191,24 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         own[rest] = -inverse
         own[z] = inverse.sum()
         others = variances_beside(released, shares / scale)[rest]
-        return float(others @ inverse**2 + spread(released, own / scale))
+        return float(others @ inverse**2 + variance_under(released, own / scale))
 
 
-def spread(law: Floats, values: Floats) -> float:
-    return float(law @ (values - law @ values) ** 2)
+def variance_under(released: Floats, values: Floats) -> float:
+    return float(released @ (values - released @ values) ** 2)
 
 
-def variances_beside(law: Floats, shares: Floats) -> Floats:
+def variances_beside(released: Floats, shares: Floats) -> Floats:
     r"""Return the variance of :math:`1[Z = x] - \mathrm{share}_Z` for every x.
 
     What is left beside the likeliest value is summed, for 1 minus its probability has no digits.
     """
-    left, away = 1 - law, shares - law @ shares
-    most = int(law.argmax())
-    beside = np.delete(law, most)
+    left, away = 1 - released, shares - released @ shares
+    most = int(released.argmax())
+    beside = np.delete(released, most)
     left[most] = beside.sum()
     away[most] = beside @ (shares[most] - np.delete(shares, most))
-    return np.asarray(law * (left - 2 * away) + law @ away**2)
+    return np.asarray(released * (left - 2 * away) + released @ away**2)
 
 
 def information_from_row(mechanism: UniformRows, p: Floats, star: int, *, total: int) -> float:

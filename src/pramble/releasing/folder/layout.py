@@ -1,13 +1,18 @@
 """The files of a release folder: which there are, and whether they are what was stated."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from pramble.data.bands import Points
 from pramble.data.formats.registry import FORMATS, format_of
+from pramble.data.open import open_records
+from pramble.data.recode import Bands, Reading
+from pramble.data.records import Records
 from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_PIECES
@@ -57,6 +62,9 @@ def piece_file(number: int, ending: str) -> str:
 
 
 MANIFEST = "manifest.json"
+TABLES = "tables.parquet"
+COMPLETE = "synthetic"
+SYNTHETIC = f"{COMPLETE}.parquet"
 SCRIPTS = ("analysis.R", "analysis.py")
 
 
@@ -90,7 +98,7 @@ def check_files(
             check_pieces(folder, stated, rows=manifest["rows"], spark=spark)
             continue
         form = format_of(path)
-        if form.name != stated["format"] or (form.write is None and stated not in copies):
+        if form.name != stated["format"] or form.write is None:
             raise damaged(f"{path.name!r} is no {short(stated['format'])}.")
         check_content(folder, stated)
     if scripts:
@@ -192,3 +200,25 @@ def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
+
+
+# How the text files that this package writes are read again.
+WRITTEN = Reading(
+    separator=",",
+    quote='"',
+    encoding="utf-8",
+    decimal=".",
+    missing=(),
+    quoted_missing=False,
+    trim=False,
+)
+
+
+def open_written(path: Path, points: Mapping[str, Points] | None = None) -> Records:
+    """Open a data file that this package wrote; numbers in place of bands are bands again."""
+    recode = {name: (Bands(own.edges[:-1], own.labels),) for name, own in (points or {}).items()}
+    records = open_records(path, Reading(recode=recode))
+    if records.typed:
+        return records
+    as_text = replace(WRITTEN, separator=records.reading.separator, recode=recode)
+    return open_records(path, as_text)

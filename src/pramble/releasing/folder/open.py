@@ -29,7 +29,7 @@ from pramble.privacy.guarantee import (
     RecordPrivacy,
     guarantee_from_json,
 )
-from pramble.releasing.folder.layout import check_files
+from pramble.releasing.folder.layout import check_files, open_written
 from pramble.releasing.folder.reading import (
     besides_of,
     central_promise,
@@ -40,7 +40,6 @@ from pramble.releasing.folder.reading import (
     stated_points,
     undamaged,
 )
-from pramble.releasing.write.verify import open_written
 from pramble.shown import Display, Facts
 
 if TYPE_CHECKING:
@@ -174,9 +173,9 @@ def _(release: Release, *, distance: Any = None) -> Certificate:
     if distance is not None or isinstance(release.plan, TablePlan):
         return certify(release.plan, distance=distance)
     with undamaged():
-        besides = besides_of(release.manifest["design"])
+        additional = besides_of(release.manifest["design"])
         rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
-    return replace(certify(release.plan), besides=besides, rows=rows)
+    return replace(certify(release.plan), additional=additional, rows=rows)
 
 
 def open_release(

@@ -190,7 +190,7 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
         )
-    reader = check_central(manifest, plan, besides=besides_of(design))
+    reader = check_central(manifest, plan, additional=besides_of(design))
     held = reader if isinstance(limit, CentralPrivacy) else stated
     if held is None or not limit.allows(held):
         raise damaged(f"it states {held}, above its {limit}.")
@@ -230,7 +230,7 @@ def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
 
 
 def check_central(
-    manifest: Mapping[str, Any], plan: Plan, *, besides: Fraction
+    manifest: Mapping[str, Any], plan: Plan, *, additional: Fraction
 ) -> CentralPrivacy | None:
     """Return the central promise that a manifest states; refuse one that is not proven."""
     with undamaged():
@@ -250,7 +250,7 @@ def check_central(
         epsilon=float(stated.epsilon) * (1 + SAME),
         rows=max(manifest["rows"], 1),
         delta=float_below(stated.delta),
-        besides=float_above(besides),
+        additional=float_above(additional),
         rows_per_person=stated.rows,
     )
     if not found:

@@ -1,26 +1,58 @@
-"""The contents of a release folder: evidence, what lies beside it, and the manifest."""
+"""The contents of a release folder: evidence, what is made from it alone, and the manifest."""
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from pramble.data.formats.delimited import as_text
+from pramble.data.formats.registry import CSV
+from pramble.data.places import arrow_input
 from pramble.data.remote import on_spark
+from pramble.data.save import save_table, writing
+from pramble.engine.measure import measure_records
+from pramble.errors import WriteFailed
+from pramble.estimation.draws.synthesize import Synthesis, synthesis
+from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.extras.beside import write_beside, write_synthetic
 from pramble.releasing.figures import observed_figures
-from pramble.releasing.folder.layout import MANIFEST
+from pramble.releasing.folder.layout import (
+    COMPLETE,
+    MANIFEST,
+    SCRIPTS,
+    STEM,
+    SYNTHETIC,
+    TABLES,
+    open_written,
+    stated_file,
+)
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.record_design import rules_of
-from pramble.releasing.write.data import write_data
-from pramble.releasing.write.keys import shuffled
-from pramble.releasing.write.tables import write_tables
-from pramble.releasing.write.verify import Evidence, Tally, compare, open_written, passed
+from pramble.releasing.table_design import TablesDesign, with_tables_of
+from pramble.releasing.write.data import shuffled, write_data
+from pramble.releasing.write.scripts import write_scripts
+from pramble.releasing.write.verify import Evidence, Tally, compare, passed
 from pramble.values import Clock
 
+# Shares of the work, for the progress; the rest are checks and pages.
 COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
-"""Shares of the work, for the progress; the rest are checks and pages."""
+
+ABOUT_TABLES = (
+    "One row for each cell of each protected table: its labels, the protected count, the standard "
+    "deviation of its noise, and the exact number behind it."
+)
+ABOUT_COMPLETE = (
+    "Complete records whose tables fit the release, drawn from it alone: they reveal nothing "
+    "beyond it. They do not show their own errors; estimates and intervals come from the evidence "
+    "in the release."
+)
+ABOUT_COPY = "The same records as text; an empty cell is blank or missing in the data."
 
 
 def write_folder(
@@ -37,21 +69,18 @@ def write_folder(
     job = replace(job, design=evidence.design)
     synthetic = made = None
     if complete:
-        synthetic, made = write_synthetic(
-            folder,
-            evidence.here,
-            None if job.spec.of_tables else job.plan,
-            possible=rules_of(job.spec),
-            sha256=evidence.entry["sha256"],
-            clock=clock.part(COUNTING + share, SYNTHESIS),
-        )
+        clock_of_draws = clock.part(COUNTING + share, SYNTHESIS)
+        synthetic, made = write_synthetic(job, folder, evidence, clock=clock_of_draws)
     tables = outcome.tables
     if job.spec.of_tables:  # their number, and the number of rows, may follow from the noise
         tables = job.design.accuracy(evidence.rows)
     document = manifest_of(
         job, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
     )
-    document |= write_beside(job, folder, document)
+    if job.spec.copies:
+        document["copies"] = [write_copy(job, folder, evidence.entry)]
+    if job.spec.scripts:
+        document["scripts"] = write_scripts(job, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     outcome = replace(
         outcome,
@@ -65,12 +94,16 @@ def write_folder(
     return job, document, outcome
 
 
+def published_files(job: Prepared) -> list[str]:
+    """Return the paths in the folder of evidence, copy, complete records and scripts."""
+    evidence = job.file.files if not job.spec.of_tables else [TABLES]
+    return [*evidence, copy_name(job), SYNTHETIC, *SCRIPTS]
+
+
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
     """Write the randomised records, where the rows are, and judge the file."""
-    if job.records.rows_stay:
-        tally, entry, checks = on_spark("write_on_spark")(job, folder, key=key, clock=clock)
-    else:
-        tally, entry, checks = write_here(job, folder, key=key, clock=clock)
+    write = on_spark("write_on_spark") if job.records.rows_stay else write_here
+    tally, entry, checks = write(job, folder, key=key, clock=clock)
     passed(checks)
     here = open_written(folder.absolute() / job.file.name, job.points)
     data: Any = here
@@ -92,13 +125,75 @@ def write_here(
             key=key,
             folder=folder,
             coded=job.plan.columns,
-            told=partial(shuffling, clock),
+            # Writing is what advances: bringing rows into their order has no share of its own.
+            watch=lambda rows, share: clock.tell("shuffling", 0.0),  # noqa: ARG005
         )
     tally, entry = write_data(job, records, folder, key=key, clock=clock)
     return tally, entry, compare(tally, folder / job.file.name, rows=job.rows)
 
 
-def shuffling(clock: Clock, rows: int, share: float) -> None:
-    """Tell that rows are being brought into their order; writing them is what advances."""
-    del rows, share
-    clock.tell("shuffling", 0.0)
+def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
+    """Measure the tables once, write them, and read them again."""
+    assert isinstance(job.design, TablesDesign), "asked for where there are tables"
+    measured = measure_records(
+        job.records,
+        job.design.plan,
+        key=key,
+        person=job.spec.person,
+        nulls=job.design.nulls,
+        clock=clock,
+    )
+    path = folder / TABLES
+    save_table(measured.to_table(), path)
+    entry = {**stated_file(folder, TABLES, "parquet"), "sentence": ABOUT_TABLES}
+    written = parquet.read_table(arrow_input(path))
+    found = Measured.from_table(written, measured.plan, measured.total)
+    if not all(np.array_equal(found.parts[part], own) for part, own in measured.parts.items()):
+        raise WriteFailed("The written tables are not what was measured. Nothing was released.")
+    cells = sum(own.size for own in measured.parts.values())
+    check = Check("tables as they were measured", passed=True, detail=f"{cells:,} cells read again")
+    design = with_tables_of(job.design, measured.plan)
+    return Evidence(entry, measured.total, measured, measured, (check,), design)
+
+
+def write_synthetic(
+    job: Prepared, folder: Path, evidence: Evidence, *, clock: Clock
+) -> tuple[dict[str, Any], Synthesis]:
+    """Write complete records from the evidence; return what the manifest says, and their fit.
+
+    The seed follows from the SHA-256 of the evidence, so that every reader can draw the same.
+    """
+    seed = int(hashlib.sha256(evidence.entry["sha256"].encode()).hexdigest()[:12], 16)
+    made = synthesis(
+        evidence.here,
+        None if job.spec.of_tables else job.plan,
+        seed=seed,
+        possible=rules_of(job.spec),
+        progress=lambda done: clock.tell(done.what, done.share),
+    )
+    save_table(made.frame, folder / SYNTHETIC)
+    stated = stated_file(folder, SYNTHETIC, "parquet")
+    facts = {"rows": made.rows, "seed": seed, "sentence": ABOUT_COMPLETE, "notes": list(made.notes)}
+    return {**stated, **facts}, made
+
+
+def copy_name(job: Prepared) -> str:
+    return (COMPLETE if job.spec.of_tables else STEM) + CSV.endings[0]
+
+
+def check_copies(job: Prepared) -> None:
+    """Refuse a copy as text of columns that text cannot hold, before anything is written."""
+    if job.spec.copies:
+        types = {field.name: field.type for field in job.records.schema}
+        for name in job.untouched:
+            as_text(pa.nulls(0, types[name]), column=name)
+
+
+def write_copy(job: Prepared, folder: Path, evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the records again as text, and return what the manifest says of the copy."""
+    source = folder / (SYNTHETIC if job.spec.of_tables else evidence["file"])
+    records, name = open_written(source), copy_name(job)
+    with writing(folder / name, CSV, records.schema) as writer:
+        for batch in records.batches():
+            writer.write(batch)
+    return {**stated_file(folder, name, CSV.name), "sentence": ABOUT_COPY}

@@ -6,24 +6,32 @@ the first one: not from the machine, the threads or the pieces beside it.
 """
 
 import io
+import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.registry import format_of
-from pramble.data.records import Records
+from pramble.data.records import Records, TableRecords, Watch
 from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
 from pramble.engine.files import ahead
+from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.record import Record
 from pramble.engine.sampling import available_threads, each_column
+from pramble.engine.shuffle import ShuffledRecords, random_order, with_dictionaries
+from pramble.limits import MOST_CELLS_SHUFFLED
+from pramble.mechanisms.plan import Plan
 from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file, pieces_sha256
 from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.value_sample import MOST_KEPT
 from pramble.releasing.write.verify import Tally
 from pramble.values import Clock
@@ -46,7 +54,7 @@ def write_piece(
     *,
     first_row: int = 0,
     watched: Sequence[str] = (),
-    told: Callable[[int], object] | None = None,
+    after_batch: Callable[[int], object] | None = None,
     threads: int = 1,
 ) -> tuple[Tally, Links]:
     """Randomise some consecutive rows into a file; return what was counted and sampled on the way.
@@ -65,7 +73,7 @@ def write_piece(
         The number of the first row in the whole file, a multiple of ``BATCH_ROWS``.
     watched : sequence of str
         Columns released as they are that must not tell protected ones.
-    told : callable, optional
+    after_batch : callable, optional
         Called with the number of rows of every batch that was written.
     threads : int
         How many may be at work.
@@ -88,8 +96,8 @@ def write_piece(
             if watched:
                 links.add(batch, tally.last)
             tally.rows += batch.num_rows
-            if told is not None:
-                told(batch.num_rows)
+            if after_batch is not None:
+                after_batch(batch.num_rows)
     tally.last = {}
     return tally, links
 
@@ -121,7 +129,7 @@ def write_data(
     batches = ahead(work.source(records))
     done = 0
 
-    def told(rows: int) -> None:
+    def advance(rows: int) -> None:
         nonlocal done
         done += rows
         clock.tell("randomising", done / max(job.rows, 1), rows=rows)
@@ -131,7 +139,13 @@ def write_data(
     for path, own in zip(paths_of(job.file, folder), in_pieces(batches, job.file), strict=False):
         path.parent.mkdir(parents=True, exist_ok=True)
         found = write_piece(
-            work, own, path, first_row=done, watched=watched, told=told, threads=available_threads()
+            work,
+            own,
+            path,
+            first_row=done,
+            watched=watched,
+            after_batch=advance,
+            threads=available_threads(),
         )
         pieces.append({
             "file": path.relative_to(folder).as_posix(),
@@ -200,3 +214,61 @@ def rehearse(job: Prepared) -> tuple[int, float]:
         writer.write(work.released(first, range(first.num_rows)))
     scale = job.rows / max(first.num_rows, 1)
     return int(len(sink.getvalue()) * scale), (time.perf_counter() - started) * scale * PASSES
+
+
+def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
+    """Return some columns of the records, in memory; texts of some as codes, which take less."""
+    batches = [with_dictionaries(batch, coded) for batch in records.batches(list(names))]
+    table = pa.Table.from_batches(batches).unify_dictionaries()
+    return TableRecords(table, name=records.name, has_types=records.typed)
+
+
+def shuffled(
+    records: Records,
+    names: Sequence[str],
+    *,
+    rows: int,
+    key: bytes,
+    folder: Path,
+    coded: Collection[str] = (),
+    watch: Watch | None = None,
+) -> Records:
+    """Return some columns of the records in a random order that the key determines.
+
+    Small tables are held in memory, larger ones dealt into files without a name in the folder; the
+    order is the same.
+    """
+    if not fits_in_memory(rows, names):
+        return ShuffledRecords(records, tuple(names), rows, key, folder, coded, watch)
+    source = held(records, names, coded=coded)
+    order = pa.array(random_order(rows, key=key))
+    table = pa.table({name: source.table[name].combine_chunks().take(order) for name in names})
+    return TableRecords(table, name=records.name, has_types=records.typed)
+
+
+def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
+    """Whether so many rows of some columns are shuffled in memory."""
+    return rows * len(names) <= MOST_CELLS_SHUFFLED
+
+
+def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> bytes:
+    r"""Return a key of its own for one content of the source, one plan and one order of the rows.
+
+    Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
+    with another matrix, or another record in the same row, a pair of released values can be
+    impossible under one true value and possible under the next. A private prior is drawn again at
+    every run, so the same call may well have another matrix. ``content`` is the fingerprint of the
+    randomised columns as they were counted, recoded and repaired (`pramble.releasing.fingerprint`);
+    with the labels of empty cells it determines every record that is drawn from. So bits agree only
+    where records, plan and order agree, and then the two releases are one. Where rows with columns
+    that are released as they are get a secret order, ``content`` also has the digest of the file:
+    two files of the same order would reveal which rows belong together.
+    """
+    empty = {column.name: column.missing for column in spec.columns}
+    return derived_key(
+        checked_key(key),
+        "release",
+        content,
+        json.dumps(plan.to_json(), sort_keys=True),
+        json.dumps({"empty": empty, "shuffled": spec.is_shuffled}, sort_keys=True),
+    )

@@ -11,7 +11,6 @@ import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,14 @@ from pramble.data.encode import Codes, Encoder
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
 from pramble.data.labels import Labels, label_keys
-from pramble.data.open import open_records
-from pramble.data.recode import Bands, Reading
-from pramble.data.records import Records
-from pramble.engine.block import Block
+from pramble.engine.block import ColumnBlock
 from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import Check
 from pramble.releasing.design import ReleaseDesign
+from pramble.releasing.folder.layout import open_written
 from pramble.values import Integers, value
 from pramble.words import several
 
@@ -135,18 +132,6 @@ def allowed(spread: float) -> float:
     return NEVER / 3 + math.hypot(NEVER / 3, math.sqrt(2 * NEVER) * spread)
 
 
-WRITTEN = Reading(
-    separator=",",
-    quote='"',
-    encoding="utf-8",
-    decimal=".",
-    missing=(),
-    quoted_missing=False,
-    trim=False,
-)
-"""How the text files that this package writes are read again."""
-
-
 class Tally(DrawObserver):
     """What was meant to be released, block by block: digests of columns, and counts of codes.
 
@@ -213,7 +198,7 @@ class Tally(DrawObserver):
         self.changed[name] += len(x) - kept(x, z, self.same[name])
         self.release(name, z)
 
-    def draw_cells(self, block: Block, x: Codes, z: Codes) -> None:
+    def draw_cells(self, block: ColumnBlock, x: Codes, z: Codes) -> None:
         """Add the cells and the outputs of a block in some rows."""
         path = block.stream.path
         if path not in self.draws:
@@ -266,16 +251,6 @@ def content(values: Any) -> list[Any]:
         bits = values.view(UNSIGNED[kind.bit_width]).fill_null(0)
         return [missing, np.ascontiguousarray(bits.to_numpy(zero_copy_only=False))]
     return [repr(values.to_pylist()).encode("utf-8", "surrogatepass")]
-
-
-def open_written(path: Path, points: Mapping[str, Points] | None = None) -> Records:
-    """Open a data file that this package wrote; numbers in place of bands are bands again."""
-    recode = {name: (Bands(own.edges[:-1], own.labels),) for name, own in (points or {}).items()}
-    records = open_records(path, Reading(recode=recode))
-    if records.typed:
-        return records
-    as_text = replace(WRITTEN, separator=records.reading.separator, recode=recode)
-    return open_records(path, as_text)
 
 
 def read_again(path: Path, meant: Tally) -> Tally:

@@ -46,7 +46,7 @@ class Promise:
     @property
     def terms(self) -> dict[str, Any]:
         names = ("rows", "delta", "rows_per_person")
-        return {"besides": 0.0, **{name: getattr(self, name) for name in names}}
+        return {"additional": 0.0, **{name: getattr(self, name) for name in names}}
 
     def proven(self, plan: Any) -> float:
         return proven_epsilon(plan, **self.terms)

@@ -23,7 +23,7 @@ from pramble.information.fisher import (
     inner,
     margin_information,
     spread_information,
-    summed,
+    sums_onto,
     table_variance,
 )
 from pramble.limits import MOST_WANTED_CELLS
@@ -337,7 +337,7 @@ class Tables:
                 inverse = np.linalg.inv(whole)
                 slope = ((inverse * root**2) @ inverse) * np.outer(root, root)
                 for which, stack, onto in sharing:
-                    found[which] += stack @ summed(summed(slope, onto).T, onto).ravel()
+                    found[which] += stack @ sums_onto(sums_onto(slope, onto).T, onto).ravel()
             return found
 
         return gains

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.arrays import text_of
+from pramble.data.arrays import text_of_label
 from pramble.data.bands import Points
 from pramble.data.labels import Labels, label_keys
 from pramble.estimation.inverse.branches import answerable
@@ -113,7 +113,7 @@ def labels_code(labels: Mapping[str, Labels]) -> str:
     parts = []
     for name, own in labels.items():
         # As a text file has them, with ends of lines as R reads them.
-        texts = [re.sub("\r\n?", "\n", text_of(label) or "") for label in own.values]
+        texts = [re.sub("\r\n?", "\n", text_of_label(label) or "") for label in own.values]
         if len(set(texts)) < len(texts) or any("\x00" in text for text in texts):
             raise Unwritable(f"column {name!a} has labels that look alike as text")
         parts.append(r_vector(map(r_text, texts)))
