@@ -75,17 +75,19 @@ RARE = 5
 # Tables drawn for a p-value where chi-square does not hold.
 DRAWS = 1999
 
-LARGEST_BATCH = 5_000_000
-NEGLIGIBLE = 1e-9
+# Numbers that are drawn together, and the share of the largest eigenvalue below which others are
+# rounding errors.
+LARGEST_BATCH, NEGLIGIBLE = 5_000_000, 1e-9
 
 # Cells of a protected table that is tested.
 MOST_TESTED = 5000
 
-STRENGTH_DRAWS = 2000
-MOST_NUMBERS = 20_000_000
-LARGEST_TABLE = 2500
-HALVINGS = 30
-STRONGEST = 2.0**20
+# Draws of the noise for an interval of strength, fewer where they would take more numbers than
+# this, and the cells up to which there is one: it takes the square of their number.
+STRENGTH_DRAWS, MOST_NUMBERS, LARGEST_TABLE = 2000, 20_000_000, 2500
+
+# Halvings of the search for an end, and the strength beyond which it is not looked for.
+HALVINGS, STRONGEST = 30, 2.0**20
 
 
 @value(eq=False)

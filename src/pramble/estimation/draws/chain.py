@@ -174,6 +174,7 @@ class Chain:
             term.scale(distribution, self.rng.standard_gamma(counts + term.prior))
 
 
+# Sweeps of fitting a start: it need not be exact, for the chain moves on from it.
 SWEEPS = 12
 
 

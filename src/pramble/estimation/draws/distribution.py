@@ -39,6 +39,7 @@ from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
 
+# Tables that a note names.
 MOST_LISTED = 12
 
 # Cells of a table up to which the noise of an interaction is taken from the covariance.
@@ -210,11 +211,13 @@ def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
     }
 
 
-SLACK = 0.3
-SWEEPS = 60
+# The κ above, and the sweeps of a fit: noisy tables are met slowly and need not be met exactly.
+SLACK, SWEEPS = 0.3, 60
+
 # A fit ends when no cell of a table moves by more than this part of a standard error.
 CLOSE = 0.05
 
+# The same, as a share of all records, where there is no noise.
 EXACTLY = 1e-8
 
 
@@ -256,9 +259,10 @@ def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
     >>> np.bincount(2 * codes[:, 0] + codes[:, 1], minlength=4)
     array([4, 2, 2, 0])
     """
-    from pramble.estimation.draws.kernels import systematic
-
-    places = np.zeros(rows, dtype=np.int64)
-    systematic(cells.reshape(-1), rng.random(), places)
+    # cells lie end to end, each as long as its expected number; one is taken at every unit
+    ends = cells.ravel() * rows
+    np.cumsum(ends, out=ends)
+    places = np.searchsorted(ends, rng.random() + np.arange(rows), side="right")
+    places = np.minimum(places, np.flatnonzero(cells)[-1])  # rounding of the last end
     places = rng.permutation(places)
     return np.stack(np.unravel_index(places, cells.shape), axis=1).astype(np.int64)

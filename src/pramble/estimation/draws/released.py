@@ -392,7 +392,15 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
             raise InvalidInput(f"Column {name!r} {WIDE}. Band or merge them, or leave it out.")
         if found is not None or len(values or ()) > 1:
             taken.append(name)
-    counted = replaced(records, [*taken, *plan.columns], classes)
+    columns = [*taken, *plan.columns]
+    if isinstance(records, MixedRecords):
+        counted: Records = replace(records, columns={n: records.columns[n] for n in columns})
+    else:
+        assert isinstance(records, TableRecords), "records were gathered"
+        table = coded(records.table.select(columns))
+        for name, codes in classes.items():
+            table = table.set_column(table.schema.get_field_index(name), name, codes)
+        counted = replace(records, table=table)
     return Given(tuple(taken), tuple(classes), counted, tuple(notes))
 
 
@@ -413,15 +421,3 @@ def classes_of(records: Records, name: str) -> Any:
     edges = np.unique(np.quantile(values[filled], shares, method="inverted_cdf"))
     codes = np.searchsorted(edges, values, side="left")
     return pa.array(codes, mask=~filled)
-
-
-def replaced(records: Records, columns: Sequence[str], classes: dict[str, Any]) -> Records:
-    """Return the columns that take part, with classes in place of numbers."""
-    if isinstance(records, MixedRecords):
-        own = {name: records.columns[name] for name in columns}
-        return MixedRecords(own, records.reading, records.backend, records.name)
-    assert isinstance(records, TableRecords)
-    table = coded(records.table.select(list(columns)))
-    for name, codes in classes.items():
-        table = table.set_column(table.schema.get_field_index(name), name, codes)
-    return TableRecords(table, records.backend, records.reading, records.name, records.typed)

@@ -69,7 +69,9 @@ IMPOSSIBLE = 1e-3
 # The spread of a cell that is expected to have no record, though it may.
 ROUGH = 0.1
 
+# Passes over records of an array, which are near their tables from the start.
 POLISHES = 4
+
 # Records that a cell is expected to have where records of an array are moved to round better.
 FILLED = 5.0
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     Cells = Mapping[str, Sequence[Any]]
 
+# The quantiles that are given unless others are asked for.
 QUARTERS = (0.25, 0.5, 0.75)
 
 
@@ -202,7 +203,16 @@ def mean(e: Estimate, column: str, scores: Mapping[Any, float] | None = None) ->
     ``scores`` gives each label a number; labels that are numbers need none.
     """
     refuse_conditional(e, column)
-    value_of = scores_of(e, column, scores)
+    given = None if scores is None else {label_key(k): float(v) for k, v in scores.items()}
+    value_of = {}
+    for label in dict.fromkeys(e.cells[column]):
+        key = label_key(label)
+        if given is not None and key in given:
+            value_of[key] = given[key]
+        elif given is None and isinstance(label, int | float) and not isinstance(label, bool):
+            value_of[key] = float(label)
+        else:
+            raise InvalidInput(f"scores= must give every label of {column!r} a number: {label!r}.")
     place, cells = combinations_of(e.cells, [name for name in e.cells if name != column])
     whole = indicator(place)
     weights = np.array([value_of[label_key(label)] for label in e.cells[column]])
@@ -270,7 +280,8 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     whole = float(e.n if total is None else total)
     if not 0 < whole < np.inf:
         raise InvalidInput(f"total must be a positive number; found {total!r}.")
-    answers, ratios = answers_behind(e), ratios_of(e)
+    ratios = ratios_of(e)
+    answers: Any = ratios.answers
     noise = 0.0 if total is not None else float(getattr(answers, "total_variance", 0.0))
     even = ratios.top @ answers.even if noise else np.zeros(len(e.values))
     counted = CountedByTotal(e.covariance_parts, whole, noise, e.values, np.asarray(even))
@@ -289,11 +300,6 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
         covariance_parts=counted,
         quantity="count",
     )
-
-
-def answers_behind(e: Estimate) -> Any:
-    parts = e.covariance_parts
-    return parts.answers if isinstance(parts, Ratios) else parts
 
 
 def inner_values(e: Estimate) -> Floats:
@@ -395,21 +401,6 @@ def ordered_labels(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> S
 def ordered_codes(e: Estimate, column: str) -> Integers:
     place = {label_key(label): i for i, label in enumerate(ordered_labels(e, column))}
     return np.array([place[label_key(label)] for label in e.cells[column]], dtype=np.int64)
-
-
-def scores_of(e: Estimate, column: str, scores: Mapping[Any, float] | None) -> dict[Any, float]:
-    """Return the score of every label; numbers are scores of their own."""
-    found = {}
-    given = None if scores is None else {label_key(k): float(v) for k, v in scores.items()}
-    for label in dict.fromkeys(cell_labels(e, column)):
-        key = label_key(label)
-        if given is not None and key in given:
-            found[key] = given[key]
-        elif given is None and isinstance(label, int | float) and not isinstance(label, bool):
-            found[key] = float(label)
-        else:
-            raise InvalidInput(f"scores= must give every label of {column!r} a number: {label!r}.")
-    return found
 
 
 def identity(size: int) -> csr_array:

@@ -53,6 +53,7 @@ from pramble.mechanisms.operators.base import (
 )
 from pramble.values import Floats, value
 
+# How far, relative to its weights, Mu may be from w by rounding.
 RESIDUAL = 1e-9
 
 

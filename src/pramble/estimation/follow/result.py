@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Covers = Literal["both", "randomisation", "randomization"]
 Method = Literal["mle", "inverse"]
+METHODS = get_args(Method)
 COVERS = {
     "both": "sampling and randomisation: the intervals are for the population behind the file",
     "randomisation": "randomisation only: the intervals are for the file itself",
@@ -219,6 +220,10 @@ class Settings:
         covers = "randomisation" if self.covers == "randomization" else self.covers
         if covers not in COVERS:
             raise InvalidInput(f"covers must be one of {', '.join(COVERS)}; found {covers!r}.")
+        if self.method not in METHODS:
+            raise InvalidInput(
+                f"method must be one of {', '.join(METHODS)}; found {self.method!r}."
+            )
         object.__setattr__(self, "covers", covers)
 
     def sampling_share(self, n: float) -> float:

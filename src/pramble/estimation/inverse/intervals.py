@@ -37,10 +37,12 @@ import numpy as np
 from pramble.errors import InvalidInput
 from pramble.values import Floats, Integers, value
 
-MOST_STEPS = 100
-PRECISION = 1e-13
-ALMOST_ONE = 1 - 2**-52
-SMALLEST_DEVIATION = 1e-150
+# Steps of the search for an end, and the change at which it is found.
+MOST_STEPS, PRECISION = 100, 1e-13
+
+# The share nearest to one whose normal quantile is finite, and the deviation nearest to zero whose
+# square is not zero.
+ALMOST_ONE, SMALLEST_DEVIATION = 1 - 2**-52, 1e-150
 
 
 def check_level(level: float) -> float:
@@ -201,11 +203,14 @@ def inner_point(p: Floats, *, n: float) -> Floats:
     return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
 
 
-MOST_TILTS = 60
-TILT_PRECISION = 1e-12
+# Newton steps for the ratio r, and the distance of logits at which it is found.
+MOST_TILTS, TILT_PRECISION = 60, 1e-12
+
+# What stands for zero where it is divided by or its logarithm is taken.
 SMALLEST = 1e-300
-FARTHEST = 600.0
-LARGEST_LOGIT = 500.0
+
+# The largest log r, whose exponential is still a number, and the farthest mean, as a logit.
+FARTHEST, LARGEST_LOGIT = 600.0, 500.0
 
 
 @value(eq=False)

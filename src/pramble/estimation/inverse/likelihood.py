@@ -41,7 +41,7 @@ from typing import cast
 
 import numpy as np
 
-from pramble.errors import InvalidData, InvalidInput, NotConverged, NotIdentifiable
+from pramble.errors import InvalidData, NotConverged, NotIdentifiable
 from pramble.estimation.inverse.moments import SecondMoments, right_inverses
 from pramble.estimation.inverse.stacked import GroupOperator, StackedOperator
 from pramble.estimation.inverse.tabulate import Tabulated
@@ -57,10 +57,11 @@ from pramble.mechanisms.operators.base import (
     category_shape,
 )
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, value
 
 Solve = Callable[[Floats], Floats]
 
+# Cells up to which a factor of the normal matrix is taken; it costs their cube.
 LARGEST_DENSE = 2500
 
 
@@ -166,9 +167,14 @@ def conjugate_gradients(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
     return solve
 
 
+# Steps of the interior point method; a few dozen do.
 MOST_STEPS = 200
-TRY_THE_FACE_BELOW = 1e-2
-FACE_STEPS = 8
+
+# The gap below which a face that two steps agree on is tried, and the Newton steps on it, which
+# converge quadratically where it is the right one.
+TRY_THE_FACE_BELOW, FACE_STEPS = 1e-2, 8
+
+# The part of the way to the boundary that a step may take.
 KEEP_FROM_BOUNDARY = 0.99
 
 
@@ -344,31 +350,22 @@ def closed_form_maximum(axes: Axes, shares: Floats) -> Floats | None:
 def closed_form_of_branches(axis: GroupOperator, shares: Floats) -> Floats | None:
     """Return what all branches give together, where it is the maximiser.
 
-    One branch that tells margins as a randomised response does has the finite algorithm.
+    One branch that gives margins as a randomised response does has the finite algorithm: all
+    categories stay alike and move alike, and none falls silent.
     """
-    own = uniform_places(axis.dense())
-    if own is not None and not shares[-1]:
-        M = axis.dense()
-        off, stay = float(M[0, own[1]]), float(M[0, own[0]])
-        return fill_to_the_boundary(shares[own], off=off, difference=stay - off)
+    M, S = axis.dense(), axis.shape[0]
+    if M.shape[1] == S + 1 and S > 1 and not M[:, -1].any() and not shares[-1]:
+        places = M.argmax(axis=1)
+        off, stay = float(M[0, places[1]]), float(M[0, places[0]])
+        even = np.full((S, S), off)
+        even[np.arange(S), places] = stay
+        if np.abs(even - M[:, :-1]).max() <= 1e-15 and stay > off > 0:
+            return fill_to_the_boundary(shares[places], off=off, difference=stay - off)
     p = axis.right_inverse().apply(shares)
     inside = (p >= 0).all() and p.sum() > 0
     if not inside or optimality_gap([axis], p / p.sum(), counts=shares) > TOLERANCE:
         return None
     return np.asarray(p / p.sum())
-
-
-def uniform_places(M: Floats) -> Integers | None:
-    """Return where each category stays, if all stay alike and move alike, and none falls silent."""
-    S = len(M)
-    if M.shape[1] != S + 1 or M[:, -1].any() or S < 2:
-        return None
-    own = M.argmax(axis=1)
-    off = M[0, own[1]]
-    even = np.full((S, S), off)
-    even[np.arange(S), own] = M[0, own[0]]
-    alike = np.abs(even - M[:, :-1]).max() <= 1e-15
-    return own if alike and M[0, own[0]] > off > 0 else None
 
 
 def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Floats:
@@ -405,6 +402,8 @@ def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Fl
 # Cells above which nearness is plain distance: the weighted problem takes their cube.
 MOST_WEIGHED = 600
 
+# The share of the largest variance below which a direction is exact, and how much heavier than any
+# other row the one is that holds the sum.
 ESTIMABLE, HEAVY = 1e-9, 1e4
 
 
@@ -433,9 +432,6 @@ def nearest_inside(p: Floats, covariance: Floats) -> Floats:
     except RuntimeError:  # it did not end within its number of steps
         return nearest_on_simplex(p, total=total)
     return np.asarray(found * (total / found.sum()))
-
-
-METHODS = ("mle", "inverse")
 
 
 @value(eq=False)
@@ -470,8 +466,6 @@ def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
     if method == "mle" and any(isinstance(a, StackedOperator) and not a.is_exact
                                for a in tabulated.axes):  # fmt: skip
         return by_chi_square(tabulated)
-    if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
     fit = maximum_likelihood if method == "mle" else by_inverse
     return fit(tabulated.axes, tabulated.counts)
 

@@ -25,7 +25,6 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import NotShown
 from pramble.estimation.inverse.intervals import inner_point
@@ -34,6 +33,7 @@ from pramble.mechanisms.operators.base import InvertibleOperator, RightInverse
 from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseRightInverse
 from pramble.values import Floats, Integers, value
 
+# How far, relative to its weights, a query may reach into what is lost.
 RESIDUAL = 1e-9
 
 
@@ -211,9 +211,12 @@ class GroupOperator(ArrayAlgebra, InvertibleOperator):
         return self.inverse
 
 
+# Rounds of weighing branches by what was found with the last weights; any weights are unbiased.
 STEPS = 3
-SINGULAR = 1e-9
-SMALLEST = 1e-14
+
+# The share of the largest eigenvalue below which a change of cells is shown by no branch, and of
+# the largest diagonal entry below which an entry is no scale.
+SINGULAR, SMALLEST = 1e-9, 1e-14
 # Records of a group in a branch below which the branches' shares are those of all groups.
 FEW = 10
 
@@ -247,7 +250,11 @@ class Pooled:
         answer = []
         for aspect in self.aspects:
             released = aspect.sums(distribution) @ aspect.matrix
-            answer.append(inverse_where((aspect.u.T * released) @ aspect.u, aspect.estimable))
+            variance, Q = (aspect.u.T * released) @ aspect.u, aspect.estimable
+            if Q is None:
+                answer.append(np.asarray(np.linalg.inv(variance), dtype=np.float64))
+            else:  # the inverse on what is estimable
+                answer.append(np.asarray(Q @ np.linalg.inv(Q.T @ variance @ Q) @ Q.T))
         return answer
 
     @cached_property
@@ -301,13 +308,6 @@ class Pooled:
         return [F @ v.sums(V).T for F, v in zip(informations, self.aspects, strict=True)]
 
 
-def inverse_where(variance: Floats, estimable: Floats | None) -> Floats:
-    r"""Return :math:`Q(Q^\top A Q)^{-1}Q^\top`, the inverse on what is told."""
-    if estimable is None:
-        return np.asarray(np.linalg.inv(variance), dtype=np.float64)
-    return np.asarray(estimable @ np.linalg.inv(estimable.T @ variance @ estimable) @ estimable.T)
-
-
 def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> StackedOperator:
     places = [*slices_of(aspects), slice(-1, None)]
     sizes = np.stack([released[:, own].sum(axis=1) for own in places], axis=1)
@@ -322,7 +322,13 @@ def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> Sta
     common = pooled.weights(pooled.shares)
     weights = [np.broadcast_to(L, (len(released), *L.shape)) for L in common]
     shifts = np.zeros((len(released), len(places), len(aspects[0].onto)))
-    many = has_many(numbers, places, cells=sum(L.size for L in common))
+    # which groups have enough records in every branch for shares of their own
+    if len(numbers) == 1:
+        many = np.ones(1, dtype=np.bool_)
+    elif len(numbers) * sum(L.size for L in common) > MOST_CELLS // 2:
+        many = np.zeros(len(numbers), dtype=np.bool_)
+    else:
+        many = np.min([numbers[:, own].sum(axis=1) for own in places[:-1]], axis=0) >= FEW
     if many.any() and len(released) > 1:
         weights = [np.array(L) for L in weights]
     for group in np.flatnonzero(many):
@@ -333,16 +339,6 @@ def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> Sta
         shifts[group] = shifts_of(aspects, [L[group] for L in weights], released[group])
     inverse = StackedInverse(aspects, shares, tuple(weights), shifts)
     return StackedOperator(inverse, pooled.lost)
-
-
-def has_many(numbers: Floats, places: list[slice], *, cells: int) -> NDArray[np.bool_]:
-    """Return which groups have enough records in every branch for shares of their own."""
-    if len(numbers) == 1:
-        return np.ones(1, dtype=np.bool_)
-    if len(numbers) * cells > MOST_CELLS // 2:
-        return np.zeros(len(numbers), dtype=np.bool_)
-    least = np.min([numbers[:, own].sum(axis=1) for own in places[:-1]], axis=0)
-    return np.asarray(least >= FEW)
 
 
 def shifts_of(aspects: tuple[Aspect, ...], weights: list[Floats], released: Floats) -> Floats:

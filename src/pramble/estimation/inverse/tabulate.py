@@ -39,6 +39,7 @@ from pramble.values import Floats, Integers, names_of, value
 # The column of values that came without a name.
 ONE_COLUMN = "category"
 
+# Of a table without untouched columns: one group, of no columns.
 NO_GROUPS = np.zeros((1, 0), dtype=np.int64)
 
 
@@ -92,6 +93,7 @@ class Layout:
         return answer
 
 
+# The sums that shares need with weights, and totals and means of a measure.
 WEIGHTED: tuple[Powers, ...] = ((1, 0), (2, 0))
 MEASURED: tuple[Powers, ...] = (*WEIGHTED, (1, 1), (2, 1), (2, 2))
 
@@ -233,7 +235,11 @@ def tabulate(
     if counts:
         raise InvalidInput("counts=True goes with one mechanism and one vector of counts.")
     plan = plan_for(plan, [] if by is None else names_of(by))
-    names = default_table(plan) if by is None else names_of(by)
+    if by is None:  # the table of the only block, if there is one
+        blocks = {frozenset(seen.columns): seen.columns for seen in plan.channel().blocks_seen}
+        names = list(*blocks.values()) if len(blocks) == 1 else []
+    else:
+        names = names_of(by)
     if not names or len(set(names)) != len(names):
         raise InvalidInput(
             f"by= must name one or more different columns of the table; found {by!r}. The plan has "
@@ -244,11 +250,6 @@ def tabulate(
     counted = count_released(records, plan, by=names, weights=weights, measure=measure)
     found = as_tabulated(counted, backend=records.backend, partial=partial)
     return replace(found, weighted=weights is not None)
-
-
-def default_table(plan: Plan) -> list[str]:
-    blocks = {frozenset(seen.columns): seen.columns for seen in plan.channel().blocks_seen}
-    return list(*blocks.values()) if len(blocks) == 1 else []
 
 
 def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights: Any) -> Tabulated:

@@ -20,6 +20,7 @@ from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.values import Floats, Integers, value
 
+# A number as a file without types writes it: no sign of a code such as 007.
 DECIMAL = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
@@ -196,16 +197,10 @@ def term_names(term: Term) -> list[str]:
     return names if term else ["intercept"]
 
 
-def encode_term(term: Sequence[Factor], rows: Rows, *, only: Sequence[bool]) -> Floats:
-    """Return the product of the factors that are marked, with ones for the others."""
-    answer = np.ones((rows.size, 1))
-    for factor, wanted in zip(term, only, strict=True):
-        own = factor.encode(rows) if wanted else np.ones((rows.size, len(factor.names)))
-        answer = (answer[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
-    return answer
-
-
+# Coefficients of a regression: the cube of their number is worked out in every step.
 MOST_COEFFICIENTS = 1000
+
+# The eigenvalue of the correlations of columns below which some determine others.
 COLLINEAR = 1e-13
 
 
@@ -279,14 +274,15 @@ class Model:
 
     def half(self, rows: Rows, *, randomised: bool | None) -> Floats:
         """Return the design matrix of some rows by factors of one kind; None is every kind."""
-        parts = []
+        parts = [np.zeros((rows.size, 0))]
         for term in self.terms:
-            only = [
-                randomised is None or self.is_randomised(factor.variables) == randomised
-                for factor in term
-            ]
-            parts.append(encode_term(term, rows, only=only))
-        return np.concatenate(parts, axis=1) if parts else np.zeros((rows.size, 0))
+            product = np.ones((rows.size, 1))
+            for factor in term:
+                wanted = randomised in (None, self.is_randomised(factor.variables))
+                own = factor.encode(rows) if wanted else np.ones((rows.size, len(factor.names)))
+                product = (product[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
+            parts.append(product)
+        return np.concatenate(parts, axis=1)
 
     def design(self, groups: Rows, cells: Rows) -> DesignMatrix:
         A, B = self.half(groups, randomised=False), self.half(cells, randomised=True)
@@ -297,11 +293,6 @@ class Model:
                     f"{self.names[bad[0]]!r} must be a finite number for every record; it is not."
                 )
         return DesignMatrix(A, B)
-
-
-def plain_model(columns: Mapping[str, ModelColumn], covariates: Sequence[str]) -> Model:
-    factors = (Plain(columns[name]) for name in covariates)
-    return Model(((), *((factor,) for factor in factors)), columns)
 
 
 def plain_response(column: ModelColumn, codes: Integers) -> Response:

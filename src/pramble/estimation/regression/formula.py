@@ -18,16 +18,20 @@ from pramble.estimation.regression.design_matrix import (
 )
 from pramble.values import Floats, Integers, value
 
+# Rows that an expression is fitted on; of more, every combination counts once.
 MOST_STATE_ROWS = 5_000_000
 
 
+# C(x) and C(`x y`, …): a column by itself.
 PLAIN = re.compile(r"(?s)C\(`?((?<=`)[^`]+|[A-Za-z_]\w*)`?\s*(,.*)?\)")
 
 
+# Names in expressions that are no columns.
 TYPES = {"int", "float", "str", "bool"}
 QUOTED = re.compile(r"`([^`]*)`")
 
 
+# "x[T.a]" and "x[a]": an expression and one of its levels.
 LEVEL = re.compile(r"(?s)(?:(.*?)\[T\.(.*)|(.*)\[(.*))\]")
 
 
@@ -106,20 +110,16 @@ def pandas_frame(rows: Rows, names: tuple[str, ...], text: str) -> Any:
         if column.is_numeric:
             data[name] = column.numbers()[codes]
         elif by_itself:
-            known: Any = pandas_categories(column)
+            known: Any = list(column.labels)
+            strange = any(one is None or isinstance(one, tuple) for one in known)
+            if strange or len(set(known)) < len(known):  # pandas would mix them up
+                known = list(map(str, known))
             data[name] = pd.Categorical.from_codes(codes, categories=known)
         else:
             labels = np.empty(len(column.labels), dtype=object)
             labels[:] = column.labels
             data[name] = pd.Series(labels[codes]).infer_objects()
     return pd.DataFrame(data)
-
-
-def pandas_categories(column: ModelColumn) -> list[Any]:
-    """Return labels that pandas takes for categories: texts where it would mix them up."""
-    labels = list(column.labels)
-    strange = any(one is None or isinstance(one, tuple) for one in labels)
-    return list(map(str, labels)) if strange or len(set(labels)) < len(labels) else labels
 
 
 def columns_in(factor: Any) -> list[str]:

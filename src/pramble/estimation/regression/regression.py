@@ -11,8 +11,8 @@ from pramble.estimation.follow.result import Covers, Settings
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.estimation.regression.design_matrix import (
     Model,
+    Plain,
     Response,
-    plain_model,
     plain_response,
     refuse_collinear,
 )
@@ -156,22 +156,20 @@ def estimate_regression(
     return replace(found, covariance=covariance, fitted=None)
 
 
-def model_asked_for(material: Material, asked: Asked) -> tuple[Model, Response]:
-    groups, cells = material.groups, material.cells
-    if asked.formula is not None:
-        return formula_model(asked.formula, groups, cells, counts=material.numbers)
-    columns = {**groups.columns, **cells.columns}
-    (name,) = asked.response
-    codes = (cells if columns[name].is_randomised else groups).codes[name]
-    return plain_model(columns, asked.covariates), plain_response(columns[name], codes)
-
-
 def pose(
     material: Material, asked: Asked, *, family: str, success: Any = None
 ) -> tuple[ScoreProblem, Model, Response, int]:
-    model, response = model_asked_for(material, asked)
+    groups, cells = material.groups, material.cells
+    if asked.formula is not None:
+        model, response = formula_model(asked.formula, groups, cells, counts=material.numbers)
+    else:
+        columns, (name,) = {**groups.columns, **cells.columns}, asked.response
+        terms = ((), *((Plain(columns[own]),) for own in asked.covariates))
+        model = Model(terms, columns)
+        codes = (cells if columns[name].is_randomised else groups).codes[name]
+        response = plain_response(columns[name], codes)
     kind, y, classes = family_of(family, response, success=success)
-    source, design = material.source, model.design(material.groups, material.cells)
+    source, design = material.source, model.design(groups, cells)
     refuse_collinear(design, source.counts, model.names)
     parameters = kind.parameters(model.names)
     problem = ScoreProblem(source, design, kind, parameters, y, response.is_randomised)

@@ -30,7 +30,7 @@ from pramble.estimation.regression.design_matrix import (
     Rows,
     rows_of,
 )
-from pramble.estimation.regression.families import Family, Linear, Poisson
+from pramble.estimation.regression.families import Family, OnePredictor
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
@@ -306,9 +306,10 @@ def ends(family: Family, mean: Floats, reach: Floats) -> tuple[Floats, Floats, f
     """Return the ends of intervals of means, on the scale of the link, and where a mean can be."""
     from scipy.special import expit, logit
 
-    if isinstance(family, Linear):
+    name = family.name if isinstance(family, OnePredictor) else ""
+    if name == "linear":
         return mean - reach, mean + reach, -np.inf, np.inf
-    if isinstance(family, Poisson):
+    if name == "poisson":
         factor = np.exp(reach / np.maximum(mean, 1e-300))
         return mean / factor, mean * factor, 0.0, np.inf
     inside = np.clip(mean, 1e-15, 1 - 1e-15)

@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from pramble.errors import NotConverged, NotIdentifiable
 from pramble.estimation.inverse.signed import Function, WeightSource
 from pramble.estimation.regression.design_matrix import DesignMatrix
-from pramble.estimation.regression.families import Family, Linear, Parameters, Pieces
+from pramble.estimation.regression.families import Family, OnePredictor, Parameters, Pieces
 from pramble.values import Floats, value
 
+# Eigenvalues that are smaller, relative to the largest, are rounding errors.
 FLAT = 1e-14
 
 
@@ -186,8 +187,13 @@ LARGEST_ERROR = 15.0
 # Records that a class of the response must be worth for symmetric intervals to hold.
 FEW = 200
 
+# Directions whose noise is worked out together; mostly the weakest few do.
 AT_ONCE = 12
+
+# How much a parameter must move along a lost direction, the most being one, to be lost itself.
 LOADS = 0.3
+
+# The strength, relative to the largest, from which a direction counts as held.
 HELD_DIRECTIONS = 1e-6
 
 
@@ -297,12 +303,13 @@ def rare_classes(
     return [said]
 
 
-MOST_STEPS = 60
-MOST_HALVINGS = 12
-DECREMENT = 1e-10
+# Newton steps, halvings of one that leads down, and the promised rise at which the search ends.
+MOST_STEPS, MOST_HALVINGS, DECREMENT = 60, 12, 1e-10
+
 # How far a step may move the linear predictors, in the root of the mean square.
 LONGEST = 4.0
 
+# How much lower, relative to its size, a likelihood may come out by rounding.
 ROUNDING = 1e-12
 
 INSIDE = (
@@ -355,7 +362,8 @@ def climb_score(problem: ScoreProblem, theta: Floats) -> Point | None:
 
     Where the information is not positive, a step takes its absolute value, which still leads up.
     """
-    point = problem.at(theta)
+    point, family = problem.at(theta), problem.family
+    is_linear = isinstance(family, OnePredictor) and family.name == "linear"
     for _ in range(MOST_STEPS):
         move, decrement, is_up = newton_step(point, problem.basis)
         if not np.isfinite(move).all():
@@ -363,7 +371,7 @@ def climb_score(problem: ScoreProblem, theta: Floats) -> Point | None:
         if is_up and decrement < DECREMENT:
             last = problem.at(point.theta + problem.basis.T @ move)
             return last if last.value >= point.value - 1e-6 else point
-        if not isinstance(problem.family, Linear):
+        if not is_linear:
             move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), 1e-300))
         fresh = risen(problem, point, problem.basis.T @ move)
         if fresh is None:

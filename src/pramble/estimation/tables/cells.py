@@ -40,7 +40,6 @@ from pramble.estimation.inverse.intervals import (
     nothing_known,
     unified_interval,
 )
-from pramble.estimation.inverse.likelihood import METHODS
 from pramble.estimation.inverse.moments import Known, covariance_of
 from pramble.estimation.inverse.tabulate import Layout
 from pramble.estimation.tables.modelled import (
@@ -94,22 +93,6 @@ class TableNoise:
             place = places_within(self.shape, [axis in margin for axis in range(len(self.shape))])
             answer += factor * (place[:, None] == place)
         return answer
-
-
-def noise_of_table(plan: TablePlan, columns: Columns) -> TableNoise:
-    size = plan.sizes
-    factors: dict[tuple[int, ...], float] = {}
-    for margin in subsets(columns):
-        beyond = tuple(name for name in columns if name not in margin)
-        total = 0.0
-        for more in subsets(beyond):
-            part = plan.ordered((*margin, *more))
-            if part:
-                beside = math.prod(size[name] for name in beyond if name not in more)
-                lines = math.prod(-size[name] for name in more)
-                total += 1 / (plan.precision[part] * beside**2 * lines)
-        factors[tuple(columns.index(name) for name in margin)] = total
-    return TableNoise(plan.shape(columns), factors)
 
 
 @value(eq=False)
@@ -212,7 +195,6 @@ def table_estimate(
     """Return the estimate of a table, modelled where its columns were not measured together."""
     plan = measured.plan
     names = checked_columns(plan, by)
-    check_method(settings)
     is_measured = plan.is_measured(names)
     rests_on = () if is_measured else measured_within(plan, names)
     answering: Callable[..., AnyAnswers] = table_answers if is_measured else modelled_answers
@@ -230,29 +212,31 @@ def table_answers(
     """Return what answers queries of a table that lies within a measured one; refuse others."""
     plan = measured.plan
     names = checked_columns(plan, by)
-    check_method(settings)
     refuse_large_table(plan.shape(names), names)
     if not plan.is_measured(names):
         raise not_measured(plan, names)
     n = float(measured.total)
     unbiased = measured.table(names).ravel() / positive_total(n)
     fitted = nearest_cells(measured, names) if settings.method == "mle" else unbiased
+    size, factors = plan.sizes, {}
+    for margin in subsets(names):
+        beyond, total = tuple(name for name in names if name not in margin), 0.0
+        for more in subsets(beyond):
+            part = plan.ordered((*margin, *more))
+            if part:
+                beside = math.prod(size[name] for name in beyond if name not in more)
+                lines = math.prod(-size[name] for name in more)
+                total += 1 / (plan.precision[part] * beside**2 * lines)
+        factors[tuple(names.index(name) for name in margin)] = total
     return TableAnswers(
         layout=layout_of(plan, names),
-        noise=noise_of_table(plan, names),
+        noise=TableNoise(plan.shape(names), factors),
         p=fitted,
         unbiased=unbiased,
         n=n,
         total_variance=total_variance(plan),
         sampling=settings.sampling_share(n),
     )
-
-
-def check_method(settings: Settings) -> None:
-    if settings.method not in METHODS:
-        raise InvalidInput(
-            f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
-        )
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:

@@ -188,11 +188,19 @@ class ModelledAnswers:
 
 
 def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> ModelledAnswers:
+    from scipy.linalg import helmert
+
     plan = measured.plan
     tables = measured_within(plan, names)
     refuse_unmodelled(plan, names, tables, method=settings.method)
-    contrasts, precision = contrasts_of(plan, names, tables)
     n, shape = positive_total(float(measured.total)), plan.shape(names)
+    noise = np.full(shape, np.nan)
+    for part in dict.fromkeys(part for table in tables for part in subsets(table)):
+        beside = math.prod(plan.sizes[name] for name in names if name not in part)
+        own = tuple(slice(1, None) if name in part else slice(0, 1) for name in names)
+        noise[own] = 1 / (plan.precision[plan.ordered(part)] * beside) if part else 0.0
+    places = np.flatnonzero(~np.isnan(noise))
+    contrasts = Contrasts(tuple(helmert(size, full=True) for size in shape), places)
     axes = [tuple(names.index(name) for name in table) for table in tables]
     wanted = [nearest_cells(measured, table).reshape(plan.shape(table)) for table in tables]
     variances = [plan.cell_variance(table) / n**2 for table in tables]
@@ -209,7 +217,7 @@ def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> 
         p=p,
         inside=inside,
         measured=contrasts.of(whole.reshape(1, -1))[0],
-        noise=precision / n**2,
+        noise=noise.ravel()[places] / n**2,
         n=n,
         total_variance=total_variance(plan),
         sampled=settings.sampling_share(n),
@@ -243,23 +251,6 @@ def refuse_unmodelled(
             f"{MOST_MODELLED_ENTRIES:,}. Take fewer columns, or count complete records from "
             "pramble.synthesize(…), which have the same model but no intervals."
         )
-
-
-def contrasts_of(
-    plan: TablePlan, names: Columns, tables: tuple[Columns, ...]
-) -> tuple[Contrasts, Floats]:
-    from scipy.linalg import helmert
-
-    shape = plan.shape(names)
-    variances = np.full(shape, np.nan)
-    for part in dict.fromkeys(part for table in tables for part in subsets(table)):
-        beside = math.prod(plan.sizes[name] for name in names if name not in part)
-        variance = 1 / (plan.precision[plan.ordered(part)] * beside) if part else 0.0
-        own = tuple(slice(1, None) if name in part else slice(0, 1) for name in names)
-        variances[own] = variance
-    places = np.flatnonzero(~np.isnan(variances))
-    bases = tuple(helmert(size, full=True) for size in shape)
-    return Contrasts(bases, places), variances.ravel()[places]
 
 
 def largest_entropy(

@@ -109,7 +109,13 @@ class DualProgramme:
     def __init__(self, measured: Measured) -> None:
         self.plan, self.total = measured.plan, float(measured.total)
         tables = largest_tables(self.plan.tables)
-        refuse_many_entries(self.plan, tables)
+        entries = sum(self.plan.cells(table) * (2 ** len(table) - 1) for table in tables)
+        if entries > MOST_NEAREST_ENTRIES:
+            raise InvalidData(
+                f"The nearest tables without negative cells take {entries:,} numbers, at most "
+                f"{MOST_NEAREST_ENTRIES:,}; take method='inverse', which needs none, for columns "
+                "that were measured together."
+            )
         self.rebuild = rebuilding(self.plan, tables)
         self.weights = part_weights(self.plan, tables)
         cells = [self.plan.cells(table) for table in tables]
@@ -195,16 +201,6 @@ def largest_tables(tables: Sequence[Columns]) -> tuple[Columns, ...]:
     """
     within = {part for table in tables for part in subsets(table) if part != table}
     return tuple(table for table in dict.fromkeys(tables) if table not in within)
-
-
-def refuse_many_entries(plan: TablePlan, tables: Sequence[Columns]) -> None:
-    entries = sum(plan.cells(table) * (2 ** len(table) - 1) for table in tables)
-    if entries > MOST_NEAREST_ENTRIES:
-        raise InvalidData(
-            f"The nearest tables without negative cells take {entries:,} numbers, at most "
-            f"{MOST_NEAREST_ENTRIES:,}; take method='inverse', which needs none, for columns that "
-            "were measured together."
-        )
 
 
 def rebuilding(plan: TablePlan, tables: Sequence[Columns]) -> "csr_array":
