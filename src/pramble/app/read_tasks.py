@@ -17,7 +17,7 @@ import pramble
 from pramble import numbers
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.follow.result import Estimate
-from pramble.estimation.regression.result import head_of, coefficient_lines, title_of
+from pramble.estimation.regression.result import coefficient_lines, head_of, title_of
 from pramble.limits import MOST_CELLS_DRAWN
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
