@@ -47,7 +47,7 @@ LIKELY = 3
 def solve_uniform_information(problem: DesignProblem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        from pramble.solvers.uniform.invariant import solve_uniform_invariant
+        from pramble.solvers.general.invariant import solve_uniform_invariant
 
         return with_cost(
             solve_uniform_invariant(problem),
