@@ -146,11 +146,6 @@ def keep_or_draw_matrix(prior: Floats, alpha: float) -> Floats:
     return np.asarray(t * np.eye(len(prior)) + (1 - t) * prior)
 
 
-def keep_or_draw(problem: DesignProblem) -> Mechanism:
-    """Return the closed form in exact weights."""
-    return on_all_categories(keep_or_draw_matrix(possible_prior(problem), problem.alpha), problem)
-
-
 def bayes_mechanisms(prior: Floats, alpha: float, free: Floats | None) -> Iterator[Floats]:
     """Yield the best mechanism and randomised response, each followed by Bayes's rule."""
     response = response_matrix(len(prior), min(alpha, LARGEST_EXPONENT))
@@ -271,7 +266,9 @@ def round_invariant(matrix: Floats, problem: DesignProblem) -> Mechanism:
 
 def balance_margins(weights: Integers, prior: Floats) -> Integers:
     """Move units along rows until every margin is right within one unit."""
-    shares, scale = exact_integers(prior)
+    exact = [Fraction(value) for value in prior.tolist()]
+    scale = max(value.denominator for value in exact)
+    shares = [int(value * scale) for value in exact]
     weights = weights.copy()
     excess = [
         sum(share * int(w) for share, w in zip(shares, column, strict=True)) - TOTAL * shares[z]
@@ -294,12 +291,6 @@ def balance_margins(weights: Integers, prior: Floats) -> Integers:
         excess[most] -= units * shares[x]
         excess[least] += units * shares[x]
     raise NotConverged("The margins of an invariant design could not be settled in integers.")
-
-
-def exact_integers(prior: Floats) -> tuple[list[int], int]:
-    exact = [Fraction(value) for value in prior.tolist()]
-    scale = max(value.denominator for value in exact)
-    return [int(value * scale) for value in exact], scale
 
 
 INSTEAD = (
@@ -329,7 +320,8 @@ def solve_uniform_invariant(problem: DesignProblem) -> Design:
 
 def nearest_kin(problem: DesignProblem, reason: str) -> Design:
     """Return the matrix that keeps a value or draws from the prior, with the largest private t."""
-    mechanism = keep_or_draw(problem)
+    matrix = keep_or_draw_matrix(possible_prior(problem), problem.alpha)
+    mechanism = on_all_categories(matrix, problem)
     value = mutual_information(problem.prior, mechanism)
     return problem.answer(
         mechanism,
