@@ -20,15 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-STOPPED = (
-    "tolerance",
-    "time limit",
-    "effort",
-    "interrupted",
-    "size limit",
-    "search",
-    "precision",
-)
+STOPPED = ("tolerance", "time limit", "effort", "interrupted", "size limit", "search", "precision")
 
 
 @value(eq=False)

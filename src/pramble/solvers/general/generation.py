@@ -91,8 +91,6 @@ def branch(
             w=w[items],
             target=gain.mass_at(w[items] / p[items]),
             group=groups.astype(np.int64),
-            sum_p=np.append(0.0, np.cumsum(p[items])),
-            sum_w=np.append(0.0, np.cumsum(w[items])),
             a1=gain.a1,
             slope=gain.slope,
         ),
@@ -111,7 +109,7 @@ def branch(
 
 
 def node_cost(p: Floats) -> float:
-    """Return the operations of a node: more where items of equal mass rule out sums."""
+    """Return the operations of a node: more where items of equal mass are passed over."""
     items = p[p > 0]
     return 60.0 if len(np.unique(items)) == len(items) else 40.0 + 2.0 * len(items)
 
@@ -212,12 +210,7 @@ class Columns:
     then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
     """
 
-    def __init__(
-        self,
-        prior: Floats,
-        gain: Gain,
-        groups: Integers | None = None,
-    ) -> None:
+    def __init__(self, prior: Floats, gain: Gain, groups: Integers | None = None) -> None:
         self.prior, self.gain = prior, gain
         self._groups = np.arange(len(prior)) if groups is None else groups
         self._shares = shares_in_groups(self._groups, prior)

@@ -30,11 +30,7 @@ from pramble.solvers.general.generation import (
 )
 from pramble.solvers.general.outputs import most_outputs, name_outputs, response_for
 from pramble.solvers.general.sets import Gain, Sets, matrix_information
-from pramble.solvers.general.squares import (
-    MOST_CATEGORIES,
-    complete_rank,
-    least_variance_square,
-)
+from pramble.solvers.general.squares import MOST_CATEGORIES, complete_rank, least_variance_square
 from pramble.solvers.problem import DesignProblem, diagnosed_answer
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers

@@ -28,11 +28,7 @@ from pramble.solvers.general.outputs import (
     most_outputs,
     name_outputs,
 )
-from pramble.solvers.general.variance import (
-    Optimum,
-    Variance,
-    optimal_mixture,
-)
+from pramble.solvers.general.variance import Optimum, Variance, optimal_mixture
 from pramble.solvers.general.variance_bounds import sharp_bound, violations
 from pramble.solvers.metric.information import (
     best_metric_matrix,
