@@ -14,7 +14,7 @@ from pramble.app.controls import options_of
 from pramble.app.requirements import serve_requirements
 from pramble.app.tasks import count_categories
 from pramble.app.view import (
-    View,
+    PageView,
     event_button,
     figure,
     notice,
@@ -69,7 +69,7 @@ def columns_ui() -> Tag:
 
 
 @module.server
-def columns_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
+def columns_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard = view.wizard
     view.fill("ahead", partial(missing_step, wizard), "source", "plan")
     view.fill("listing", partial(listed_columns, wizard, session), "source")
@@ -91,7 +91,7 @@ def columns_server(input: Inputs, output: Outputs, session: Session, view: View)
             view.begin("counts", count_categories, wizard.source.path, columns)
 
 
-def serve_choices(input: Inputs, view: View) -> None:
+def serve_choices(input: Inputs, view: PageView) -> None:
     """Take which column is picked, what happens to it, and what is said of it."""
     wizard = view.wizard
 
@@ -233,7 +233,7 @@ def bands_picture(wizard: Wizard) -> TagChild:
     )
 
 
-def column_counts(view: View) -> TagChild:
+def column_counts(view: PageView) -> TagChild:
     """Return the counted categories of a column, or why they could not be counted."""
     wizard, name = view.wizard, view.wizard.picked
     if name is None or wizard.action(name) != "randomise":

@@ -8,7 +8,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 from pramble import numbers
 from pramble.app.read_ask import QUESTIONS, serve_questions
 from pramble.app.read_tasks import FolderFacts, look_into
-from pramble.app.view import View, cards, notice, status, when
+from pramble.app.view import PageView, cards, notice, status, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.words import several, visible, visible_names
@@ -32,7 +32,7 @@ def read_ui() -> Tag:
 
 
 @module.server
-def read_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
+def read_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard = view.wizard
 
     def choose() -> None:

@@ -38,7 +38,7 @@ def option(sentence: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=sentence, **more)
 
 
-def setting(name: str) -> Any:
+def plan_option(name: str) -> Any:
     """Return the option of a setting of a plan: its help is the first sentence of the plan's."""
     return option(PLAN[name].help.replace("``", "`").partition(". ")[0].rstrip(".") + ".")
 
