@@ -21,6 +21,7 @@ from pramble.app.view import (
     refusal,
     scrolled,
     status,
+    step_section,
     table,
     when,
 )
@@ -48,23 +49,16 @@ ACTIONS = {
 
 @module.ui
 def columns_ui() -> Tag:
-    return tags.section(
-        tags.h2("What happens to each column?"),
-        tags.p(
-            "Randomised columns are protected together by one promise. Columns that are dropped "
-            "are left out. Columns that are kept as they are have no protection at all, and can "
-            "single people out.",
-            class_="lead-in",
-        ),
-        ui.output_ui("ahead"),
-        tags.div(
-            tags.div(ui.output_ui("listing")),
-            tags.div(ui.output_ui("column"), class_="panel", id=module.resolve_id("details")),
-            class_="columns-of",
-        ),
-        ui.output_ui("requirements"),
-        ui.output_ui("onwards_line"),
-        aria_label="Columns",
+    details = tags.div(ui.output_ui("column"), class_="panel", id=module.resolve_id("details"))
+    return step_section(
+        "Columns",
+        "What happens to each column?",
+        "Randomised columns are protected together by one promise. Columns that are dropped "
+        "are left out. Columns that are kept as they are have no protection at all, and can "
+        "single people out.",
+        "ahead",
+        tags.div(tags.div(ui.output_ui("listing")), details, class_="columns-of"),
+        *("requirements", "onwards_line"),
     )
 
 

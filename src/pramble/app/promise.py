@@ -13,7 +13,7 @@ from pramble.app import trials
 from pramble.app.controls import Form, under_label
 from pramble.app.tasks import try_promise
 from pramble.app.trials import curve_figure, plan_figure, promise_figures
-from pramble.app.view import Controls, PageView, notice, refusal, refused, when
+from pramble.app.view import Controls, PageView, notice, refusal, refused, step_section, when
 from pramble.app.wizard import FIRST, Wizard
 from pramble.releasing.compare import PEEK
 from pramble.words import visible
@@ -39,21 +39,12 @@ KINDS = {
 
 @module.ui
 def promise_ui() -> Tag:
-    return tags.section(
-        tags.h2("How much privacy?"),
-        tags.p(
-            "Choose what people are promised, and see what an intruder could learn and what "
-            "readers would get. Nothing is randomised and nothing is written here.",
-            class_="lead-in",
-        ),
-        ui.output_ui("kinds"),
-        ui.output_ui("slider"),
-        ui.output_ui("exact"),
-        ui.output_ui("state"),
-        ui.output_ui("figures"),
-        ui.output_ui("pictures"),
-        ui.output_ui("below"),
-        aria_label="Promise",
+    return step_section(
+        "Promise",
+        "How much privacy?",
+        "Choose what people are promised, and see what an intruder could learn and what "
+        "readers would get. Nothing is randomised and nothing is written here.",
+        *("kinds", "slider", "exact", "state", "figures", "pictures", "below"),
     )
 
 

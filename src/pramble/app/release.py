@@ -31,6 +31,7 @@ from pramble.app.view import (
     refusal_lines,
     refused,
     status,
+    step_section,
     table,
     verdict_lines,
     when,
@@ -140,20 +141,10 @@ CHANGED = (
 
 @module.ui
 def release_ui() -> Tag:
-    return tags.section(
-        tags.h2("Release"),
-        ui.output_ui("missing"),
-        tags.div(
-            tags.div(ui.output_ui("settings"), ui.output_ui("target_refused")),
-            ui.output_ui("plan"),
-            class_="columns-of",
-        ),
-        ui.output_ui("actions"),
-        ui.output_ui("working"),
-        ui.output_ui("dry"),
-        ui.output_ui("done"),
-        aria_label="Release",
-    )
+    settings = tags.div(ui.output_ui("settings"), ui.output_ui("target_refused"))
+    shown = tags.div(settings, ui.output_ui("plan"), class_="columns-of")
+    parts = ("missing", shown, "actions", "working", "dry", "done")
+    return step_section("Release", "Release", "", *parts)
 
 
 @module.server

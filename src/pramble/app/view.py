@@ -126,6 +126,13 @@ def when(event: Callable[[], Any], action: Callable[[], Any], *, at_first: bool 
         action()
 
 
+def step_section(label: str, title: str, lead: str, *shown: TagChild) -> Tag:
+    """Return a step of the page: its title, what it is for, and its outputs in order."""
+    parts = [ui.output_ui(one) if isinstance(one, str) else one for one in shown]
+    lead_in = tags.p(lead, class_="lead-in") if lead else None
+    return tags.section(tags.h2(title), lead_in, *parts, aria_label=label)
+
+
 MARKS = {"note": "ℹ", "warning": "⚠", "error": "✕", "good": "✓"}
 MOST_TABLES = 20
 WORDS = {"note": "Note", "warning": "Warning", "error": "Error", "good": "Done"}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.cli.console import print_answer
+from pramble.cli.console import attributes, print_answer
 from pramble.cli.inputs import AsJson, Text, Verify, option, read_distance, read_plan
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
@@ -237,7 +237,7 @@ def promise_document(
     found: dict[str, Any] = {"alpha": None}
     if certificate is not None:
         found = {
-            **{name: getattr(certificate, name) for name in ("alpha", "numerator", "denominator")},
+            **attributes(certificate, ("alpha", "numerator", "denominator")),
             "witness": list(certificate.witness),
             "alpha_on_priors": float_above(certificate.additional),
             "rows_per_person": certificate.rows,

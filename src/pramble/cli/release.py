@@ -8,7 +8,7 @@ import typer
 
 import pramble
 from pramble import numbers
-from pramble.cli.console import messages, print_answer, shown_progress, without_remarks
+from pramble.cli.console import attributes, messages, print_answer, shown_progress, without_remarks
 from pramble.cli.inputs import (
     AsJson,
     Confidential,
@@ -245,14 +245,14 @@ def release_document(result: Release) -> dict[str, Any]:
         else outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,
-        "columns": [{"prior": c.prior_source, **attributes_of(c, *SHOWN)} for c in outcome.columns],
+        "columns": [{"prior": c.prior_source, **attributes(c, SHOWN)} for c in outcome.columns],
         "record": outcome.record
         and {
             "prior": outcome.record.prior_source,
-            **attributes_of(outcome.record, "alpha", "alpha_prior", "branches"),
+            **attributes(outcome.record, ("alpha", "alpha_prior", "branches")),
         },
         "protected": outcome.protected
-        and attributes_of(outcome.protected, "tables", "noise", "gap", "fit"),
+        and attributes(outcome.protected, ("tables", "noise", "gap", "fit")),
         "tables": [
             {
                 "columns": list(one.columns),
@@ -268,7 +268,3 @@ def release_document(result: Release) -> dict[str, Any]:
         "warnings": list(outcome.warnings),
         "checks": [vars(check) for check in outcome.checks],
     }
-
-
-def attributes_of(part: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(part, name) for name in names}
