@@ -32,7 +32,7 @@ from pramble.releasing.spec.spec import DELTA
 from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.result import Design
-from pramble.solvers.tables.result import TableDesign
+from pramble.solvers.tables.design_tables import TableDesign
 from pramble.values import Floats
 from pramble.words import names_in
 
