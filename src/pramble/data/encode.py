@@ -124,7 +124,6 @@ class Encoder:
         return self.checked(codes, lambda at: [values[i] for i in at], rows)
 
     def checked(self, codes: Codes, values_at: Callable[[Any], list[Any]], rows: Rows) -> Codes:
-        """Return codes in their own dtype; raise if any value was not declared."""
         if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
             bad = np.flatnonzero(codes < 0)
             first = bad[:SHOWN]
@@ -195,7 +194,6 @@ class Encoder:
 
 
 def counts_up(labels: Sequence[Label]) -> bool:
-    """Whether labels are the integers 0, 1, 2, … in order."""
     if isinstance(labels, range):
         return labels == range(len(labels))
     return all(type(label) is int and label == i for i, label in enumerate(labels))

@@ -164,7 +164,6 @@ def blanks_follow(lines: Lines) -> bool:
 
 
 def bare_columns(lines: Lines, *, trim: bool) -> list[list[str]]:
-    """Return the texts of each column that stood without quotes."""
     width = max(map(len, lines), default=0)
     columns: list[list[str]] = [[] for _ in range(width)]
     for line in lines:
@@ -206,7 +205,6 @@ TOGETHER = 1 << 12
 
 
 def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
-    """Return the reading with everything about the text settled."""
     return find_dialect(beginning(path), reading, separator=separator)
 
 
@@ -225,7 +223,6 @@ def beginning(path: Path) -> bytes:
 
 
 def header(path: Path, reading: Reading) -> list[str]:
-    """Return the names in the first line."""
     start = beginning(path).decode(reading.encoding or "utf-8", errors="replace")
     text = start.removeprefix("\ufeff")
     lines = split_lines(text, reading.separator or ",", reading.quote or '"', whole=True, most=1)
@@ -309,7 +306,6 @@ def refuse_open_quote(path: Path, reading: Reading) -> None:
 
 
 def missing_marks(reading: Reading) -> list[str]:
-    """Return every text that means a missing value."""
     return ["", *(reading.missing or ())]
 
 
@@ -342,14 +338,12 @@ def open_texts(stream: Any, reading: Reading, names: list[str], *, columns: list
 
 
 def with_line_errors(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
-    """Yield batches; `line_errors` says what is wrong with a line."""
     with line_errors(path, reading):
         yield from batches
 
 
 @contextmanager
 def line_errors(path: Path, reading: Reading) -> Iterator[None]:
-    """Tell which line does not fit by its number, never by what it holds."""
     try:
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -495,12 +489,10 @@ def as_text(values: Any, *, column: str) -> Any:
 
 @contextmanager
 def text_writer(sink: IO[bytes], schema: Any, *, separator: str) -> Iterator[Writer]:
-    """Open a text file for writing."""
     yield DelimitedWriter(sink, schema, separator=separator)
 
 
 def delimited(name: str, endings: tuple[str, ...], separator: str | None) -> Format:
-    """Return a format of text files; without a separator it is found out."""
     return Format(
         name,
         endings,
