@@ -116,7 +116,7 @@ def merged_cells(parts: Sequence[CellSums]) -> CellSums:
 def reordered(table: Crosstab, columns: Sequence[str]) -> Crosstab:
     """Return the table with its columns in another order, or fewer of them."""
     axes = [table.columns.index(name) for name in columns]
-    given = table.cells[:, axes], [table.counts, *table.sums.values()]
+    given = table.cells[:, axes], [table.counts.astype(np.float64), *table.sums.values()]
     (cells, (counts, *sums)), member = regrouped(given, [table.shape[axis] for axis in axes])
     return replace(
         table,
