@@ -110,11 +110,10 @@ def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
     """Return a plan as a picture, with its caption; one of a single matrix shows that."""
     if isinstance(plan, TablePlan):
         return to_svg(plan.plot(), name="tried", description=NOISE_PICTURE), NOISE_CAPTION
-    if len(plan.branches) == len(plan.branches[0].blocks) == 1:
-        (matrix,) = plan.branches[0].blocks.values()
-        if max(matrix.shape) <= MOST_DRAWN:
-            drawn = matrix_figure(matrix)
-            return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
+    matrix = plan.only_mechanism()
+    if matrix is not None and max(matrix.shape) <= MOST_DRAWN:
+        drawn = matrix_figure(matrix)
+        return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
     return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), PLAN_CAPTION
 
 
