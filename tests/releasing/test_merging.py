@@ -103,3 +103,39 @@ def test_a_value_that_is_nought_in_most_rows_is_no_trouble(monkeypatch):
     values = np.where(np.arange(400) % 2, np.arange(400), 0)
     sample.add(pa.array(values), [np.zeros(400, dtype=np.int64)])
     assert len(sample.groups()) <= 50
+
+
+def brute_force_likeness(groups, codes):
+    agreed, base = [], []
+    for i in range(len(groups)):
+        mates = [j for j in range(len(groups)) if j != i and groups[j] == groups[i]]
+        if mates:
+            agreed.append(np.mean([codes[j] == codes[i] for j in mates]))
+            base.append(codes[i])
+    q = (np.bincount(base) / len(base) ** 1.0) @ np.bincount(base) / len(base)
+    return (np.mean(agreed) - q) / (1 - q)
+
+
+@pytest.mark.parametrize("groups", [2, 10, 40])
+def test_likeness_is_what_brute_force_finds(groups):
+    g, x = RNG.integers(0, groups, 90), RNG.integers(0, 3, 90)
+    assert links_module.likeness(g, x) == pytest.approx(brute_force_likeness(g, x))
+
+
+def test_values_of_a_part_stay_whole(monkeypatch):
+    monkeypatch.setattr(value_sample, "MOST_KEPT", 500)
+    who, x = np.repeat(np.arange(3000), 3), np.tile(np.arange(3), 3000)
+    sample = value_sample.ValueSample(bytes(32), "id")
+    for a, b in zip(np.array_split(who, 7), np.array_split(x, 7), strict=True):
+        sample.add(pa.array(a), [b])
+    sizes = np.bincount(sample.groups())
+    assert set(sizes) == {3}
+    assert 100 < sizes.sum() <= 500
+    assert np.bincount(sample.codes()[0]).tolist() == [len(sizes)] * 3
+
+
+def test_texts_have_equal_hashes_where_they_are_equal():
+    texts = pa.array(["a", "b", None, "", "a", "ab" * 50, "ab" * 50]).slice(1)
+    assert (
+        len(set(value_sample.hashes(texts).tolist())) == 4
+    )  # b, the empty one, a, and the long one
