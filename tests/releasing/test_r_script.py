@@ -225,10 +225,7 @@ def reads_parquet(tool, tmp_path_factory):
         "  found\n"
         "}\n"
     )
-    install = (
-        f"install.packages({r_text(str(package))}, {r_text(str(place))}, repos = NULL, "
-        'type = "source")'
-    )
+    install = f'install.packages("{package}", "{place}", repos = NULL, type = "source")'
     subprocess.run([tool("Rscript"), "-e", install], check=True, capture_output=True)
     return {**os.environ, "R_LIBS": str(place)}
 
