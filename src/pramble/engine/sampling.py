@@ -4,10 +4,10 @@ A sampler is a function of (code, word, extra bits): over all :math:`2^{53}` of 
 a row appears exactly as often as its weight says. Many rows are drawn over several threads.
 
 **Alias tables in integers.** A row of :math:`T` weights with sum :math:`2^B` is laid into
-:math:`K = 2^k \ge T` cells that hold :math:`2^{B-k}` units each, at most two outputs to a cell: cell
-:math:`c` belongs to output :math:`c` below its threshold :math:`t_c` and to the output :math:`a_c`
-from there on. Because K is a power of two, :math:`B` random bits name a unit exactly: the top
-:math:`k` bits the cell, the rest the unit in it. Output z is then drawn with weight exactly
+:math:`K = 2^k \ge T` cells that hold :math:`2^{B-k}` units each, at most two outputs to a cell:
+cell :math:`c` belongs to output :math:`c` below its threshold :math:`t_c` and to the output
+:math:`a_c` from there on. Because K is a power of two, :math:`B` random bits name a unit exactly:
+the top :math:`k` bits the cell, the rest the unit in it. Output z is then drawn with weight exactly
 :math:`w_z`; nothing is rounded and nothing is rejected.
 """
 
