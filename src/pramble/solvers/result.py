@@ -20,15 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-STOPPED = (
-    "tolerance",
-    "time limit",
-    "effort",
-    "interrupted",
-    "size limit",
-    "search",
-    "precision",
-)
+STOPPED = ("tolerance", "time limit", "effort", "interrupted", "size limit", "search", "precision")
 
 
 @value(eq=False)
@@ -224,14 +216,12 @@ OBJECTIVES = {
 
 
 def title(design: Design) -> str:
-    """Return one line that says what this is."""
     S, T = design.mechanism.shape
     size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
     return f"Design: {design.family} family, {size}, α = {design.alpha:g}"
 
 
 def facts(design: Design) -> list[tuple[str, str]]:
-    """Return names and sentences in the order they are read."""
     unit = f" {UNITS[design.objective]}" if design.objective in UNITS else ""
     objective = "queries" if "queries" in design.details else design.objective
     rows = [
@@ -245,7 +235,13 @@ def facts(design: Design) -> list[tuple[str, str]]:
                 f"{design.share:.2%} of a bound on all matrices, {design.ceiling:.6g}"
             ),
         ),
-        ("kept unchanged", unchanged_text(design)),
+        (
+            "kept unchanged",
+            (
+                f"{design.unchanged:.4f} overall; {design.keep.min():.4g} to "
+                f"{design.keep.max():.4g} by category"
+            ),
+        ),
         *((f"kept at {level.name}", level_text(design, level)) for level in design.levels),
         ("certificate", str(design.certificate)),
     ]
@@ -266,14 +262,7 @@ def losses(design: Design) -> list[tuple[str, str]]:
     return [("loss without design", f"{text}; {known['unprotected']:.6g} without privacy")]
 
 
-def unchanged_text(design: Design) -> str:
-    """Return how often a value survives, overall and from the least to the most kept category."""
-    least, most = design.keep.min(), design.keep.max()
-    return f"{design.unchanged:.4f} overall; {least:.4g} to {most:.4g} by category"
-
-
 def level_text(design: Design, level: Level) -> str:
-    """Return the probability of a level, how many categories it has, and which."""
     labels = design.mechanism.labels.values
     if len(level) == len(labels):
         which = "all categories"

@@ -31,8 +31,8 @@ from pramble.errors import InvalidInput
 from pramble.limits import LARGEST_ALPHA, MOST_LOSS_CATEGORIES
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.general.generation import UNIT
 from pramble.solvers.general.loss_search import least_loss
-from pramble.solvers.general.pricing import UNIT
 from pramble.solvers.problem import DesignProblem, diagnose
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
@@ -74,7 +74,6 @@ def excess_of(prior: Floats, loss: Floats) -> Excess:
 
 
 def solve_loss(problem: DesignProblem) -> Design:
-    """Solve the problem; see :func:`~pramble.design`."""
     if problem.loss is None:
         raise InvalidInput(
             'objective="loss" needs a loss: a matrix of what it costs to release z for x, '

@@ -56,7 +56,6 @@ class Gain:
         return self.slope * mass - entropy_excess(self.a1 * mass)
 
     def derivative(self, mass: Floats) -> Floats:
-        r"""Return :math:`\varphi'` at some masses."""
         return np.asarray(self.slope - self.a1 * np.log1p(self.a1 * mass))
 
     def mass_at(self, price: Floats) -> Floats:
@@ -66,7 +65,6 @@ class Gain:
 
 
 def all_sets(size: int) -> Sets:
-    """Return every set of ``size`` categories, one per row."""
     return sets_numbered(np.arange(1 << size), size)
 
 
@@ -75,7 +73,6 @@ def sets_numbered(numbers: NDArray[np.int64], size: int) -> Sets:
 
 
 def two_valued(sets: Sets, a1: float) -> Floats:
-    """Return the two-valued columns of some high sets, one per row."""
     return np.asarray(1 + a1 * sets, dtype=np.float64)
 
 
@@ -261,7 +258,10 @@ def _union_of_orbits(
         if count == k:
             block = np.zeros(size, dtype=np.bool_)
             block[[x for i in chosen for x in parts[i]]] = True
-            if is_difference_set(block, shared):
+            # every non-zero residue has to be a difference of two members equally often
+            members = np.flatnonzero(block)
+            differences = (members[:, None] - members[None, :]) % size
+            if (np.bincount(differences.ravel(), minlength=size)[1:] == shared).all():
                 return block
             continue
         if at == len(parts) or count + left[at] < k:
@@ -270,14 +270,6 @@ def _union_of_orbits(
         if count + len(parts[at]) <= k:
             stack.append((at + 1, count + len(parts[at]), (*chosen, at)))
     return None
-
-
-def is_difference_set(block: NDArray[np.bool_], shared: int) -> bool:
-    """Whether every non-zero residue is a difference of two members ``shared`` times."""
-    members = np.flatnonzero(block)
-    differences = (members[:, None] - members[None, :]) % len(block)
-    counts = np.bincount(differences.ravel(), minlength=len(block))
-    return bool((counts[1:] == shared).all())
 
 
 def orbits(size: int, factor: int) -> list[list[int]]:

@@ -88,7 +88,6 @@ NOT_SHARP = (
 
 
 def solve_metric_information(problem: DesignProblem) -> Design:
-    """Solve the problem; see :func:`~pramble.design`."""
     distance, budget = required_distance(problem), problem.budget()
     matrix, stopped = best_metric_matrix(problem.prior, problem.alpha, distance, budget=budget)
     mechanism = rounded_metric_design(problem, matrix)
@@ -212,13 +211,7 @@ def path_rays(steps: Floats) -> Floats:
            [1., 2.]])
     """
     numbers = np.arange(1 << len(steps))
-    return rays_by_direction(
-        np.where((numbers[:, None] >> np.arange(len(steps))) & 1, 1, -1), steps
-    )
-
-
-def rays_by_direction(signs: Integers, steps: Floats) -> Floats:
-    """Return the rays of a path that go up (+1) or down (−1) at every step."""
+    signs = np.where((numbers[:, None] >> np.arange(len(steps))) & 1, 1, -1)
     logs = np.cumsum(signs * steps, axis=1)
     return scaled_rays(np.column_stack([np.zeros(len(signs)), logs]))
 

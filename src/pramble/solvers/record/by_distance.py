@@ -25,7 +25,6 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
 from pramble.solvers.metric.information import information_ceiling, pair_bound
-from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.matrices import (
     CLOSE,
     LEAST_EFFORT,
@@ -135,10 +134,12 @@ def best_merger(
 ) -> dict[Table, Mechanism]:
     """Return the blocks with two of them merged that cost least; themselves if none may be."""
     best, least = blocks, math.inf
+    # only columns that some wanted table has together gain by a matrix of their own
     pairs = [
         (one, other)
         for one, other in combinations(blocks, 2)
-        if problem.counts((*one, *other)) <= MOST_JOINT and wanted_together(problem, one, other)
+        if problem.counts((*one, *other)) <= MOST_JOINT
+        and any({*table} & {*one} and {*table} & {*other} for table in problem.tables)
     ]
     for left, (one, other) in zip(range(len(pairs), 0, -1), pairs, strict=True):
         if budget.is_over():
@@ -154,11 +155,6 @@ def best_merger(
     return best
 
 
-def wanted_together(problem: RecordProblem, one: Table, other: Table) -> bool:
-    """Whether some wanted table has columns of both blocks."""
-    return any(set(table) & set(one) and set(table) & set(other) for table in problem.tables)
-
-
 def matrix_by_distance(
     problem: RecordProblem,
     columns: Table,
@@ -167,7 +163,7 @@ def matrix_by_distance(
     effort: float,
     noise: Mapping[str, float] | None = None,
 ) -> Mechanism:
-    block, objective = problem.block(columns), objective_of(problem)
+    block, objective = problem.block(columns), problem.objective
     workload = None
     if objective == "estimation":
         workload = shared_workload(problem, block, noise or {})
@@ -198,10 +194,6 @@ def shared_workload(
     return np.concatenate(rows)
 
 
-def objective_of(problem: RecordProblem) -> ObjectiveName:
-    return "information" if problem.objective == "information" else "estimation"
-
-
 def block_distance(problem: RecordProblem, block: RecordBlock) -> Distance:
     assert problem.distance is not None, "asked of problems with one"
     columns = [problem.labels[name] for name in block.columns]
@@ -227,7 +219,11 @@ def most_informative_blocks(
     found = [{problem.columns: joint}]
     if whole.size == problem.size:
         found.append(blocks)
-    values = [mutual_information(whole.distribution, product_mechanism(one)) for one in found]
+    factors = [tuple(one.values()) for one in found]
+    values = [
+        mutual_information(whole.distribution, own[0] if len(own) == 1 else Product(own))
+        for own in factors
+    ]
     best = int(np.argmax(values))
     bound = information_ceiling(
         inner(whole.distribution), problem.alpha, block_distance(problem, whole)
@@ -239,11 +235,6 @@ LEAST = (
     "The value is what the best block tells of the record; together they tell more, which is not "
     "computed for so many cells."
 )
-
-
-def product_mechanism(blocks: Blocks) -> Mechanism:
-    factors = tuple(blocks.values())
-    return factors[0] if len(factors) == 1 else Product(factors)
 
 
 def ceiling(problem: RecordProblem) -> float:

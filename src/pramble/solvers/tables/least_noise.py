@@ -228,7 +228,9 @@ class PatternPool:
     def largest(self, u: Floats) -> list[list[int]]:
         """Return patterns with the largest shifts of all, where they can be found."""
         if self.parts.patterns <= MOST_PATTERNS:
-            return largest_patterns(self.parts, u)
+            shifts = self.parts.shifts(u)
+            best = np.argpartition(shifts.ravel(), -min(4, shifts.size))[-4:]
+            return [list(map(int, np.unravel_index(int(i), shifts.shape))) for i in best]
         if self.order is None:
             return []
         weight = dict(zip(self.parts.members, u.tolist(), strict=True))
@@ -291,12 +293,6 @@ def first_patterns(parts: Exchangeable) -> list[list[int]]:
         found.append([int(i == place) for i in range(len(parts.grid))])
     unique = {tuple(pattern): pattern for pattern in found if any(pattern)}
     return list(unique.values())
-
-
-def largest_patterns(parts: Exchangeable, u: Floats) -> list[list[int]]:
-    shifts = parts.shifts(u)
-    best = np.argpartition(shifts.ravel(), -min(4, shifts.size))[-4:]
-    return [list(map(int, np.unravel_index(int(i), shifts.shape))) for i in best]
 
 
 def best_mixtures(
@@ -365,7 +361,9 @@ def proven_precisions(
         for members, own in zip(problem.parts.members, precision.tolist(), strict=False)
         for part in members
     }
-    ordered = {part: by_part[part] for part in sorted(by_part, key=part_order(problem))}
+    place = {name: i for i, name in enumerate(problem.labels)}
+    order = sorted(by_part, key=lambda part: (len(part), [place[name] for name in part]))
+    ordered = {part: by_part[part] for part in order}
     floor = least or {}
     shift = shift_of(problem.sizes, ordered).bound
     scale = float_below(limit / shift)
@@ -383,9 +381,3 @@ def proven_precisions(
     if not has_total:
         return found
     return {(): float_below(shift - presence(problem.sizes, found)), **found}
-
-
-def part_order(problem: TableProblem) -> Any:
-    """Return the key by which parts are sorted: small ones first, as columns stand."""
-    place = {name: i for i, name in enumerate(problem.labels)}
-    return lambda part: (len(part), [place[name] for name in part])

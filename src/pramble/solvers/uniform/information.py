@@ -47,7 +47,7 @@ LIKELY = 3
 def solve_uniform_information(problem: DesignProblem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        from pramble.solvers.uniform.invariant import solve_uniform_invariant
+        from pramble.solvers.general.invariant import solve_uniform_invariant
 
         return with_cost(
             solve_uniform_invariant(problem),
@@ -96,13 +96,10 @@ def vertex_kinds(problem: DesignProblem) -> list[Kind]:
         ends = {most, least if floor is None else max(least, floor)}
         return [kind_of(Corner(q, q, q, q), S) for q in ends]
     points = [c for c in corners(S, a, floor) if not (S == 2 and c.bottom == 0)]
-    inside = {q for c in points if is_two_level(c) for q in (c.high, c.low)}
+    # at these corners any set of categories may be at the high level and the others at the low one
+    two_level = [c for c in points if c.top == c.high != c.low == c.bottom]
+    inside = {q for c in two_level for q in (c.high, c.low)}
     return [kind_of(c, S) for c in points if not set(c) <= inside or len(set(c)) > 1]
-
-
-def is_two_level(corner: Corner) -> bool:
-    """Whether any set of categories may be at the high level and the others at the low one."""
-    return corner.top == corner.high != corner.low == corner.bottom
 
 
 def working_exp(problem: DesignProblem) -> Fraction:
@@ -207,7 +204,6 @@ def uniform_roundings(problem: DesignProblem, found: Found) -> Iterator[UniformR
 
 
 def all_levels(problem: DesignProblem, found: Found) -> NDArray[np.int64]:
-    """Return the level of every category, the likeliest one included."""
     star = int(problem.prior.argmax())
     return np.insert(found.choice, star, found.model.star)
 
@@ -227,7 +223,6 @@ def levels_of(problem: DesignProblem, found: Found) -> tuple[Level, ...]:
 
 
 def notes(problem: DesignProblem, search: Search, value: float) -> Iterator[str]:
-    """Yield what the reader should know."""
     if problem.alpha > LARGEST_UNIFORM_ALPHA:
         yield (
             f"alpha = {problem.alpha:g} asks for next to no privacy: weights over 2**53 end at "
@@ -273,7 +268,6 @@ class Rounding:
         return sum(self.counts)
 
     def exact(self, level: int) -> Fraction:
-        """Return the off weight before rounding."""
         weight: Fraction = (1 - self.corner[level]) / (self.size - 1) * TOTAL
         return weight
 
