@@ -35,25 +35,6 @@ class FrequencyOutcome:
     upper: Numbers | None = None
 
 
-@value
-class PairOutcome:
-    """The cells of a table: counted in the file (raw), and the shares an analyst estimates."""
-
-    columns: tuple[str, ...]
-    cells: tuple[tuple[Any, ...], ...]
-    before: tuple[int, ...]
-    estimate: Numbers
-    lower: Numbers
-    upper: Numbers
-    rows: int
-
-    @property
-    def held(self) -> int:
-        """How many of the intervals hold what is in the file."""
-        ends = zip(self.before, self.lower, self.upper, strict=True)
-        return sum(low * self.rows <= count <= high * self.rows for count, low, high in ends)
-
-
 @value(eq=False)
 class RecordOutcome:
     """The plan of a release of records.
@@ -64,8 +45,6 @@ class RecordOutcome:
         What it is best for.
     alpha, alpha_prior : float
         Part of α given to the plan, and part spent on its prior.
-    pairs : tuple of PairOutcome
-        Tables before and after (raw).
     by_distance : tuple of str
         What is promised by distance between categories, in sentences.
     """
@@ -78,7 +57,6 @@ class RecordOutcome:
     prior_source: str
     prior_detail: str
     columns: tuple[FrequencyOutcome, ...]
-    pairs: tuple[PairOutcome, ...] = ()
     by_distance: tuple[str, ...] = ()
 
     @property
@@ -87,12 +65,7 @@ class RecordOutcome:
         return len(self.plan.branches)
 
     def without_raw(self) -> "RecordOutcome":
-        """Return a copy without figures that were counted on the confidential file."""
-        return replace(
-            self,
-            columns=tuple(replace(column, before=None) for column in self.columns),
-            pairs=(),
-        )
+        return replace(self, columns=tuple(replace(one, before=None) for one in self.columns))
 
 
 @value
@@ -126,24 +99,7 @@ class ProtectedOutcome:
     chosen: tuple[str, ...] | None = None
 
     def without_raw(self) -> "ProtectedOutcome":
-        """Return a copy without figures that were counted on the confidential file."""
         return replace(self, columns=tuple(replace(one, before=None) for one in self.columns))
-
-
-@value
-class Rival:
-    """Another mechanism for the same column, beside which a design is shown.
-
-    ``alpha`` is the smallest one it satisfies, ``information`` is at the same prior, in nats, and
-    ``estimation_variance`` is n × the summed variance of the estimate of p: infinite if p is not
-    identifiable. ``change`` is the expected share of values that change.
-    """
-
-    name: str
-    alpha: float
-    information: float
-    estimation_variance: float
-    change: float
 
 
 @value
@@ -197,7 +153,6 @@ class ColumnOutcome:
     estimate: Numbers | None = None
     lower: Numbers | None = None
     upper: Numbers | None = None
-    rivals: tuple[Rival, ...] = ()
     by_distance: str = ""
 
     @property
@@ -227,7 +182,6 @@ class ColumnOutcome:
             information_bound=math.nan,
             estimation_variance=math.inf if lost else math.nan,
             change_expected=math.nan,
-            rivals=(),
         )
 
 
@@ -246,8 +200,6 @@ class RiskOutcome:
         release at face value, where records keep all keys.
     uniques_after : int or None
         Records of the release that are alone at face value.
-    individual, household : float or None
-        Sums over the file of the individual risk (with weights) and of the risk of households.
     """
 
     keys: tuple[str, ...]
@@ -261,8 +213,6 @@ class RiskOutcome:
     classes: tuple[int, int] | None = None
     uniques_after: int | None = None
     classes_after: tuple[int, int] | None = None
-    individual: float | None = None
-    household: float | None = None
 
 
 @value

@@ -3,13 +3,13 @@
 import pickle
 from itertools import pairwise
 
+import pramble.releasing.scan_tables as tables
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble.releasing.profile.columns as looks
-import pramble.releasing.scan_tables as tables
 from pramble.data.crosstab import Tabulation
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
@@ -17,8 +17,7 @@ from pramble.data.records import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
 from pramble.releasing.profile.columns import ColumnLook
 from pramble.releasing.repair import AfterRepairs, BrokenRules
-from pramble.releasing.scan import RowsOfPeople, ValueCounts
-from pramble.releasing.scan_tables import TableCounts
+from pramble.releasing.scan import JointCounts, RowsOfPeople, ValueCounts
 from pramble.releasing.value_sample import FirstRows
 
 LABELS = ["NA", "b", "c", "d", "e", None]
@@ -55,14 +54,14 @@ def told_by_value_counts(jobs):
 def table_counts(records):
     jobs = {name: ValueCounts(name) for name in ("one", "two", "who")}
     wanted = [("one", "two"), ("two", "who", "one"), ("one", "who")]
-    return [*jobs.values(), TableCounts(jobs, wanted, seen=["who"])]
+    return [*jobs.values(), JointCounts(jobs, wanted, seen=["who"])]
 
 
 def told_by_table_counts(jobs):
     *columns, joint = jobs
     order = {job.columns[0]: job.levels.settled() for job in columns}
     sizes = {name: len(labels) for name, (labels, _) in order.items()}
-    settled = joint.settled({name: place for name, (_, place) in order.items()}, sizes)
+    settled = joint.over_labels({name: place for name, (_, place) in order.items()}, sizes)
     return {table: found.tolist() for table, found in settled.items()}
 
 

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pramble.releasing.linkage import Neighbours
 from pramble.releasing.release import release
-from pramble.releasing.row_order import Neighbours
 
 TEXT = pa.string()
 PLAN = {"alpha": 1.0, "columns": {"x": {"categories": ["a", "b", "c"]}}, "prior": "uniform"}
@@ -41,7 +41,7 @@ def test_the_variance_bounds_that_of_random_orders():
     for _ in range(300):
         found = Neighbours()
         found.add(rng.permutation(values))
-        alarms += found.tell([60, 30, 10])
+        alarms += found.follow_values([60, 30, 10])
     assert alarms == 0
 
 
@@ -49,4 +49,4 @@ def test_empty_cells_are_values_and_a_constant_column_tells_nothing():
     found = Neighbours()
     found.add(np.array([0, 0, 1, 0]))
     assert (found.pairs, found.equal) == (3, 1)
-    assert not Neighbours(pairs=99, equal=99).tell([100, 0])
+    assert not Neighbours(pairs=99, equal=99).follow_values([100, 0])

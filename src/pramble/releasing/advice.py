@@ -153,7 +153,6 @@ def noise_of_tables(
     rows: int,
     people: int,
 ) -> tuple[int, int]:
-    """Return how many protected tables would be noise under a central promise, of how many."""
     try:
         plan = design_tables(labels, *central, tables=list(wanted), rows_per_person=people).plan
     except InvalidInput:

@@ -35,7 +35,6 @@ CELLS = 100
 
 
 def by_quantiles(column: ColumnSpec) -> bool:
-    """Whether the bands of a column are to be found by quantiles."""
     return isinstance(column.bands, Mapping) and "quantiles" in column.bands
 
 
@@ -135,7 +134,6 @@ def banded(noisy: Floats, places: list[int]) -> Floats:
 
 
 def points_of(columns: Sequence[ColumnSpec]) -> dict[str, Points]:
-    """Return how bands are written as numbers, for the columns whose plan says so."""
     return {column.name: points_in(column) for column in columns if column.release_as != BAND}
 
 
@@ -160,7 +158,6 @@ def points_in(column: ColumnSpec) -> Points:
 
 
 def end_of(recode: Mapping[str, Any]) -> float | None:
-    """Return where the last band ends, where that is stated."""
     if "high" in recode:
         return float(recode["high"])
     stated = recode["bands"]

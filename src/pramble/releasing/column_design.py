@@ -11,6 +11,7 @@ import numpy as np
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.distributions import Table, as_distribution
+from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.information.structural_zeros import as_possible
 from pramble.limits import MOST_WANTED_CELLS
@@ -20,8 +21,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.guarantee import RecordPrivacy, float_below
-from pramble.releasing.baselines import variance_of
-from pramble.releasing.design import ReleaseDesign, Valuation, several_rows
+from pramble.releasing.design import LOST, ReleaseDesign, Valuation, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
     Prior,
@@ -41,6 +41,9 @@ from pramble.values import value
 
 TOLERANCE, EFFORT = 1e-6, 60.0
 """How near to its bound a design is brought, and the effort after which it is taken as it is."""
+
+# Categories up to which the variance of an estimate is computed, by a matrix of their size.
+MOST_VALUED = 400
 
 MOST_PAIRS = 190
 """Two-way tables up to which all are valued."""
@@ -69,7 +72,10 @@ class Designed:
     @property
     def variance(self) -> float:
         """The estimation variance; infinite if the mechanism merges categories."""
-        return variance_of(self.prior.probabilities, self.mechanism)
+        if len(self.column.labels) > MOST_VALUED:
+            return math.nan
+        found = estimation_variance(self.prior.probabilities, self.mechanism)
+        return found if found < LOST else math.inf
 
 
 @value(eq=False)
@@ -80,22 +86,18 @@ class ColumnsDesign(ReleaseDesign):
 
     @cached_property
     def plan(self) -> Plan:
-        """What is done to a record."""
         return Plan({part.column.name: part.mechanism for part in self.parts})
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        """The prior of each column."""
         return tuple(part.prior for part in self.parts)
 
     @property
     def confidential(self) -> tuple[str, ...]:
-        """Columns whose prior was counted on the confidential file."""
         return tuple(p.column.name for p in self.parts if p.prior.source == "confidential")
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the curator must know of the design, one sentence each."""
         merged = ", ".join(part.column.name for part in self.parts if math.isinf(part.variance))
         lost = (
             f"The mechanism of {merged} merges categories: their frequencies cannot be estimated "
@@ -105,7 +107,6 @@ class ColumnsDesign(ReleaseDesign):
         return (*([lost] if merged else []), *notes)
 
     def notes(self) -> list[str]:
-        """Return what readers must know of how records are protected, one sentence each."""
         return [
             "Each record is protected on its own; alpha adds up over the randomised columns.",
             *several_rows(self.spent.rows),
@@ -117,11 +118,9 @@ class ColumnsDesign(ReleaseDesign):
         ]
 
     def entry(self) -> dict[str, Any]:
-        """Return what the manifest says of the design; no confidential probabilities."""
         return {"kind": "columns", "parts": [part_entry(part) for part in self.parts]}
 
     def valuation(self, rows: int) -> Valuation:
-        """Return what tables of so many rows are valued on."""
         labels = self.labels
         margins = {(p.column.name,): np.array(p.prior.probabilities) for p in self.parts}
         law = as_distribution(margins, {name: len(own) for name, own in labels.items()})
@@ -141,7 +140,6 @@ def wanted_of(labels: dict[str, tuple[Any, ...]]) -> tuple[Table, ...]:
 
 
 def part_entry(design: Designed) -> dict[str, Any]:
-    """Return how one column was designed; no confidential probabilities."""
     spec, prior = design.column.spec, design.prior
     shown = list(prior.probabilities) if prior.source != "confidential" else None
     return {
@@ -156,14 +154,12 @@ def part_entry(design: Designed) -> dict[str, Any]:
 
 
 def distance_entry(design: Designed) -> dict[str, Any]:
-    """Return what is promised by distance, where something is."""
     if design.distance is None:
         return {}
     return {"distance": {"alpha": design.per_unit, **design.distance.to_json()}}
 
 
 def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
-    """Design one column at its part of α."""
     if column.spec.family == "circle" and len(column.labels) > 2:
         return Designed(column, prior, alpha, circle(column.labels, alpha))
     if not column.needs_prior:

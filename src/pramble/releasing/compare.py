@@ -141,7 +141,6 @@ class Trials:
         return stated if stated in (*RANDOMISED, "paper") else RECORDS
 
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
-        """Return what the file gives under one promise."""
         watched = clock or Clock(None)
         settled = settle_bands(self.source, self.spec(kind, promise))
         job = designed(
@@ -189,7 +188,6 @@ class Trials:
 
 
 def right_matches(job: Prepared) -> tuple[float, float]:
-    """Return the right matches that are expected before and after; not numbers without keys."""
     asked = job.spec.risk
     if asked is None or job.keys is None or job.spec.of_tables:
         return math.nan, math.nan
@@ -371,7 +369,6 @@ def width_text(half_width: float) -> str:
 
 
 def matches_text(one: Candidate) -> str:
-    """Return the right matches that are expected, before and after; nothing without keys."""
     if math.isnan(one.right_after):
         return ""
     return f"{numbers.expected(one.right_before)} → {numbers.expected(one.right_after)}"

@@ -44,16 +44,13 @@ class Valuation:
     rows: int
 
     def cells(self, table: Table) -> int:
-        """Return the number of possible cells of a table."""
         return int(self.possible.mask(table).sum())
 
     def costs(self, plan: Plan, tables: Sequence[Table]) -> dict[Table, float]:
-        """Return n times the summed variance of each of some tables."""
         found = plan_costs(plan, self.labels, self.law, tables=tables, possible=self.possible)
         return {table: cost if cost < LOST else math.inf for table, cost in found.items()}
 
     def outcomes(self, costs: dict[Table, float]) -> tuple[TableOutcome, ...]:
-        """Return tables with what they will be worth."""
         return tuple(
             TableOutcome(table, self.cells(table), cost, self.rows, table in self.wanted)
             for table, cost in costs.items()
@@ -61,7 +58,6 @@ class Valuation:
 
 
 def several_rows(rows: int) -> list[str]:
-    """Say what a person of several rows is promised."""
     if rows == 1:
         return []
     sentence = (
@@ -91,7 +87,6 @@ class ReleaseDesign:
 
     @property
     def labels(self) -> dict[str, tuple[Any, ...]]:
-        """The categories of each column."""
         return {column.name: column.labels for column in self.columns}
 
     @property
@@ -123,7 +118,6 @@ class ReleaseDesign:
         raise NotImplementedError
 
     def valuation(self, rows: int) -> Valuation:
-        """Return what tables of so many rows are valued on."""
         raise NotImplementedError
 
     def costs(self) -> Mapping[Table, float]:

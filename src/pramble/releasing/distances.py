@@ -69,7 +69,6 @@ def columns_apart(
 
 
 def sentences_of(apart: Mapping[str, Apart]) -> list[str]:
-    """Say what is promised by distance of each column of a record, and of several."""
     each = [f"{name}: {distance_sentence(one.distance, one.alpha)}" for name, one in apart.items()]
     return [*each, SUMMED] if len(each) > 1 else each
 

@@ -14,9 +14,11 @@ rows with that value that have the same :math:`X`. With :math:`\bar a` the mean 
 is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
 """
 
+import math
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,6 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
 from pramble.releasing.profile.vocabulary import is_identifier
-from pramble.releasing.row_order import Neighbours
 from pramble.releasing.value_sample import MOST_KEPT, ValueSample
 from pramble.values import Integers, value
 
@@ -54,6 +55,55 @@ SENTENCES = {
     "order": "Sorting by {0.column!r} puts the rows in an order that goes with {0.protected!r}, "
     "and neighbours tell it, shuffled or not.",
 }
+
+
+# An order is said to go with a column from so many standard deviations of a random order on, and
+# from so large a share of neighbours away from chance: a smaller one reveals next to nothing.
+DEVIATIONS, LEAST_EXCESS = 6.0, 0.05
+
+
+@dataclass
+class Neighbours:
+    """How many pairs of neighbouring rows were met, and in how many both have the same value."""
+
+    pairs: int = 0
+    equal: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def add(self, codes: Integers) -> None:
+        """Add the codes of one batch of rows."""
+        if len(codes):
+            same = int(np.count_nonzero(codes[1:] == codes[:-1]))
+            self.merge(Neighbours(len(codes) - 1, same, int(codes[0]), int(codes[-1])))
+
+    def merge(self, later: "Neighbours", place: Integers | None = None) -> None:
+        """Add the rows that follow, of whose codes ``place`` gives the codes here."""
+        if later.first is None or later.last is None:
+            return
+        first, last = later.first, later.last
+        if place is not None:
+            first, last = int(place[first]), int(place[last])
+        self.pairs += later.pairs + (self.last is not None)
+        self.equal += later.equal + (self.last == first)
+        self.first = first if self.first is None else self.first
+        self.last = last
+
+    def follow_values(self, counts: Iterable[int]) -> bool:
+        r"""Whether neighbours are alike more or less often than in a random order of the values.
+
+        A pair is alike by chance with probability :math:`q = \sum_x p_x^2`, and
+        :math:`q(1-q) + 2(\sum_x p_x^3 - q^2)` for each pair bounds the variance of their number.
+
+        >>> [Neighbours(99, equal).follow_values([50, 50]) for equal in (98, 51)]
+        [True, False]
+        """
+        found = [count for count in counts if count]
+        rows = max(sum(found), 1)
+        q, cubes = (sum((count / rows) ** power for count in found) for power in (2, 3))
+        spread = math.sqrt(self.pairs * max(q * (1 - q) + 2 * (cubes - q * q), 0.0))
+        excess = abs(self.equal - q * self.pairs)
+        return excess > max(DEVIATIONS * spread, LEAST_EXCESS * (1 - q) * self.pairs)
 
 
 @value
@@ -95,7 +145,6 @@ class Links:
         self.values: dict[str, ValueSample] | None = None
 
     def add(self, batch: Any, protected: Mapping[str, Integers]) -> None:
-        """Take the rows of a batch that belong to the samples, with their protected codes."""
         codes = {f"{i}": protected[name] for i, name in enumerate(self.protected)}
         table = pa.table(
             [*(batch[name] for name in self.columns), *map(pa.array, codes.values())],
@@ -123,7 +172,6 @@ class Links:
             self.kept = [every(together, 2, start=odd)]
 
     def merge(self, later: "Links") -> None:
-        """Add the samples of the rows that follow."""
         if not later.rows:
             return
         step = max(self.step, later.step)
@@ -142,7 +190,6 @@ class Links:
         self.rows += later.rows
 
     def found(self, *, rows_per_person: int) -> Iterator[Link]:
-        """Yield every column that tells another."""
         table = pa.concat_tables(self.kept, promote_options="permissive")
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
@@ -212,17 +259,14 @@ def refuse_links(links: Sequence[Link]) -> None:
 
 
 def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
-    """Return every so many rows."""
     return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
 
 
 def undivided(values: Any) -> Any:
-    """Return a column as one array without a dictionary."""
     return without_dictionary(values).combine_chunks()
 
 
 def is_scalar(values: Any) -> bool:
-    """Whether values of a column can be compared and sorted."""
     odd = (pa.types.is_nested, pa.types.is_run_end_encoded, pa.types.is_null)
     return not any(check(values.type) for check in odd)
 
@@ -237,7 +281,6 @@ def is_nearly_unique(values: Any) -> bool:
 
 
 def value_codes(values: Any) -> Integers:
-    """Return a number for each distinct value, and -1 for a missing one."""
     coded = values.dictionary_encode()
     indices = coded.indices.cast(pa.int64()).fill_null(-1)
     return np.asarray(indices.to_numpy(zero_copy_only=False))
@@ -290,5 +333,5 @@ def links_by_order(name: str, values: Any, protected: Mapping[str, Integers]) ->
     for other, codes in protected.items():
         equal = (codes[order][1:] == codes[order][:-1])[apart]
         neighbours = Neighbours(len(equal), int(np.count_nonzero(equal)))
-        if neighbours.tell(np.bincount(codes).tolist()):
+        if neighbours.follow_values(np.bincount(codes).tolist()):
             yield Link(name, other, "order")

@@ -31,8 +31,7 @@ from pramble.releasing.record_design import (
     design_of_record,
     wanted_tables,
 )
-from pramble.releasing.scan import Counts, count_columns
-from pramble.releasing.scan_tables import MOST_TABLE_CELLS
+from pramble.releasing.scan import MOST_TABLE_CELLS, Counts, count_columns
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.table_design import TablesDesign, design_of_tables
 from pramble.values import Clock, value
@@ -76,13 +75,11 @@ class Prepared:
 
     @property
     def plan(self) -> Plan:
-        """What is done to a record."""
         assert isinstance(self.design.plan, Plan), "asked for where records are released"
         return self.design.plan
 
     @cached_property
     def points(self) -> dict[str, Points]:
-        """The columns whose bands are written as numbers."""
         return points_of(self.spec.columns)
 
     @cached_property
@@ -101,7 +98,6 @@ class Prepared:
 
     @property
     def names(self) -> list[str]:
-        """Every column of the release, in order."""
         return self.spec.released(self.records.names)
 
     @property
@@ -111,7 +107,6 @@ class Prepared:
 
     @property
     def untouched(self) -> tuple[str, ...]:
-        """Columns that are released as they are."""
         return tuple(name for name in self.names if name not in self.design.plan.columns)
 
     @property
@@ -121,7 +116,6 @@ class Prepared:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the curator must know, one sentence each."""
         found = []
         if self.untouched:
             found.append(f"Released as they are, not protected: {visible_names(self.untouched)}.")
@@ -247,7 +241,6 @@ def designed(
 def check_spent(
     spent: RecordPrivacy | CentralPrivacy, limit: RecordPrivacy | CentralPrivacy
 ) -> None:
-    """Refuse more than the limit."""
     if not limit.allows(spent):
         much, most = (
             pair(one) if isinstance(one, CentralPrivacy) else repr(one.shown)

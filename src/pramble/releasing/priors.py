@@ -159,7 +159,6 @@ def origin(prior: Origin) -> dict[str, Any]:
 
 
 def check_origin(source: str, spent: Fraction) -> None:
-    """Refuse an unknown source, and one that spends what it cannot."""
     if source not in SOURCES:
         raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {source!r}.")
     if spent < 0 or (spent > 0) != (source == "private"):
@@ -167,7 +166,6 @@ def check_origin(source: str, spent: Fraction) -> None:
 
 
 def check_law(probabilities: Sequence[float]) -> None:
-    """Refuse numbers that are no probabilities of all categories."""
     if min(probabilities, default=-1.0) < 0:
         raise InvalidPrior("The probabilities of a prior must be zero or more.")
     if not math.isclose(math.fsum(probabilities), 1, abs_tol=1e-9):
@@ -213,7 +211,6 @@ def private_prior(
 
 
 def confidential_prior(counts: Sequence[int], *, allowed: bool) -> Prior:
-    """Return the frequencies of the confidential file, if the curator said so explicitly."""
     refuse_confidential(allowed=allowed)
     return Prior(
         normalised(np.array(counts, dtype=np.float64) + 0.5),

@@ -54,8 +54,6 @@ class RecordsDesign(ReleaseDesign):
         What the plan was designed for.
     table_costs : mapping from table to float
         n times the summed variance of its cells at the prior, as `pramble.estimate` attains it.
-    counted : mapping from table to counts
-        Of the wanted tables in the confidential file, where they were counted.
     remarks : tuple of str
     apart : mapping from column to Apart
         What is promised by distance, where something is.
@@ -65,32 +63,26 @@ class RecordsDesign(ReleaseDesign):
     prior: RecordPrior
     distribution: RecordDistribution
     table_costs: Mapping[Table, float]
-    counted: Mapping[Table, Integers] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     apart: Mapping[str, Apart] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:
-        """What is done to a record."""
         return self.design.plan
 
     @property
     def priors(self) -> tuple[RecordPrior, ...]:
-        """The prior of the records."""
         return (self.prior,)
 
     @property
     def confidential(self) -> tuple[str, ...]:
-        """Columns whose prior was counted on the confidential file."""
         return self.plan.columns if self.prior.source == "confidential" else ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the curator must know of the design, one sentence each."""
         return self.remarks
 
     def notes(self) -> list[str]:
-        """Return what readers must know of how records are protected, one sentence each."""
         blank = (
             "A record shows the columns of one branch of the plan, drawn at random; its other "
             "randomised columns are blank, which says nothing of it."
@@ -103,7 +95,6 @@ class RecordsDesign(ReleaseDesign):
         ]
 
     def entry(self) -> dict[str, Any]:
-        """Return what the manifest says of the design; no confidential probabilities."""
         shown = self.prior.tables if self.prior.source != "confidential" else {}
         return {
             "kind": "records",
@@ -120,7 +111,6 @@ class RecordsDesign(ReleaseDesign):
         }
 
     def distances(self) -> list[dict[str, Any]]:
-        """Return what is promised by distance of every column, its categories in order."""
         return [
             {
                 "column": name,
@@ -132,17 +122,14 @@ class RecordsDesign(ReleaseDesign):
         ]
 
     def valuation(self, rows: int) -> Valuation:
-        """Return what tables of so many rows are valued on."""
         tables = tuple(self.table_costs)
         return Valuation(self.labels, self.distribution, self.possible, tables, rows)
 
     def costs(self) -> Mapping[Table, float]:
-        """Return n times the summed variance of the wanted tables."""
         return self.table_costs
 
 
 def labels_of(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
-    """Return the categories of each column."""
     return {column.name: column.labels for column in columns}
 
 
@@ -160,7 +147,6 @@ def wanted_tables(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Table, ...]:
 
 
 def without(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
-    """Return the columns that no table has."""
     return [name for name in names if not any(name in table for table in tables)]
 
 
@@ -233,10 +219,7 @@ def design_of_record(
     costs = plan_costs(best.plan, labels, law, tables=tables, possible=possible)
     notes = (*large, *([kept_whole(empty)] if empty and not spec.whole else []))
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
-    counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
-    return RecordsDesign(
-        found.columns, spent, possible, best, prior, law, costs, counted, notes, apart
-    )
+    return RecordsDesign(found.columns, spent, possible, best, prior, law, costs, notes, apart)
 
 
 def design_for_readers(
@@ -303,7 +286,6 @@ def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:
 
 
 def rules_of(spec: ReleaseSpec) -> list[dict[str, Any]] | None:
-    """Return the rules of what is possible, without their repairs."""
     rules = [
         {word: part for word, part in rule.items() if word != "repair"} for rule in spec.possible
     ]
@@ -311,7 +293,6 @@ def rules_of(spec: ReleaseSpec) -> list[dict[str, Any]] | None:
 
 
 def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return the columns of which an empty cell is a category."""
     return [name for name, own in labels.items() if any(label in EMPTY for label in own)]
 
 
@@ -321,7 +302,6 @@ def keeps_whole(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> bool:
 
 
 def kept_whole(empty: Sequence[str]) -> str:
-    """Say why no branch leaves columns out."""
     return (
         f"Empty cells are a category of {', '.join(empty)}, which nobody could tell from a blank, "
         'so every record keeps all its columns. Give them a label (missing = "none") for a plan '
@@ -330,7 +310,6 @@ def kept_whole(empty: Sequence[str]) -> str:
 
 
 def counts_of(found: Counts) -> dict[Table, Integers]:
-    """Return every table that was counted, single columns included."""
     singles: dict[Table, Integers] = {(column.name,): column.counted for column in found.columns}
     return {**singles, **found.tables}
 
@@ -344,7 +323,6 @@ def record_prior(
     possible: Possible,
     allowed: bool,
 ) -> RecordPrior:
-    """Return the law that the plan asks for."""
     source = spec.columns[0].prior
     labels = labels_of(found.columns)
     if source == "public":

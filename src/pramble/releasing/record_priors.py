@@ -120,7 +120,6 @@ def private_tables(
 def confidential_tables(
     counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
 ) -> RecordPrior:
-    """Return the tables of the confidential file, if the curator said so explicitly."""
     refuse_confidential(allowed=allowed)
     return RecordPrior(
         evened({table: found / rows for table, found in counts.items()}, possible, rows=rows),
@@ -166,7 +165,6 @@ def public_tables(
 
 
 def public_table(path: Path, table: Table, labels: Mapping[str, Sequence[Any]]) -> Floats:
-    """Return the shares of a table's cells in a public file; labels are compared as text."""
     counted = crosstab(open_records(path), list(table))
     places = [
         np.array(declared_places(levels, labels[name], column=name, source=path), dtype=np.int64)
@@ -192,6 +190,5 @@ def evened(
 
 
 def restricted(tables: Mapping[Table, Floats], possible: Possible) -> dict[Table, Floats]:
-    """Return laws without the cells that cannot occur."""
     left = {names: np.where(possible.mask(names), own, 0.0) for names, own in tables.items()}
     return {names: own / own.sum() for names, own in left.items()}

@@ -242,7 +242,6 @@ def opened(
 
 
 def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
-    """Return what a release would be, with what writing it would take."""
     if not job.spec.of_tables:
         size, wait = rehearse(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
@@ -253,7 +252,6 @@ def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
 def finished(
     job: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, clock: Clock
 ) -> ReleaseOutcome:
-    """Write the page of the folder, and check that nothing lies there but what is meant."""
     outcome = replace(outcome, seconds=clock.seconds())
     if pages:
         clock.tell("drawing the pages", COUNTING + WRITING)
@@ -265,12 +263,11 @@ def finished(
 def expected_outcome(
     job: Prepared, account: Account, *, remarks: Sequence[str], clock: Clock
 ) -> ReleaseOutcome:
-    """Return what is known before anything is written."""
     asked, document, before = job.spec.risk, manifest_of(job, {}), account.before()
     risk, tables = None, job.design.accuracy(job.rows)
     noise = advice(job, tables)
     if asked is not None and job.keys is not None and not job.spec.of_tables:
-        risk = risk_figures(job.keys, asked, plan=job.plan, records=job.records)
+        risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
@@ -302,7 +299,6 @@ def expected_outcome(
 
 
 def files_text(job: Prepared) -> str:
-    """Return the name of the data file, or say how many pieces there are."""
     if job.spec.of_tables:
         return f"{SYNTHETIC} and {TABLES}"
     file = job.file
@@ -312,7 +308,6 @@ def files_text(job: Prepared) -> str:
 
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:
-    """Say what these people have spent before, and whether this release goes uncounted."""
     before, read = account.before(), account.before_central()
     found = [account.warning] if account.warning else []
     if before.alpha:

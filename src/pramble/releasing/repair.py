@@ -71,41 +71,33 @@ class RepairedRecords(Records):
 
     @property
     def typed(self) -> bool:
-        """Whether values have types."""
         return self.inner.typed
 
     @property
     def path(self) -> Path | None:
-        """The file or folder."""
         return self.inner.path
 
     @property
     def raw_schema(self) -> Any:
-        """The Arrow schema before recoding."""
         return self.inner.raw_schema
 
     @property
     def schema(self) -> Any:
-        """The Arrow schema of the batches."""
         return self.inner.schema
 
     @property
     def rows(self) -> int | None:
-        """Number of rows, where it is known without reading."""
         return self.inner.rows
 
     def digest(self) -> str:
-        """Return a SHA-256 of the content, before repairs."""
         return self.inner.digest()
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
-        """Return the categories that a recoding or the column's own type declares."""
         return self.inner.declared(column)
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns before recoding, and before repairs."""
         return self.inner.raw_batches(columns, coded, watch)
 
     def batches(
@@ -115,7 +107,6 @@ class RepairedRecords(Records):
         coded: Collection[str] = (),
         watch: Watch | None = None,
     ) -> Iterator[Any]:
-        """Yield batches in order, recoded and repaired."""
         wanted = list(self.names if columns is None else columns)
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(wanted)]
         needed = set().union(*map(columns_of, rules)) if rules else set()
@@ -126,15 +117,12 @@ class RepairedRecords(Records):
 
     @property
     def rows_stay(self) -> bool:
-        """Whether rows stay on other machines."""
         return self.inner.rows_stay
 
     def scanned(self, jobs: Sequence[Job], watch: Watch | None) -> int:
-        """Show every batch, repaired, to every job; return the number of rows."""
         return self.inner.scanned([AfterRepairs(jobs, self.rules, typed=self.typed)], watch)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
-        """Return records with these columns, repaired, whose rows are, or come, here."""
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
         needed = sorted(set(columns).union(*map(columns_of, rules)))
         return RepairedRecords(self.inner.here(needed, rows=rows), self.rules)
@@ -171,12 +159,10 @@ class RepairedRecords(Records):
 
     @property
     def spans(self) -> Mapping[int, range]:
-        """The numbers of the rows of each part on Spark."""
         return self.remote.spans
 
     @property
     def session(self) -> Any:
-        """Spark's session."""
         return self.remote.session
 
 
@@ -225,7 +211,6 @@ class AfterRepairs:
             job.add(mended)
 
     def merge(self, later: "AfterRepairs") -> None:
-        """Take what jobs made of the rows that follow."""
         for job, other in zip(self.jobs, later.jobs, strict=True):
             job.merge(other)
 
@@ -241,7 +226,6 @@ class BrokenRules:
         self.rows = 0
 
     def add(self, batch: Any) -> None:
-        """Count one batch."""
         for i, rule in enumerate(self.rules):
             wrong = broken(rule, batch, typed=self.typed)
             if wrong.any() and self.first[i] is None:
@@ -250,7 +234,6 @@ class BrokenRules:
         self.rows += batch.num_rows
 
     def merge(self, later: "BrokenRules") -> None:
-        """Take the counts of the rows that follow."""
         for i, (count, first) in enumerate(zip(later.counts, later.first, strict=True)):
             if self.first[i] is None and first is not None:
                 self.first[i] = self.rows + first

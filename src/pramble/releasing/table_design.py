@@ -42,7 +42,6 @@ class TablesDesign(ReleaseDesign):
 
     @property
     def plan(self) -> TablePlan:
-        """What is measured."""
         return self.design.plan
 
     @property
@@ -52,24 +51,20 @@ class TablesDesign(ReleaseDesign):
         return {name: label for name, label in found.items() if label not in (None, True)}
 
     def notes(self) -> list[str]:
-        """Return what a reader of protected tables must know, one sentence each."""
         several = self.spent.rows
         rest = [f"Of a person with more than {several} rows a random {several} were counted."]
         return [ABOUT_TABLES, ABOUT_RECORDS, *(rest if several > 1 else [])]
 
     def entry(self) -> dict[str, Any]:
-        """Return what the manifest says of the design."""
         figures = {"value": self.design.value, "bound": self.design.bound}
         return {"kind": "tables", "objective": self.design.objective, **figures}
 
     def valuation(self, rows: int) -> Valuation:
-        """Return what tables of so many rows are valued on."""
         labels = self.labels
         law = as_distribution(None, {name: len(own) for name, own in labels.items()})
         return Valuation(labels, law, self.possible, self.plan.tables, rows)
 
     def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
-        """Return what readers will get of protected tables, and of single columns."""
         plan = self.plan
         singles: list[Table] = [(name,) for name in plan.columns]
         return tuple(

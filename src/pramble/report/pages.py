@@ -1,6 +1,5 @@
 """The two pages of a release: a `ReleaseOutcome` turned into sentences, rows and charts."""
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,6 @@ from pramble.information.accuracy import TableOutcome, Verdict, verdict_of, wors
 from pramble.outcome import (
     ColumnOutcome,
     FrequencyOutcome,
-    PairOutcome,
     ProtectedOutcome,
     RecordOutcome,
     ReleaseOutcome,
@@ -50,7 +48,6 @@ def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
 
 
 def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
-    """Return everything the template needs."""
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     return {
         "title": f"Release of {numbers.count(outcome.rows)} records"
@@ -66,7 +63,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "budget_chart": _budget_picture(outcome.columns),
         "record": outcome.record and record_view(outcome.record),
         "protected": outcome.protected and protected_view(outcome.protected),
-        "columns": [column_view(column, outcome.rows) for column in outcome.columns],
+        "columns": [column_view(column) for column in outcome.columns],
         "unit": outcome.guarantee.unit,
         "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
         "alpha_total": numbers.alpha_text(outcome.alpha),
@@ -110,7 +107,6 @@ def _budget_picture(columns: Sequence[ColumnOutcome]) -> str | None:
 
 
 def table_row(table: TableOutcome) -> dict[str, Any]:
-    """Return one line of the list of tables."""
     estimable = table.text != "cannot be told"
     return {
         "name": table.name,
@@ -123,13 +119,11 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
 
 
 def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
-    """Return the columns of a table that an analyst may ask for."""
     wanted = [table.columns for table in outcome.tables if table.wanted]
     return wanted[0] if wanted else outcome.names[:1]
 
 
 def use(outcome: ReleaseOutcome, *, raw: bool) -> str:
-    """Say what goes to an analyst."""
     page = "summary.html" if raw else "this page"
     kept = " This page stays with the curator: it lies outside the folder." if raw else ""
     if outcome.protected is not None:
@@ -144,14 +138,12 @@ def use(outcome: ReleaseOutcome, *, raw: bool) -> str:
 
 
 def lead(outcome: ReleaseOutcome) -> str:
-    """Say in one line where the data came from and went."""
     source = f"from {outcome.source} " if outcome.source else ""
     took = f", in {outcome.seconds:.1f} s" if outcome.seconds else ""
     return f"Data {source}in {outcome.data_file} ({numbers.size(outcome.data_bytes)}{took})."
 
 
 def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
-    """Return the figures at the top: the promise, what readers get, and what is in the file."""
     central, unit = outcome.central, outcome.guarantee.unit
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
     if central is not None:
@@ -173,7 +165,6 @@ def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[d
 
 
 def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
-    """Return the promise towards readers of the release."""
     central, limit = outcome.central, outcome.limit
     assert central is not None, "asked for where there is one"
     return {
@@ -187,7 +178,6 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
 
 
 def rests_on(outcome: ReleaseOutcome) -> str:
-    """Say what a central promise rests on."""
     if outcome.protected is not None:
         return (
             "trust in whoever handles the file, and noise that was drawn once and stays secret; "
@@ -200,7 +190,6 @@ def rests_on(outcome: ReleaseOutcome) -> str:
 
 
 def promises_of(outcome: ReleaseOutcome) -> list[dict[str, Any]]:
-    """Return every promise of a release: against whom, how much, and what it rests on."""
     found = []
     if outcome.central is not None:
         central = central_view(outcome)
@@ -253,7 +242,6 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
 
 
 def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
-    """Say what was done to a file that is shuffled, and both promises."""
     assert outcome.central is not None, "asked for where there is one"
     return [
         (
@@ -274,8 +262,7 @@ def names_in_words(names: list[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def column_view(column: ColumnOutcome, rows: int) -> dict[str, Any]:
-    """Return one column's rows, sentences and charts."""
+def column_view(column: ColumnOutcome) -> dict[str, Any]:
     same_labels = column.mechanism.outputs == column.mechanism.categories
     return {
         "name": column.name,
@@ -290,7 +277,6 @@ def column_view(column: ColumnOutcome, rows: int) -> dict[str, Any]:
         "matrix_caption": _matrix_caption(column),
         "frequency_chart": _frequency_picture(column, column.after if same_labels else None),
         "frequency_caption": _frequency_caption(column),
-        "rivals": [] if _hides_prior(column) else _rival_rows(column, rows),
     }
 
 
@@ -336,7 +322,6 @@ def _frequency_views(columns: Sequence[FrequencyOutcome]) -> list[dict[str, Any]
 
 
 def _matrix_caption(column: ColumnOutcome) -> str:
-    """Explain the picture of a matrix, or say why there is none."""
     if max(column.mechanism.shape) > MOST_DRAWN:
         size = " × ".join(f"{side:,}" for side in column.mechanism.shape)
         return (
@@ -385,41 +370,7 @@ def _frequency_caption(column: ColumnOutcome) -> str:
     ).rstrip()
 
 
-def _rival_rows(column: ColumnOutcome, rows: int) -> list[dict[str, Any]]:
-    """Return the design and its rivals, the design first."""
-    entries = [
-        (
-            "this design",
-            column.certificate.alpha,
-            column.change_expected,
-            column.information,
-            column.estimation_variance,
-        ),
-        *((r.name, r.alpha, r.change, r.information, r.estimation_variance) for r in column.rivals),
-    ]
-    return [
-        {
-            "name": name,
-            "alpha": numbers.alpha_text(alpha),
-            "change": numbers.percent(change),
-            "information": f"{information:.4f}",
-            "share": numbers.share_text(information / column.entropy if column.entropy else 0.0)
-            + ("" if alpha <= column.alpha * (1 + 1e-9) else ", unprotected"),
-            "error": _standard_error(variance, rows, len(column.categories)),
-        }
-        for name, alpha, change, information, variance in entries
-    ]
-
-
-def _standard_error(variance: float, rows: int, size: int) -> str:
-    """Return half of the 95 % interval of a typical category, in percentage points."""
-    if math.isinf(variance) or not rows:
-        return "cannot be told" if rows else "—"
-    return TableOutcome((), size, variance, rows).text
-
-
 def risk_view(risk: RiskOutcome) -> dict[str, Any]:
-    """Return the risk of the file, before and after."""
     after = risk.classes_after or (None, None)
     counted = [
         ("records alone in their combination of keys", risk.sample_uniques, risk.uniques_after),
@@ -431,10 +382,6 @@ def risk_view(risk: RiskOutcome) -> dict[str, Any]:
     models = [
         ("right matches expected among them (τ2)", risk.tau2_before, risk.tau2_after),
         ("of them alone in the population too (τ1)", risk.tau1_before, risk.tau1_after),
-    ]
-    sums = [
-        ("sum of individual risks, by weights", risk.individual),
-        ("sum of the risks of households", risk.household),
     ]
     return {
         "sentence": f"Of {len(risk.keys)} keys that an intruder may know of everybody. Before: he "
@@ -451,11 +398,6 @@ def risk_view(risk: RiskOutcome) -> dict[str, Any]:
         + [
             {"name": name, "before": numbers.expected(before), "after": numbers.expected(later)}
             for name, before, later in models
-        ]
-        + [
-            {"name": name, "before": numbers.expected(before), "after": "—"}
-            for name, before in sums
-            if before is not None
         ],
         "names": ", ".join(risk.keys),
         "model": risk.model,
@@ -464,12 +406,10 @@ def risk_view(risk: RiskOutcome) -> dict[str, Any]:
 
 
 def protected_view(outcome: ProtectedOutcome) -> dict[str, Any]:
-    """Return everything that the template shows of protected tables."""
     return {
         "sentences": protected_sentences(outcome),
         "worst": ", ".join(outcome.worst),
         "columns": _frequency_views(outcome.columns),
-        "pairs": [],
     }
 
 
@@ -487,7 +427,6 @@ MOST_NAMED = 6
 
 
 def choice_sentence(outcome: ProtectedOutcome) -> str:
-    """Say how tables were chosen, or will be."""
     price = "The choice is made by noisy scores, and the guarantee includes it."
     if outcome.chosen:
         listed = ", ".join(outcome.chosen[:MOST_NAMED])
@@ -503,7 +442,6 @@ def choice_sentence(outcome: ProtectedOutcome) -> str:
 
 
 def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
-    """Say what was measured, and how precisely."""
     several = "table" if outcome.tables == 1 else "tables"
     found = [
         (
@@ -532,7 +470,6 @@ def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
 
 
 def record_view(record: RecordOutcome) -> dict[str, Any]:
-    """Return everything that the template shows of a plan for records."""
     return {
         "alpha": numbers.alpha_text(record.alpha),
         "alpha_prior": numbers.alpha_text(record.alpha_prior) if record.alpha_prior else "—",
@@ -543,33 +480,10 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "plan_chart": to_svg(record.plan.plot(), name="plan", description=PLAN_PICTURE),
         "plan_caption": PLAN_CAPTION,
         "columns": _frequency_views(record.columns),
-        "pairs": [_pair_view(pair) for pair in record.pairs],
-    }
-
-
-def _pair_view(pair: PairOutcome) -> dict[str, Any]:
-    """Return the lines of a table before and after, in numbers of records."""
-    figures = zip(pair.cells, pair.before, pair.estimate, pair.lower, pair.upper, strict=True)
-    return {
-        "name": " × ".join(pair.columns),
-        "columns": pair.columns,
-        "held": f"{pair.held} of {len(pair.cells)} intervals hold what is in the file.",
-        "rows": [
-            {
-                "labels": [str(label) for label in cell],
-                "before": numbers.count(before),
-                **{
-                    name: numbers.count(pair.rows * share)
-                    for name, share in (("estimate", mid), ("lower", low), ("upper", high))
-                },
-            }
-            for cell, before, mid, low, high in figures
-        ],
     }
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
-    """Say what is done to a record."""
     branches = record.plan.branches
     if len(branches) == 1:
         joint = [" with ".join(block) for block in branches[0].blocks if len(block) > 1]

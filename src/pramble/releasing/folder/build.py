@@ -176,7 +176,6 @@ def report_path(target: Path) -> Path:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a new file that only its owner reads, to disk."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
         file.flush()
@@ -184,7 +183,6 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all."""
     partial = path.with_name(f".{path.name}.{PARTIAL}")
     partial.unlink(missing_ok=True)
     write_new(partial, text.encode())
@@ -226,7 +224,6 @@ def private_key(path: str | Path, passphrase: bytes | None = None) -> Ed25519Pri
 
 
 def read_key(path: str | Path, name: str) -> bytes:
-    """Return the content of a key file, which is short."""
     try:
         with Path(path).open("rb") as file:
             return file.read(MOST_KEY_BYTES)

@@ -89,7 +89,6 @@ class Distinct:
 
     @property
     def are_whole(self) -> bool:
-        """Whether all are whole numbers, each written in one way."""
         if not self.numbers or all(isinstance(label, int) for label in self.labels):
             return bool(self.numbers)
         once = len(set(self.numbers)) == len(self.labels)
@@ -139,12 +138,10 @@ class Look:
 
     @property
     def can_be_randomised(self) -> bool:
-        """Whether categories can be proposed for it."""
         return bool(self.labels) or self.bands is not None
 
     @property
     def is_fit(self) -> bool:
-        """Whether it is to be randomised without being asked for by name."""
         return self.kind in ("categorical", "numeric")
 
     @property
@@ -154,7 +151,6 @@ class Look:
 
     @property
     def size(self) -> int:
-        """How many categories are proposed for it."""
         return len(self.labels) if self.bands is None else len(self.bands.edges)
 
 
@@ -170,7 +166,6 @@ class ColumnLook:
         self.marks: dict[Label, None] = {}
 
     def add(self, batch: Any) -> None:
-        """Take a batch."""
         values = batch[self.columns[0]]
         self.rows += len(values)
         if not isinstance(values, pa.Array | pa.ChunkedArray):
@@ -190,7 +185,6 @@ class ColumnLook:
             self.marks |= dict.fromkeys(late.unique().to_pylist())
 
     def merge(self, later: "ColumnLook") -> None:
-        """Take the values of the rows that follow."""
         self.rows += later.rows
         self.empty += later.empty
         self.kind = later.kind if later.rows else self.kind
@@ -203,7 +197,6 @@ class ColumnLook:
 
     @property
     def is_many(self) -> bool:
-        """Whether there are more distinct values than are kept."""
         return len(self.found) > MOST_KEPT + 1
 
     def labels(self) -> list[Label]:
@@ -245,7 +238,6 @@ def look_at(
 def judge(
     found: ColumnLook, declared: Sequence[Label], listed: Mapping[Label, str], *, decimal: str
 ) -> Look:
-    """Judge one column by its name, its type and its values."""
     name, kind = found.columns[0], value_type(found.kind)
     if pa.types.is_temporal(kind):
         return Look(name, "date", DATES, empty=found.empty)
@@ -268,7 +260,6 @@ def judge(
 
 
 def judged_kind(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:
-    """Return what a column seems to be, and why."""
     name, labels = found.columns[0], values.labels
     distinct, filled = len(labels), found.rows - found.empty
     many = f"more than {MOST_KEPT:,}" if found.is_many else f"{distinct:,}"
@@ -302,7 +293,6 @@ def judged_kind(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple
 def judged_kind_of_numbers(
     name: str, values: Distinct, *, many: str, unique: bool, declared: bool
 ) -> tuple[str, str]:
-    """Return what a column of numbers seems to be, and why."""
     distinct, quantity = len(values.labels), quantity_of(name)
     if not values.are_whole:
         return "numeric", f"numbers, {many} distinct"

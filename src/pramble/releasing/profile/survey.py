@@ -256,20 +256,16 @@ RISK = """
 # [risk]
 # keys = {}
 # population_size = 1000000
-# weights = "…"    # columns of sampling weights and of households, for risks that go
-# household = "…"  # by them
 # model = "two-way"
 """
 
 
 def tables_wanted(chosen: Sequence[Look], *, alpha: float, rows: int) -> str:
-    """Write which tables are wanted: of two columns, unless most of those would be noise."""
     noisy, pairs = noisy_pairs(chosen, alpha=alpha, rows=rows)
     return TWO_WAY if 2 * noisy <= pairs else ONE_WAY.format(noisy, pairs, several(rows, "row"))
 
 
 def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
-    """Write the columns that are left out, each with the reason."""
     reasons = {one.name: toml_comment(reason_dropped(one, tells.get(one.name))) for one in others}
     listed = [f"  {toml_value(name)},  # {reason}" for name, reason in reasons.items()]
     note = [
@@ -286,7 +282,6 @@ def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
 
 
 def reason_dropped(one: Look, told: str | None) -> str:
-    """Say what a dropped column is and why it is left out."""
     chosen = ", not chosen" if one.is_fit else ""
     many = one.is_fit and one.size > MOST_CATEGORIES
     merge = "; too many to randomise, merge them into fewer" if many else ""
@@ -295,12 +290,10 @@ def reason_dropped(one: Look, told: str | None) -> str:
 
 
 def toml_comment(line: str) -> str:
-    """Return a line without what would end a comment."""
     return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def file_lines(reading: Reading) -> list[str]:
-    """Write how a file was read, so that nothing is found out anew."""
     names = ("format", *(OF_TEXT if reading.separator is not None else ()), "sheet")
     said = {name: getattr(reading, name) for name in names}
     table = {name: setting for name, setting in said.items() if setting is not None}
@@ -309,7 +302,6 @@ def file_lines(reading: Reading) -> list[str]:
 
 
 def missing_label(one: Look) -> str | int:
-    """Return a label for empty cells that no value has."""
     if one.labels and all(type(label) is int for label in one.labels):
         return next(code for code in (-1, -9, -99, -999, -9999) if code not in one.labels)
     return next(word for word in MISSING if word not in one.labels)
@@ -333,7 +325,6 @@ def gaps(labels: Sequence[Any]) -> str:
 
 
 def column_lines(one: Look, *, accepted: bool) -> list[str]:
-    """Write the table of one column."""
     name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
     found = f"{several(len(one.labels), 'value')} seen{gaps(one.labels)}"
     if one.declared:
@@ -365,7 +356,6 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
 
 
 def band_lines(one: Look, *, settled: bool) -> list[str]:
-    """Write the bands of a column of numbers."""
     assert one.bands is not None
     if not settled:
         return ["bands = []  # increasing edges, such as [0, 10, 20, 50]; the last band is open"]
@@ -380,7 +370,6 @@ def band_lines(one: Look, *, settled: bool) -> list[str]:
 
 
 def spare_lines(spare: Sequence[Look], *, of: int) -> list[str]:
-    """Write tables of columns that were not chosen, as comments, where they are few."""
     if not spare or of > MOST_COMMENTED:
         return []
     head = "# Not chosen; to randomise one, take it off the drop list and uncomment its table:"

@@ -121,13 +121,11 @@ def words_in(name: str) -> tuple[str, ...]:
 
 
 def name_parts(name: str) -> set[str]:
-    """Return the words of a column's name, and all of them in one."""
     found = words_in(name)
     return {*found, "".join(found)}
 
 
 def is_direct(name: str) -> bool:
-    """Whether a column's name is that of a direct identifier."""
     return not NAME_WORDS["direct"].isdisjoint(name_parts(name))
 
 
@@ -153,7 +151,6 @@ def is_weight(name: str) -> bool:
 
 
 def is_code(name: str) -> bool:
-    """Whether a column's name is that of a fine classification."""
     return not NAME_WORDS["code"].isdisjoint(words_in(name))
 
 
@@ -304,7 +301,6 @@ def in_expected_order(labels: Sequence[Label]) -> tuple[list[Label], bool]:
 
 
 def late_place(label: str) -> int | None:
-    """Return where a label stands among those that come last, if it is one of them."""
     return 2 if label.strip() in MARKERS else LATE.get(folded_label(label).replace(" ", "-"))
 
 

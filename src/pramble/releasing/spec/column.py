@@ -149,7 +149,6 @@ class ColumnSpec:
 
     @property
     def recode(self) -> dict[str, Any]:
-        """The recodings, in the words of `pramble.data.recode`."""
         steps = {
             "trim": self.trim, "missing": self.missing_values, "low": self.low, "high": self.high,
             "bands": self.bands, "merge": self.merge,

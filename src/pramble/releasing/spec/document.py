@@ -88,7 +88,6 @@ def read_table(
     mistakes: list[str],
     others: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Read the known settings of a table; note a sentence for each mistake."""
     found: dict[str, Any] = {}
     if not isinstance(table, Mapping):
         mistakes.append(f"{where} must be a table; found {table!r}.")
@@ -108,7 +107,6 @@ def read_table(
 def read_columns(
     tables: Any, *, seen_allowed: bool, mistakes: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """Read the tables of the columns; note a sentence for each mistake."""
     if not isinstance(tables, Mapping) or not tables:
         mistakes.append("The plan must name the columns to randomise, in tables [columns.NAME].")
         return {}
@@ -125,7 +123,6 @@ def read_columns(
 
 
 def read_risk(table: Any, mistakes: list[str]) -> dict[str, Any]:
-    """Read the table of the risk; note a sentence for each mistake."""
     risk = read_table(table, RISK, where="The table [risk]", mistakes=mistakes)
     if isinstance(table, Mapping):
         absent = [key for key in ("keys", "population_size") if key not in table]
@@ -200,12 +197,10 @@ def with_family(column: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_spec(path: str | Path) -> ReleaseSpec:
-    """Read a plan from a TOML file, as `pramble init` writes it."""
     return spec_from(read_document(path))
 
 
 def read_document(path: str | Path) -> dict[str, Any]:
-    """Read the settings of a plan from a TOML file, unchecked."""
     path = Path(path)
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -248,7 +243,6 @@ def spec_of(
 
 
 def document_of(plan: str | Path | ReleaseSpec | Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan as nested settings, however it was given."""
     if isinstance(plan, ReleaseSpec):
         return tomllib.loads(spec_to_toml(plan))
     return read_document(plan) if isinstance(plan, str | Path) else dict(plan)
@@ -335,7 +329,6 @@ def toml_value(value: Any) -> str:
 
 
 def toml_table(settings: Mapping[str, Any]) -> list[str]:
-    """Return one line per setting."""
     return [f"{key} = {toml_value(value)}" for key, value in settings.items()]
 
 

@@ -85,12 +85,10 @@ def prior(sources: Sequence[str]) -> PriorReader:
 
 
 def design(value: Any) -> str:
-    """Read a design; "paper" is another word for "columns"."""
     return OneOf(("records", "columns", "tables"))("columns" if value == "paper" else value)
 
 
 def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
-    """Read a finite number between two bounds, both excluded."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not above < value < below or value > sys.float_info.max:
         wanted = "a positive number" if below == math.inf else f"a number in ({above:g}, {below:g})"
@@ -99,7 +97,6 @@ def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
 
 
 def alpha(value: Any) -> float:
-    """Read an α."""
     found = number(value)
     if found > LARGEST_TOTAL:
         raise Mistake(f"must be at most {LARGEST_TOTAL:,.0f}; found {value!r}")
@@ -107,24 +104,20 @@ def alpha(value: Any) -> float:
 
 
 def delta(value: Any) -> float:
-    """Read a δ: a probability that is next to nothing."""
     return number(value, below=LARGEST_DELTA)
 
 
 def share(value: Any) -> float:
-    """Read a number between zero and one half."""
     return number(value, below=0.5)
 
 
 def whole(value: Any) -> int:
-    """Read a positive whole number."""
     if type(value) is not int or value < 1:
         raise Mistake(f"must be a positive whole number; found {value!r}")
     return value
 
 
 def rows_of_a_file(value: Any) -> int:
-    """Read how many rows a piece of the data has."""
     if whole(value) % BATCH_ROWS:
         nearest = max(round(value / BATCH_ROWS), 1) * BATCH_ROWS
         raise Mistake(
@@ -135,21 +128,18 @@ def rows_of_a_file(value: Any) -> int:
 
 
 def flag(value: Any) -> bool:
-    """Read true or false."""
     if not isinstance(value, bool):
         raise Mistake(f"must be true or false; found {value!r}")
     return value
 
 
 def string(value: Any) -> str:
-    """Read a string that is not empty."""
     if not isinstance(value, str) or not value:
         raise Mistake(f"must be a string that is not empty; found {value!r}")
     return value
 
 
 def a_list(value: Any, of: str) -> Sequence[Any]:
-    """Read a list."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise Mistake(f"must be a list of {of}; found {value!r}")
     return value
@@ -183,14 +173,12 @@ def labels(value: Any) -> tuple[Any, ...] | None:
 
 
 def missing_code(value: Any) -> Any:
-    """Read what empty cells become: a label, or true."""
     if value is True or (isinstance(value, str | int) and not isinstance(value, bool)):
         return value
     raise Mistake(f"must be a label, or true for a category of its own; found {value!r}")
 
 
 def probabilities(value: Any) -> tuple[float, ...]:
-    """Read public probabilities."""
     found = tuple(number(part) for part in a_list(value, "probabilities"))
     if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
         raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
@@ -198,12 +186,10 @@ def probabilities(value: Any) -> tuple[float, ...]:
 
 
 def any_number(value: Any) -> float:
-    """Read a finite number."""
     return number(value, above=-math.inf) if value != 0 else value
 
 
 def edges(value: Any) -> tuple[float, ...]:
-    """Read the increasing edges of bands."""
     found = tuple(any_number(part) for part in a_list(value, "increasing numbers"))
     if len(found) < 2 or any(high <= low for low, high in pairwise(found)):
         raise Mistake(f"must be two or more increasing numbers; found {value!r}")
@@ -236,7 +222,6 @@ def quantiles(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values(value: Any) -> tuple[Any, ...]:
-    """Read values that mean a missing one."""
     return tuple(a_list(value, "values"))
 
 
@@ -248,7 +233,6 @@ def merged(value: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def tables(value: Any) -> Any:
-    """Read the wanted tables: how many columns they have, "all", "auto", or lists of columns."""
     if value in ("all", "auto"):
         return value
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -264,7 +248,6 @@ def tables(value: Any) -> Any:
 
 
 def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
-    """Read rules of what is possible; what they name is checked with the columns at hand."""
     found = []
     for rule in a_list(value, "rules"):
         try:
@@ -278,7 +261,6 @@ def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 def one_character(value: Any) -> str:
-    """Read a single character."""
     if not isinstance(value, str) or len(value) != 1:
         raise Mistake(f"must be one character; found {value!r}")
     return value
@@ -333,7 +315,6 @@ class Setting:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that it takes, where it takes some words only."""
         return tuple(getattr(self.read, "words", ()))
 
 
@@ -346,7 +327,6 @@ def setting(
     designs: tuple[str, ...] = DESIGNS,
     in_plan: bool = False,
 ) -> Any:
-    """Return a field that is a setting."""
     row = {"read": read, "help": help, "example": example, "designs": designs, "in_plan": in_plan}
     if callable(default):
         return field(default_factory=default, metadata={"setting": row})

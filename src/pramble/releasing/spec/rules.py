@@ -82,7 +82,6 @@ def columns_of(rule: Mapping[str, Any]) -> set[str]:
 
 
 def distances(column: ColumnSpec) -> Iterator[str]:
-    """Yield what contradicts the distance, the loss or the circle of a column."""
     name = column.name
     both = [key for key in ("distance", "loss") if getattr(column, key) is not None]
     if column.family == "circle" and column.invariant:
@@ -96,7 +95,6 @@ def distances(column: ColumnSpec) -> Iterator[str]:
 
 
 def priors(column: ColumnSpec) -> Iterator[str]:
-    """Yield what contradicts the prior of a column."""
     name, given = column.name, isinstance(column.prior, tuple)
     if column.prior == "public" and column.prior_file is None:
         yield (

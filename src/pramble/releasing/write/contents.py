@@ -95,13 +95,11 @@ def write_folder(
 
 
 def published_files(job: Prepared) -> list[str]:
-    """Return the paths in the folder of evidence, copy, complete records and scripts."""
     evidence = job.file.files if not job.spec.of_tables else [TABLES]
     return [*evidence, copy_name(job), SYNTHETIC, *SCRIPTS]
 
 
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
-    """Write the randomised records, where the rows are, and judge the file."""
     write = on_spark("write_on_spark") if job.records.rows_stay else write_here
     tally, entry, checks = write(job, folder, key=key, clock=clock)
     passed(checks)
@@ -115,7 +113,6 @@ def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> E
 def write_here(
     job: Prepared, folder: Path, *, key: bytes, clock: Clock
 ) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
-    """Write the data file on this machine, shuffled if that is decided, and judge it."""
     records = job.records
     if job.spec.is_shuffled:
         records = shuffled(
@@ -190,7 +187,6 @@ def check_copies(job: Prepared) -> None:
 
 
 def write_copy(job: Prepared, folder: Path, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the records again as text, and return what the manifest says of the copy."""
     source = folder / (SYNTHETIC if job.spec.of_tables else evidence["file"])
     records, name = open_written(source), copy_name(job)
     with writing(folder / name, CSV, records.schema) as writer:

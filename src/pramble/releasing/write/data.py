@@ -108,7 +108,6 @@ PASSES = 2
 
 
 def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
-    """Return the plan of a release, bound to its bits."""
     missing = {column.name: column.missing for column in job.spec.columns}
     nulls = {name: None if label is True else label for name, label in missing.items()}
     return Record(job.plan, key, from_text=not typed, null_labels=nulls, points=job.points)
@@ -186,7 +185,6 @@ def in_pieces(batches: Iterator[Any], file: DataFile) -> Iterator[Iterator[Any]]
 
 
 def file_entry(file: DataFile, pieces: Sequence[dict[str, Any]], *, form: str) -> dict[str, Any]:
-    """Return what the manifest says of a file, or of a folder of pieces."""
     if file.rows_per_file is None:
         return {key: form if key == "format" else pieces[0][key] for key in ENTRY}
     return {
@@ -247,7 +245,6 @@ def shuffled(
 
 
 def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
-    """Whether so many rows of some columns are shuffled in memory."""
     return rows * len(names) <= MOST_CELLS_SHUFFLED
 
 

@@ -58,7 +58,6 @@ def r_vector(parts: Iterable[str]) -> str:
 
 
 def r_list(parts: Iterable[str], *, indent: int = 2) -> str:
-    """Return parts of code as a list, a line each."""
     inside = f",\n{' ' * indent}".join(parts)
     return f"list(\n{' ' * indent}{inside})"
 
@@ -68,7 +67,6 @@ class Unwritable(Exception):
 
 
 def plan_code(plan: Plan) -> dict[str, str]:
-    """Return what of a plan stands in the script in R, by the place that it has there."""
     plan = plan.without_products()
     if len({frozenset(branch.columns) for branch in plan.branches}) < len(plan.branches):
         raise Unwritable("two branches of the plan show the same columns")
@@ -97,7 +95,6 @@ def plan_code(plan: Plan) -> dict[str, str]:
 
 
 def points_code(points: Mapping[str, Points]) -> str:
-    """Return the bands of columns that are written as numbers, as a named list."""
     if not points:
         return "list()"
     parts = [
@@ -109,7 +106,6 @@ def points_code(points: Mapping[str, Points]) -> str:
 
 
 def labels_code(labels: Mapping[str, Labels]) -> str:
-    """Return the labels of columns as a named list of texts."""
     parts = []
     for name, own in labels.items():
         # As a text file has them, with ends of lines as R reads them.
@@ -154,7 +150,6 @@ def r_numbers(given: Iterable[int]) -> str:
 def branch_code(
     branch: Branch, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
 ) -> str:
-    """Return a branch: its share and its blocks."""
     before, after = codes
     blocks = [
         f"list(columns = {r_vector(map(r_text, block))}, mechanism = {places[id(m)]},\n"
@@ -211,13 +206,11 @@ def first_tables(plan: Plan) -> list[list[str]]:
 
 
 def filled_template(template: str, **words: str) -> str:
-    """Return a script from its template, in one pass: what stands in a word is never filled in."""
     text = (files("pramble") / "resources" / template).read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda mark: words[mark[1]], text)
 
 
 def r_vectors(tables: Iterable[Iterable[str]]) -> str:
-    """Return tables as R code: a list of vectors of their columns."""
     return f"list({', '.join(r_vector(map(r_text, table)) for table in tables)})"
 
 
@@ -259,7 +252,6 @@ def table_scripts(plan: TablePlan) -> dict[str, str]:
 
 
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
-    """Write the scripts, and return what the manifest says of each."""
     plan = job.design.plan
     if isinstance(plan, TablePlan):
         texts = table_scripts(plan)

@@ -53,7 +53,6 @@ def same_places(labels: Labels, among: Labels) -> Integers | None:
 
 
 def kept(x: Codes, z: Codes, places: Integers | None) -> int:
-    """Return how many codes stand for the same label as before."""
     return int(((x if places is None else places[x]) == z).sum())
 
 
@@ -69,18 +68,15 @@ class Draws:
         self.kept = 0
 
     def add(self, x: Codes, z: Codes) -> None:
-        """Add the codes of some rows before and after."""
         self.counts += np.bincount(x, minlength=len(self.counts))
         self.kept += kept(x, z, self.places)
 
     def merge(self, later: "Draws") -> None:
-        """Add what another one counted."""
         self.counts += later.counts
         self.kept += later.kept
 
     @property
     def rows(self) -> int:
-        """How many draws there were."""
         return int(self.counts.sum())
 
     @property
@@ -109,7 +105,6 @@ def change_check(name: str, draws: Sequence[Draws]) -> Check:
 
 
 def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], Draws], *, rows: int) -> Check:
-    """Compare how many records each branch got with its share."""
     found = dict.fromkeys(range(len(plan.branches)), 0)
     found |= {int(path[1]): one.rows for path, one in draws.items()}
     off = []
@@ -183,7 +178,6 @@ class Tally(DrawObserver):
         self.digests: dict[str, list[bytes]] = {name: [] for name in names}
 
     def keep(self, name: str, values: Any) -> None:
-        """Add a block of an untouched column."""
         if self.as_text and name not in self.coded:
             values = as_text(values, column=name).fill_null("")
         digest = hashlib.sha256()
@@ -192,27 +186,23 @@ class Tally(DrawObserver):
         self.digests[name].append(digest.digest())
 
     def draw(self, name: str, x: Codes, z: Codes) -> None:
-        """Add the true and the released codes of a block of a randomised column."""
         self.last[name] = x
         self.before[name] += np.bincount(x, minlength=len(self.before[name]))
         self.changed[name] += len(x) - kept(x, z, self.same[name])
         self.release(name, z)
 
     def draw_cells(self, block: ColumnBlock, x: Codes, z: Codes) -> None:
-        """Add the cells and the outputs of a block in some rows."""
         path = block.stream.path
         if path not in self.draws:
             self.draws[path] = Draws(block.names[0], block.mechanism)
         self.draws[path].add(x, z)
 
     def release(self, name: str, z: Codes) -> None:
-        """Add the released codes of a block."""
         self.after[name] += np.bincount(z, minlength=len(self.after[name]))
         digest = hashlib.sha256(np.ascontiguousarray(z, dtype=np.int32).tobytes())
         self.digests[name].append(digest.digest())
 
     def merge(self, later: "Tally") -> None:
-        """Add the tally of the rows that follow."""
         self.rows += later.rows
         for name in self.labels:
             self.before[name] += later.before[name]
@@ -232,7 +222,6 @@ class Tally(DrawObserver):
 
 
 def content(values: Any) -> list[Any]:
-    """Return the bytes that a block of values consists of."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -280,7 +269,6 @@ def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
 
 
 def compare_values(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
-    """Judge whether a written file holds the rows and values that were meant."""
     try:
         found = read_again(path, meant)
     except InvalidData as error:
@@ -292,7 +280,6 @@ def compare_values(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
 def value_checks(
     counted: int, meant: int, found: int, *, differing: Sequence[str] = ()
 ) -> tuple[Check, ...]:
-    """Return what is said of rows as they were counted, meant and found, and of their values."""
     counts_differ = {meant, found} != {counted}
     return (
         Check(
@@ -311,7 +298,6 @@ def value_checks(
 
 
 def drawn_checks(meant: Tally) -> tuple[Check, ...]:
-    """Judge the draws: block by block of a simple plan, else all together, and the branches."""
     plan, draws = meant.plan, meant.draws
     if plan.is_simple:
         order = sorted(draws, key=lambda path: plan.columns.index(path[0]))
