@@ -3,13 +3,13 @@
 import pickle
 from itertools import pairwise
 
-import pramble.releasing.scan_tables as tables
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble.releasing.profile.columns as looks
+import pramble.releasing.scan as tables
 from pramble.data.crosstab import Tabulation
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import pramble
-from pramble.releasing.distances import distance_of
+from pramble.releasing.distances import stated_metric
 
 AGES = [0, 15, 30, 45, 60, 75]
 BANDS = ["0-14", "15-29", "30-44", "45-59", "60-74", "75+"]
@@ -170,7 +170,7 @@ def test_a_scale_whose_order_would_be_guessed_is_refused(ages, tmp_path, design)
 
 
 def test_a_replaced_design_keeps_its_distance():
-    from pramble.releasing.column_design import designed
+    from pramble.releasing.column_design import design_column
     from pramble.releasing.priors import Prior
     from pramble.releasing.scan import Counted
     from pramble.releasing.spec.document import spec_from
@@ -179,7 +179,7 @@ def test_a_replaced_design_keeps_its_distance():
     column = {"categories": ["a", "b", "c"], "distance": groups}
     (spec,) = spec_from({"alpha": 1, "columns": {"k": column}}).columns
     prior = Prior(np.array([0.9, 0.05, 0.05]), "public", 0, "stated")
-    found = designed(Counted(spec, ("a", "b", "c"), (90, 5, 5)), prior, alpha=1.0)
+    found = design_column(Counted(spec, ("a", "b", "c"), (90, 5, 5)), prior, alpha=1.0)
     assert "merges categories" in found.notes[0]
     assert found.distance is not None
     assert pramble.certify(found.mechanism, distance=found.distance).satisfies(found.per_unit)
@@ -198,10 +198,10 @@ def test_near_moves_at_the_same_alpha(ages, tmp_path):
 
 def test_the_category_of_empty_cells_is_far_from_all():
     labels = ("low", "high", "top", None)
-    found = distance_of("path", labels, column="x", missing=True)
+    found = stated_metric("path", labels, column="x", missing=True)
     assert found.matrix[3].tolist() == [2, 2, 2, 0]
     assert found.matrix[0].tolist() == [0, 1, 2, 2]
-    named = distance_of("path", ("?", "low", "high", "top"), column="x", missing="?")
+    named = stated_metric("path", ("?", "low", "high", "top"), column="x", missing="?")
     assert named.matrix[0].tolist() == [0, 2, 2, 2]
 
 
@@ -209,16 +209,16 @@ def test_maps_and_groups(tmp_path):
     near = tmp_path / "near.csv"
     near.write_text("a,b\nnorth,middle\nmiddle,south\n", encoding="utf-8")
     labels = ("south", "north", "middle")
-    hops = distance_of({"neighbours": str(near)}, labels, column="r")
+    hops = stated_metric({"neighbours": str(near)}, labels, column="r")
     assert hops.unit == "hop"
     assert hops.matrix[0].tolist() == [0, 2, 1]
     points = tmp_path / "points.csv"
     points.write_text("name,lon,lat\nnorth,0,1\nmiddle,0,0\nsouth,0,-1\n", encoding="utf-8")
-    km = distance_of({"points": str(points), "most": 150.0}, labels, column="r")
+    km = stated_metric({"points": str(points), "most": 150.0}, labels, column="r")
     assert km.unit == "km"
     assert km.matrix[0].round(1).tolist() == [0, 150.0, 111.2]
     groups = {"groups": {"N": ["north"], "S": ["south", "middle"]}, "across": 5.0}
-    apart = distance_of(groups, labels, column="r")
+    apart = stated_metric(groups, labels, column="r")
     assert apart.matrix[0].tolist() == [0, 5, 1]
 
 

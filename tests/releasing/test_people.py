@@ -70,7 +70,7 @@ def test_brute_force_over_all_rows_of_a_person(tmp_path):
 
 def test_a_private_prior_of_a_person_has_the_noise_of_all_rows(tmp_path, monkeypatch):
     """The histogram's noise has rate ε/(2k), for one person moves 2k counts."""
-    import pramble.releasing.priors as laplace
+    import pramble.releasing.noise as laplace
 
     rates = []
     true = laplace.discrete_laplace

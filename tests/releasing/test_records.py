@@ -241,7 +241,7 @@ def test_tables_that_will_be_noise_are_told_before_writing(people_file, tmp_path
 
 def test_private_tables_spend_what_they_say_and_not_more(people_file, tmp_path, monkeypatch):
     """m tables at ε/m each, with noise of rate ε/(2m)."""
-    import pramble.releasing.priors as laplace
+    import pramble.releasing.noise as laplace
 
     rates = []
     true = laplace.discrete_laplace

@@ -24,7 +24,8 @@ from pramble.data.open import open_records
 from pramble.data.recode import Bands, as_bands, as_recodings
 from pramble.errors import InvalidPlan
 from pramble.releasing.column_design import base_shares
-from pramble.releasing.priors import Prior, RandBelow, noisy_histogram, normalised
+from pramble.releasing.noise import RandBelow, noisy_histogram
+from pramble.releasing.priors import Prior, normalised
 from pramble.releasing.spec.column import BAND, ColumnSpec
 from pramble.releasing.spec.readers import COLUMNS
 from pramble.releasing.spec.spec import ReleaseSpec

@@ -18,7 +18,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
-from pramble.releasing.prepare import Prepared, Scanned, designed, scan_for
+from pramble.releasing.prepare import Prepared, Scanned, design_scanned, scan_for
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import document_of, spec_of, without_others
 from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES
@@ -143,7 +143,7 @@ class Trials:
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
         watched = clock or Clock(None)
         settled = settle_bands(self.source, self.spec(kind, promise))
-        job = designed(
+        job = design_scanned(
             self.scanned(kind, settled, clock=watched),
             settled,
             confidential_allowed=True,

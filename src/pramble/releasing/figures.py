@@ -12,117 +12,32 @@ from pramble.data.open import open_records
 from pramble.errors import NotIdentifiable, PrambleError
 from pramble.estimation.draws.synthesize import Synthesis
 from pramble.estimation.estimate import estimate
-from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import (
     ColumnOutcome,
     FrequencyOutcome,
-    ProtectedOutcome,
-    RecordOutcome,
     ReleaseOutcome,
     RiskOutcome,
 )
-from pramble.privacy.certificate import certify, distance_sentence
-from pramble.privacy.guarantee import float_above
-from pramble.releasing.column_design import ColumnsDesign, Designed
-from pramble.releasing.distances import sentences_of
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.record_design import RecordsDesign
 from pramble.releasing.spec.spec import RiskSpec
-from pramble.releasing.table_design import TablesDesign
 from pramble.releasing.write.verify import Evidence
 from pramble.risk.assess import assess
-from pramble.solvers.design import design
-from pramble.solvers.result import most_information
-from pramble.values import Floats, Integers
+from pramble.values import Integers
 
 if TYPE_CHECKING:
     from pramble.risk.after import RiskAfter
     from pramble.risk.assess import Assessment
 
 
-SEARCHED, EFFORT = 40, 1.0
-"""Categories up to which all matrices are searched for a bound, and for how long."""
-
-
-def expected_figures(job: Prepared) -> dict[str, Any]:
-    design = job.design
-    frequencies = tuple(
-        FrequencyOutcome(column.name, column.labels, before=column.counts)
-        for column in design.columns
-    )
-    if isinstance(design, ColumnsDesign):
-        return {"columns": tuple(expected_column(part) for part in design.parts)}
-    if isinstance(design, RecordsDesign):
-        record = RecordOutcome(
-            plan=design.plan,
-            certificate=design.design.certificate,
-            objective=design.design.objective,
-            alpha=design.design.alpha,
-            alpha_prior=float_above(design.prior.spent),
-            prior_source=design.prior.source,
-            prior_detail=design.prior.detail,
-            columns=frequencies,
-            by_distance=tuple(sentences_of(design.apart)),
-        )
-        return {"record": record}
-    assert isinstance(design, TablesDesign), "the last of the three designs"
-    protected = ProtectedOutcome(
-        tables=len(design.plan.tables),
-        noise=design.design.typical,
-        gap=design.design.gap,
-        worst=design.design.guarantee.worst,
-        rows_per_person=design.spent.rows,
-        columns=frequencies,
-        chosen=None
-        if design.plan.choice is None
-        else tuple(" × ".join(table) for table in design.plan.chosen),
-    )
-    return {"protected": protected}
-
-
-def expected_column(designed: Designed) -> ColumnOutcome:
-    p, mechanism, column = designed.prior.probabilities, designed.mechanism, designed.column
-    return ColumnOutcome(
-        name=column.name,
-        categories=column.labels,
-        mechanism=mechanism,
-        certificate=certify(mechanism),
-        family=column.spec.family,
-        objective=column.spec.objective,
-        invariant=column.spec.invariant,
-        alpha=designed.alpha,
-        alpha_prior=float_above(designed.prior.spent),
-        prior=p,
-        prior_source=designed.prior.source,
-        prior_detail=designed.prior.detail,
-        entropy=entropy(p),
-        information=mutual_information(p, mechanism),
-        information_bound=most_possible(np.array(p), designed.alpha),
-        estimation_variance=designed.variance,
-        change_expected=float(1 - np.asarray(p) @ mechanism.operator.stay()),
-        before=column.counts,
-        by_distance=""
-        if designed.distance is None
-        else distance_sentence(designed.distance, designed.per_unit),
-    )
-
-
-def most_possible(p: Floats, alpha: float) -> float:
-    """Return a proven bound on the information of any matrix for these categories at this α."""
-    if not 2 < len(p) <= SEARCHED:
-        return most_information(p, alpha)
-    return design(p, alpha, family="general", tolerance=1e-3, effort=EFFORT).ceiling
-
-
 def observed_figures(
     outcome: ReleaseOutcome, job: Prepared, evidence: Evidence, made: Synthesis | None
 ) -> dict[str, Any]:
-    if isinstance(job.design, TablesDesign):
+    if evidence.tally is None:
         assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
-        expected = expected_figures(job)["protected"]  # of the tables that were chosen meanwhile
+        expected = job.design.figures()["protected"]  # of the tables that were chosen meanwhile
         protected = replace(
             expected,
             columns=observed_columns(expected.columns, evidence.data),
@@ -130,7 +45,6 @@ def observed_figures(
         )
         return {"total": evidence.rows, "protected": protected}
     tally, record = evidence.tally, outcome.record
-    assert tally is not None, "records are counted while they are written"
     return {
         "record": record
         and replace(record, columns=observed_columns(record.columns, evidence.data, record.plan)),

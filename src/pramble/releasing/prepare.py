@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,18 +23,13 @@ from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
 from pramble.releasing.column_design import design_columns
-from pramble.releasing.design import ReleaseDesign
+from pramble.releasing.design import ReleaseDesign, design_of_tables, wanted_tables
 from pramble.releasing.folder.layout import DataFile
 from pramble.releasing.linkage import Link, links_at_the_start, refuse_links
-from pramble.releasing.record_design import (
-    RecordsDesign,
-    design_for_readers,
-    design_of_record,
-    wanted_tables,
-)
+from pramble.releasing.record_design import design_of_record
 from pramble.releasing.scan import MOST_TABLE_CELLS, Counts, count_columns
+from pramble.releasing.spec.readers import COLUMNS, RECORDS
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.table_design import TablesDesign, design_of_tables
 from pramble.values import Clock, value
 from pramble.words import visible_names
 
@@ -159,7 +155,7 @@ def prepare(
     Plans for records are searched for with so much effort, or as much as the search takes.
     """
     scanned = scan_for(records, spec, secret=secret, clock=clock)
-    return designed(
+    return design_scanned(
         scanned,
         spec,
         confidential_allowed=confidential_allowed,
@@ -195,7 +191,7 @@ def scan_for(
     return Scanned(records, found, links)
 
 
-def designed(
+def design_scanned(
     scanned: Scanned,
     spec: ReleaseSpec,
     *,
@@ -209,24 +205,14 @@ def designed(
     ``for_readers`` says whether to prove, beside a local promise, what holds towards readers.
     """
     records, found = scanned.records, scanned.counts
-    if spec.design != "columns":
+    if spec.design != COLUMNS:
         clock.tell("designing", 1.0)
-    design: ReleaseDesign
-    if spec.of_tables:
-        design = design_of_tables(spec, found)
-    elif spec.central is not None:
-        design = design_for_readers(spec, found, effort=effort)
-    elif spec.design == "records":
-        design = design_of_record(
-            spec, found, confidential_allowed=confidential_allowed, effort=effort
-        )
-    else:
-        design = design_columns(
-            spec,
-            found.columns,
-            rows_per_person=found.rows_per_person,
-            confidential_allowed=confidential_allowed,
-        )
+    design_release: Any = design_of_record
+    if spec.of_tables or spec.design == COLUMNS:
+        design_release = design_of_tables if spec.of_tables else design_columns
+    design: ReleaseDesign = design_release(
+        spec, found, confidential_allowed=confidential_allowed, effort=effort
+    )
     proven: CentralGuarantee | TableGuarantee | None = None
     if for_readers or spec.central is not None:
         proven = central_of(records, spec, found, design=design)
@@ -256,10 +242,8 @@ def central_of(
 
     They hold for a release under a local promise too, if it is shuffled and no column is untouched.
     """
-    if isinstance(design, TablesDesign):
-        return design.design.guarantee
-    if isinstance(design, RecordsDesign) and design.design.central is not None:
-        return design.design.central
+    if design.guarantee is not None:
+        return design.guarantee
     randomised = {column.name for column in spec.columns}
     if not spec.is_shuffled or set(spec.released(records.names)) - randomised:
         return None
@@ -294,7 +278,7 @@ def joint_tables(spec: ReleaseSpec, names: Sequence[str]) -> list[Table]:
     That goes by declared categories, never by the data; those that are taken from the file are
     revealed anyway, and a table of them is counted whatever they are.
     """
-    if spec.design != "records" or spec.columns[0].prior_source not in COUNTED:
+    if spec.design != RECORDS or spec.columns[0].prior_source not in COUNTED:
         return []
     if spec.central is not None:
         return []

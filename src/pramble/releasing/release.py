@@ -20,7 +20,7 @@ from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
-from pramble.releasing.figures import expected_figures, risk_figures
+from pramble.releasing.figures import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
     building,
@@ -210,8 +210,8 @@ def release(
             building_in(folder)
         bits = secret
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
-            apart = digest() if spec.is_shuffled and job.untouched else ""
-            bits = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, spec=spec)
+            whole = digest() if spec.is_shuffled and job.untouched else ""
+            bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
         job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
@@ -271,7 +271,7 @@ def expected_outcome(
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
-        **{"columns": (), **expected_figures(job)},
+        **{"columns": (), **job.design.figures()},
         tables=tables,
         untouched=job.untouched,
         dropped=job.spec.drop,

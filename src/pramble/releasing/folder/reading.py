@@ -32,7 +32,7 @@ from pramble.privacy.guarantee import (
     stated_alpha,
 )
 from pramble.privacy.table_privacy import table_guarantee
-from pramble.releasing.distances import Apart
+from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
 
@@ -308,7 +308,7 @@ def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> N
         distance = stated_distance(part, len(own), what=name)
         with as_invalid(f"the distance of {short(name)} is none"):
             alpha = float(rational(part["alpha"], InvalidData))
-            metrics[name] = Apart(distance.named(own), alpha).in_alpha
+            metrics[name] = ColumnMetric(distance.named(own), alpha).in_alpha
     with as_invalid("the distances of the record are none"):
         held = certify(plan, distance=metrics)
     if set(metrics) != set(plan.columns) or not held.satisfies(1.0):

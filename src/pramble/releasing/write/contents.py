@@ -20,6 +20,7 @@ from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
+from pramble.releasing.design import TablesDesign, rules_of
 from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import (
     COMPLETE,
@@ -33,8 +34,6 @@ from pramble.releasing.folder.layout import (
 )
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.record_design import rules_of
-from pramble.releasing.table_design import TablesDesign, with_tables_of
 from pramble.releasing.write.data import shuffled, write_data
 from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.verify import Evidence, Tally, compare, passed
@@ -149,7 +148,7 @@ def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Ev
         raise WriteFailed("The written tables are not what was measured. Nothing was released.")
     cells = sum(own.size for own in measured.parts.values())
     check = Check("tables as they were measured", passed=True, detail=f"{cells:,} cells read again")
-    design = with_tables_of(job.design, measured.plan)
+    design = job.design.with_tables_of(measured.plan)
     return Evidence(entry, measured.total, measured, measured, (check,), design)
 
 
