@@ -88,9 +88,6 @@ class RecordPrior:
         check_prior(self.source, self.spent, *(own.reshape(-1) for own in self.tables.values()))
 
 
-EVEN = RecordPrior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
-
-
 def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
     """Return where a prior comes from and what it spent, for the manifest."""
     return {
@@ -112,6 +109,9 @@ def check_prior(source: str, spent: Fraction, *distributions: Any) -> None:
             raise InvalidPrior("The probabilities of a prior must be zero or more.")
         if not math.isclose(math.fsum(own), 1, abs_tol=1e-9):
             raise InvalidPrior("The probabilities of a prior must sum to 1.")
+
+
+EVEN = RecordPrior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
 
 
 def uniform_prior(size: int) -> Prior:
