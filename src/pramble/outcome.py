@@ -161,7 +161,7 @@ class ColumnOutcome:
         return self.information / self.information_bound if self.information_bound else 1.0
 
     @property
-    def kept(self) -> float:
+    def retained(self) -> float:
         """Information as a share of the entropy: what a released value tells of the true one."""
         return self.information / self.entropy if self.entropy else 1.0
 

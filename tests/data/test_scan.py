@@ -15,7 +15,7 @@ from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.data.records import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
-from pramble.releasing.profile.columns import ColumnLook
+from pramble.releasing.profile.columns import ProfileJob
 from pramble.releasing.repair import AfterRepairs, BrokenRules
 from pramble.releasing.scan import JointCounts, RowsOfPeople, ValueCounts
 from pramble.releasing.value_sample import FirstRows
@@ -105,7 +105,7 @@ def people(records):
 
 
 def column_looks(records):
-    return [ColumnLook(name, typed=True) for name in records.names]
+    return [ProfileJob(name, typed=True) for name in records.names]
 
 
 def told_by_looks(jobs):
@@ -189,7 +189,7 @@ def test_values_that_were_not_declared_are_all_counted():
 
 
 def test_a_mark_of_missing_values_in_a_later_part_is_kept():
-    first, later = ColumnLook("a", typed=True), ColumnLook("a", typed=True)
+    first, later = ProfileJob("a", typed=True), ProfileJob("a", typed=True)
     first.add(pa.table({"a": ["b", "c", "d"]}))
     later.add(pa.table({"a": ["e", "NA"]}))
     first.merge(later)

@@ -54,12 +54,12 @@ def survey(tmp_path):
 
 
 def test_columns_are_recognised(survey):
-    assert {look.name: look.kind for look in survey.looks} == KINDS
+    assert {look.name: look.kind for look in survey.profiles} == KINDS
 
 
 def test_columns_of_a_csv_are_recognised(tmp_path):
     pacsv.write_csv(TABLE, tmp_path / "people.csv")
-    found = {look.name: look.kind for look in survey_file(tmp_path / "people.csv").looks}
+    found = {look.name: look.kind for look in survey_file(tmp_path / "people.csv").profiles}
     assert found == KINDS
 
 

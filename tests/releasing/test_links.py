@@ -159,7 +159,7 @@ def test_an_identifier_in_any_language_that_repeats_is_refused(tmp_path, name):
     n = 300
     table = pa.table({"sex": RNG.choice(["f", "m"], 2 * n), name: np.tile(np.arange(n), 2)})
     settings = {"columns": {"sex": {"categories": ["f", "m"]}}, "alpha": 1.0, "ledger": False}
-    [_, drafted] = survey_file(table).looks
+    [_, drafted] = survey_file(table).profiles
     assert drafted.kind == "identifier"
     with pytest.raises(PrivacyError, match=f"'{name}' looks like an identifier, and its values"):
         pramble.release(table, tmp_path / "out", dry_run=True, **settings)

@@ -13,14 +13,14 @@ import pytest
 
 from pramble.releasing.profile.columns import round_bands
 from pramble.releasing.profile.survey import survey_file
-from pramble.releasing.profile.vocabulary import in_expected_order, is_weight, key_of
+from pramble.releasing.profile.vocabulary import in_expected_order, is_weight_name, key_variable
 
 N = 300
 RNG = np.random.default_rng(4)
 
 
 def look(values, name="x"):
-    [found] = survey_file({name: values}).looks
+    [found] = survey_file({name: values}).profiles
     return found
 
 
@@ -41,7 +41,7 @@ def csv_survey(path, text):
 )  # fmt: skip
 def test_weights_are_known_by_their_names(name):
     numbers = RNG.gamma(2, 30, N)
-    assert is_weight(name)
+    assert is_weight_name(name)
     assert kind(numbers, name) == "weight"
     assert kind(np.full(N, 100), name) == "weight"
     assert kind(RNG.choice(["light", "heavy"], N), name) == "categorical"
@@ -117,7 +117,7 @@ def test_decimals_and_whole_floats_are_numbers():
 def test_marks_of_missing_values_are_no_numbers(tmp_path):
     rows = "".join(f"{i % 5},{i}\n" for i in range(40_000)) + "NA,NA\n" * 3
     survey = csv_survey(tmp_path / "late.csv", f"grade,amount\n{rows}")
-    found = {one.name: one for one in survey.looks}
+    found = {one.name: one for one in survey.profiles}
     assert found["grade"].labels == (0, 1, 2, 3, 4)
     assert found["grade"].marks == found["amount"].marks == ("NA",)
     text = survey.draft(accepted=found)
@@ -193,7 +193,7 @@ def test_the_order_that_a_file_declares_is_kept(tmp_path):
     kept = pa.DictionaryArray.from_arrays(RNG.integers(0, 2, N), words, ordered=True)
     pq.write_table(pa.table({"size": kept}), tmp_path / "sizes.parquet")
     for data in (pl.DataFrame([values]).lazy(), tmp_path / "sizes.parquet"):
-        [found] = survey_file(data).looks
+        [found] = survey_file(data).profiles
         assert found.labels == ("tiny", "huge", "vast")
         assert found.declared
 
@@ -213,7 +213,7 @@ def test_value_labels_of_a_file_are_its_categories(tmp_path, ending):
     write = pyreadstat.write_sav if ending == "sav" else pyreadstat.write_dta
     write(frame, tmp_path / f"people.{ending}", variable_value_labels=labels)
     survey = survey_file(tmp_path / f"people.{ending}")
-    sex, age, score = survey.looks
+    sex, age, score = survey.profiles
     assert sex.labels == (1, 2, 3)
     assert sex.meanings == ("male", "female", "diverse")
     assert sex.is_public
@@ -263,7 +263,7 @@ def test_bands_begin_below_all_numbers_or_count_the_smaller_ones():
     ],
 )
 def test_key_variables_are_known_in_several_languages(names, key):
-    assert {name: key_of(name) for name in names.split()} == dict.fromkeys(names.split(), key)
+    assert {name: key_variable(name) for name in names.split()} == dict.fromkeys(names.split(), key)
 
 
 def test_of_many_columns_at_most_eight_are_chosen_one_of_each_kind_first():
@@ -299,7 +299,7 @@ def test_columns_of_every_type_are_looked_at():
         "signs": ["a\x00b", "c\nd"] * 30,
     }
     survey = survey_file(data)
-    assert {one.name: one.kind for one in survey.looks} == {
+    assert {one.name: one.kind for one in survey.profiles} == {
         "nothing": "constant",
         "lists": "unsuited",
         "bytes": "unsuited",

@@ -137,7 +137,7 @@ def test_the_summary_has_no_raw_figure(tmp_path):
 def test_a_confidential_prior_leaves_no_figures_in_the_summary(tmp_path):
     confidential = column(source="confidential")
     report, summary = pages(tmp_path, outcome(confidential))
-    for figure in (share_text(confidential.kept), share_text(confidential.share), "25.0%"):
+    for figure in (share_text(confidential.retained), share_text(confidential.share), "25.0%"):
         assert figure in report
         assert figure not in summary
     assert "nan" not in re.sub(r"<svg.*?</svg>", "", summary, flags=re.DOTALL).lower()

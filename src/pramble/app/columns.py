@@ -30,7 +30,7 @@ from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
 from pramble.plots.estimates import bands_figure
 from pramble.plots.images import to_svg
-from pramble.releasing.profile.columns import Look
+from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import Floats
 from pramble.words import several, visible, visible_names
@@ -151,7 +151,7 @@ def missing_step(wizard: Wizard) -> TagChild:
 def name_at(wizard: Wizard, place: str) -> str:
     """Return the name of a column by its place in the file."""
     assert wizard.survey is not None
-    return wizard.survey.looks[int(place)].name
+    return wizard.survey.profiles[int(place)].name
 
 
 def listed_columns(wizard: Wizard, session: Session) -> Tag:
@@ -163,7 +163,7 @@ def listed_columns(wizard: Wizard, session: Session) -> Tag:
             tags.td(f"{look.kind}: {visible(look.reason)}"),
             tags.td(action_choice(wizard, look, place, session)),
         )
-        for place, look in enumerate(wizard.survey.looks)
+        for place, look in enumerate(wizard.survey.profiles)
     ]
     head = ("Column", "What it looks like", "What happens to it")
     shown = tags.table(
@@ -175,13 +175,13 @@ def listed_columns(wizard: Wizard, session: Session) -> Tag:
     return scrolled(shown, "Columns of the file")
 
 
-def pick_button(look: Look, place: int, session: Session) -> Tag:
+def pick_button(look: ColumnProfile, place: int, session: Session) -> Tag:
     """Return a column's name as a button that shows its details."""
     words, details = visible(look.name) or "(no name)", session.ns("details")
     return button(session, "pick", words, str(place), class_="btn btn-link", aria_controls=details)
 
 
-def action_choice(wizard: Wizard, look: Look, place: int, session: Session) -> Tag:
+def action_choice(wizard: Wizard, look: ColumnProfile, place: int, session: Session) -> Tag:
     """Return what can happen to a column; only one with categories can be randomised."""
     fits = look.can_be_randomised and look.size > 1
     return selection(

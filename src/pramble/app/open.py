@@ -170,7 +170,7 @@ def opened_file(wizard: Wizard) -> TagChild:
     """Return the size of the file, how it was read and its first rows."""
     if wizard.survey is None or wizard.source is None:
         return None
-    rows, columns = wizard.survey.rows, len(wizard.survey.looks)
+    rows, columns = wizard.survey.rows, len(wizard.survey.profiles)
     return TagList(
         tags.h3(visible(wizard.source.name)),
         tags.p(

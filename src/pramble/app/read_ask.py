@@ -275,7 +275,7 @@ def truth_panel(facts: FolderFacts, wizard: Wizard) -> Tag:
 def fits_file(facts: FolderFacts, wizard: Wizard) -> bool:
     """Whether the open file has the columns of a release."""
     assert wizard.survey is not None
-    return set(facts.columns) <= {look.name for look in wizard.survey.looks}
+    return set(facts.columns) <= {look.name for look in wizard.survey.profiles}
 
 
 def answer_panel(view: View, name: str, download: TagChild = None) -> TagChild:

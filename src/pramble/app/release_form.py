@@ -34,7 +34,7 @@ def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
         found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:
         spec = spec_from(wizard.plan)
-        refuse_untouched([look.name for look in wizard.survey.looks], spec)
+        refuse_untouched([look.name for look in wizard.survey.profiles], spec)
     except PrambleError as error:
         found.append((str(error), "columns"))
     return found

@@ -11,7 +11,7 @@ from pramble.app.wizard import Wizard
 from pramble.app.written import read_tables, rule_text, tables_text, whole_number
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.structural_zeros import as_possible
-from pramble.releasing.profile.vocabulary import key_of
+from pramble.releasing.profile.vocabulary import key_variable
 from pramble.releasing.spec.document import spec_from
 from pramble.words import visible
 
@@ -248,7 +248,7 @@ def rules_state(wizard: Wizard) -> str:
 
 def risk_state(wizard: Wizard) -> str:
     """Return all that the form of risk depends on, as a text."""
-    looks = [] if wizard.survey is None else wizard.survey.looks
+    looks = [] if wizard.survey is None else wizard.survey.profiles
     fates = [(look.name, wizard.action(look.name)) for look in looks]
     return repr((fates, wizard.document.get("risk")))
 
@@ -315,9 +315,9 @@ def risk_form(wizard: Wizard) -> Tag:
     """Ask what an intruder may know."""
     assert wizard.survey is not None
     risk = wizard.document.get("risk", {})
-    names = [look.name for look in wizard.survey.looks if wizard.action(look.name) != "drop"]
-    weights = [look.name for look in wizard.survey.looks if look.kind == "weight"]
-    known = risk.get("keys") or [name for name in names if key_of(name)][:4]
+    names = [look.name for look in wizard.survey.profiles if wizard.action(look.name) != "drop"]
+    weights = [look.name for look in wizard.survey.profiles if look.kind == "weight"]
+    known = risk.get("keys") or [name for name in names if key_variable(name)][:4]
     return tags.div(
         tags.p(
             "With these, the next step tells how many people an intruder would expect to match "
@@ -346,7 +346,7 @@ def risk_form(wizard: Wizard) -> Tag:
 def person_form(wizard: Wizard) -> Tag:
     """Ask whose rows they are."""
     assert wizard.survey is not None
-    names = {NONE: "no: a row is a person", **named(one.name for one in wizard.survey.looks)}
+    names = {NONE: "no: a row is a person", **named(one.name for one in wizard.survey.profiles)}
     return tags.div(
         tags.p("Then the promise is to the person, over all of their rows together."),
         tags.div(

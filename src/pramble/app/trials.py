@@ -93,7 +93,7 @@ def central_refused(wizard: Wizard) -> str:
         return ""
     try:
         spec = spec_from(wizard.plan_for("central"))
-        refuse_untouched([look.name for look in wizard.survey.looks], spec)
+        refuse_untouched([look.name for look in wizard.survey.profiles], spec)
     except PrambleError as error:
         return str(error)
     return ""

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
-from pramble.releasing.profile.columns import Look
+from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import Survey, column_lines
 from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
 from pramble.releasing.spec.readers import TABLES
-from pramble.releasing.spec.rules import columns_of
+from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
@@ -117,10 +117,10 @@ class Wizard:
     def take_survey(self, survey: Survey) -> None:
         """Begin with a file that was looked at: its proposed plan, nothing declared."""
         self.survey = survey
-        everything = [look.name for look in survey.looks]
+        everything = [look.name for look in survey.profiles]
         self.document = tomllib.loads(survey.draft(accepted=everything))
         self.tables_guessed = self.document.get("tables") == 1
-        self.declared = {look.name for look in survey.looks if look.is_public}
+        self.declared = {look.name for look in survey.profiles if look.is_public}
         self.picked = next(iter(self.columns), None)
         self.counted_for, self.target = {}, ""
         self.trier.stop()  # it has counted another file
@@ -146,10 +146,10 @@ class Wizard:
         file = {"file": self.document["file"]} if "file" in self.document else {}
         return deepcopy({"alpha": 1.0, "columns": self.columns, **file})
 
-    def look(self, name: str) -> Look:
+    def look(self, name: str) -> ColumnProfile:
         """Return what a column looks like."""
         assert self.survey is not None
-        return next(look for look in self.survey.looks if look.name == name)
+        return next(look for look in self.survey.profiles if look.name == name)
 
     def proposed(self, name: str) -> dict[str, Any]:
         """Return the settings that are proposed for a column to randomise."""
@@ -176,7 +176,7 @@ class Wizard:
     def in_order(self) -> None:
         """Put the randomised columns in the order of the file."""
         assert self.survey is not None
-        names = [look.name for look in self.survey.looks]
+        names = [look.name for look in self.survey.profiles]
         self.document["columns"] = dict(
             sorted(self.columns.items(), key=lambda one: names.index(one[0]))
         )
@@ -187,8 +187,8 @@ class Wizard:
         if isinstance(tables, list):
             self.document["tables"] = [table for table in tables if name not in table] or 1
         rules = self.document.get("possible", [])
-        if any(name in columns_of(rule) for rule in rules):
-            self.document["possible"] = [rule for rule in rules if name not in columns_of(rule)]
+        if any(name in rule_columns(rule) for rule in rules):
+            self.document["possible"] = [rule for rule in rules if name not in rule_columns(rule)]
         risk = self.document.get("risk")
         if risk and name in risk["keys"]:
             risk["keys"] = [key for key in risk["keys"] if key != name]

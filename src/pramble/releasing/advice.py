@@ -14,7 +14,7 @@ from pramble.releasing.distances import column_metrics, promise_keywords
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.priors import restricted
 from pramble.releasing.record_design import needs_whole_records
-from pramble.releasing.spec.rules import columns_of
+from pramble.releasing.spec.rules import rule_columns
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.tables.design_tables import design_tables
 
@@ -124,7 +124,7 @@ def count_noise(
         return count_noise_of_tables(
             labels, wanted, central, rows=ground.rows, people=job.design.spent.rows
         )
-    rules = [r for r in rules_of(job.spec) or [] if columns_of(r) <= names]
+    rules = [r for r in rules_of(job.spec) or [] if rule_columns(r) <= names]
     possible = as_possible(rules or None, labels)
     sizes = {name: len(own) for name, own in labels.items()}
     margins = {t: ground.distribution.margin(t) for t in wanted}

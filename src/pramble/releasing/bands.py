@@ -56,17 +56,17 @@ def settle_bands(
     rows = spec.rows_per_person or 1
     shares = base_shares(spec, spec.local_limit.alpha / rows)
     part = Fraction(spec.prior_share)
-    settled = {
-        column.name: settled_column(
+    found = {
+        column.name: settle_column(
             source, spec, column, epsilon=part * shares[column.name], randbelow=randbelow
         )
         for column in wanted
     }
-    columns = tuple(settled.get(column.name, column) for column in spec.columns)
+    columns = tuple(found.get(column.name, column) for column in spec.columns)
     return replace(spec, columns=columns)
 
 
-def settled_column(
+def settle_column(
     source: Any,
     spec: ReleaseSpec,
     column: ColumnSpec,
@@ -135,10 +135,10 @@ def banded(noisy: Floats, places: list[int]) -> Floats:
 
 
 def points_of(columns: Sequence[ColumnSpec]) -> dict[str, Points]:
-    return {column.name: points_in(column) for column in columns if column.release_as != BAND}
+    return {column.name: band_points(column) for column in columns if column.release_as != BAND}
 
 
-def points_in(column: ColumnSpec) -> Points:
+def band_points(column: ColumnSpec) -> Points:
     """Return how one column of bands is written as numbers; refuse one that cannot be."""
     where = f'Column {column.name!r} with release_as = "{column.release_as}"'
     recode = column.recode

@@ -20,7 +20,7 @@ from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Prepared, Scanned, design_scanned, scan_for
 from pramble.releasing.repair import source_records
-from pramble.releasing.spec.document import document_of, spec_of, without_others
+from pramble.releasing.spec.document import plan_document, spec_of, without_others
 from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.shown import Display, Grid
@@ -132,7 +132,7 @@ class Trials:
 
     def design_for(self, kind: str) -> str:
         """Return the design that keeps a kind of promise: the stated one, where it can."""
-        plan = {} if self.plan is None else document_of(self.plan)
+        plan = {} if self.plan is None else plan_document(self.plan)
         stated = {**plan, **self.settings}.get("design")
         if kind == "shuffled":
             return RECORDS
@@ -142,10 +142,10 @@ class Trials:
 
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
         watched = clock or Clock(None)
-        settled = settle_bands(self.source, self.spec(kind, promise))
+        spec = settle_bands(self.source, self.spec(kind, promise))
         job = design_scanned(
-            self.scanned(kind, settled, clock=watched),
-            settled,
+            self.scanned(kind, spec, clock=watched),
+            spec,
             confidential_allowed=True,
             clock=watched,
             effort=EFFORT,
@@ -158,7 +158,7 @@ class Trials:
         return Candidate(
             "local" if kind == "local" else "central", promise, spent.belief(),
             verdict.typical.half_width, sum(table.useless for table in wanted), len(wanted),
-            before, after, verdict, tables, job.design.plan, job.warnings, settled.design,
+            before, after, verdict, tables, job.design.plan, job.warnings, spec.design,
         )  # fmt: skip
 
     def compared(self, found: Candidate) -> Candidate:

@@ -22,7 +22,7 @@ from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.guarantee import RecordPrivacy, no_local_promise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.priors import Prior, RecordPrior
-from pramble.releasing.scan import Counted, Counts
+from pramble.releasing.scan import Counted, FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.tables.design_tables import design_tables, valued
@@ -176,7 +176,7 @@ def several_rows(rows: int) -> list[str]:
     return [sentence] if rows > 1 else []
 
 
-def labels_of(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
+def column_categories(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
     return {column.name: column.labels for column in columns}
 
 
@@ -196,7 +196,7 @@ def possible_records(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> 
         raise InvalidPlan(str(error)) from None
 
 
-def wanted_tables(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Table, ...]:
+def requested_tables(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Table, ...]:
     """Return the tables that a plan is to be best for; of fewer columns where there are fewer.
 
     A column that no named table has is wanted alone: a plan must say what is done to it.
@@ -287,7 +287,7 @@ def protected_outcome(plan: TablePlan, table: Table, *, rows: int) -> TableOutco
 
 def design_of_tables(
     spec: ReleaseSpec,
-    found: Counts,
+    found: FileCounts,
     *,
     confidential_allowed: bool = False,
     effort: float | None = None,
@@ -297,7 +297,7 @@ def design_of_tables(
     Nothing of the file is used but its categories, where the plan declares none.
     """
     del confidential_allowed, effort  # what every designer takes: there is no prior, no search
-    labels = labels_of(found.columns)
+    labels = column_categories(found.columns)
     limit = spec.central
     assert limit is not None, "tables go with a central promise"
     possible = possible_records(spec, labels)
@@ -306,7 +306,7 @@ def design_of_tables(
             labels,
             limit,
             spec.delta,
-            tables="auto" if spec.tables == "auto" else wanted_tables(spec, list(labels)),
+            tables="auto" if spec.tables == "auto" else requested_tables(spec, list(labels)),
             rows_per_person=found.rows_per_person,
             objective=spec.objective,
         )

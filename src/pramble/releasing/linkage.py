@@ -31,7 +31,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
 from pramble.releasing.profile.vocabulary import is_identifier
-from pramble.releasing.value_sample import MOST_KEPT, ValueSample
+from pramble.releasing.value_sample import MOST_SAMPLED, ValueSample
 from pramble.values import Integers, value
 
 LEAST_ROWS = 20
@@ -141,7 +141,7 @@ class Links:
         self.columns, self.protected = list(untouched), list(protected)
         self.key = secrets.token_bytes(32) if key is None else key
         self.first_row, self.rows, self.step = first_row, 0, 1
-        self.kept: list[pa.Table] = []
+        self.sampled: list[pa.Table] = []
         self.values: dict[str, ValueSample] | None = None
 
     def add(self, batch: Any, protected: Mapping[str, Integers]) -> None:
@@ -150,7 +150,9 @@ class Links:
             [*(batch[name] for name in self.columns), *map(pa.array, codes.values())],
             names=[*(f"u{i}" for i in range(len(self.columns))), *codes],
         )
-        self.kept.append(every(table, self.step, start=-(self.first_row + self.rows) % self.step))
+        self.sampled.append(
+            every(table, self.step, start=-(self.first_row + self.rows) % self.step)
+        )
         self.thin(self.step)
         if self.values is None:
             wanted = is_scalar if self.first_row else is_nearly_unique
@@ -165,22 +167,22 @@ class Links:
 
     def thin(self, least: int) -> None:
         """Keep every so many rows at least, and fewer where they are too many."""
-        while self.step < least or sum(map(len, self.kept)) > MOST_KEPT:
+        while self.step < least or sum(map(len, self.sampled)) > MOST_SAMPLED:
             odd = -(-self.first_row // self.step) % 2
             self.step *= 2
-            together = pa.concat_tables(self.kept, promote_options="permissive")
-            self.kept = [every(together, 2, start=odd)]
+            together = pa.concat_tables(self.sampled, promote_options="permissive")
+            self.sampled = [every(together, 2, start=odd)]
 
     def merge(self, later: "Links") -> None:
         if not later.rows:
             return
         step = max(self.step, later.step)
         other = deepcopy(later)
-        if self.kept:
+        if self.sampled:
             self.thin(step)
         other.thin(step)
         self.step = step
-        self.kept += other.kept
+        self.sampled += other.sampled
         self.thin(step)
         if self.values is None:
             self.values = other.values
@@ -190,7 +192,7 @@ class Links:
         self.rows += later.rows
 
     def found(self, *, rows_per_person: int) -> Iterator[Link]:
-        table = pa.concat_tables(self.kept, promote_options="permissive")
+        table = pa.concat_tables(self.sampled, promote_options="permissive")
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
             values = undivided(table[f"u{i}"])
@@ -238,7 +240,7 @@ def links_at_the_start(
     here = records.here(names, rows=BATCH_ROWS)
     for batch in even_batches(here.batches(names, coded=list(protected)), BATCH_ROWS):
         links.add(batch, {name: levels[name].codes(batch[name]) for name in protected})
-        if links.rows >= MOST_KEPT:
+        if links.rows >= MOST_SAMPLED:
             break
     return tuple(links.found(rows_per_person=rows_per_person))
 
@@ -329,9 +331,9 @@ def links_by_order(name: str, values: Any, protected: Mapping[str, Integers]) ->
     filled = len(values) - values.null_count
     order = pc.sort_indices(values).to_numpy()[:filled]
     places = value_codes(values)[order]
-    apart = places[1:] != places[:-1]
+    differ = places[1:] != places[:-1]
     for other, codes in protected.items():
-        equal = (codes[order][1:] == codes[order][:-1])[apart]
+        equal = (codes[order][1:] == codes[order][:-1])[differ]
         neighbours = Neighbours(len(equal), int(np.count_nonzero(equal)))
         if neighbours.follow_values(np.bincount(codes).tolist()):
             yield Link(name, other, "order")

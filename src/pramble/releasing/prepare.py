@@ -23,11 +23,11 @@ from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
 from pramble.releasing.column_design import design_columns
-from pramble.releasing.design import ReleaseDesign, design_of_tables, wanted_tables
+from pramble.releasing.design import ReleaseDesign, design_of_tables, requested_tables
 from pramble.releasing.folder.layout import DataFile
 from pramble.releasing.linkage import Link, links_at_the_start, refuse_links
 from pramble.releasing.record_design import design_of_record
-from pramble.releasing.scan import MOST_TABLE_CELLS, Counts, count_columns
+from pramble.releasing.scan import MOST_TABLE_CELLS, FileCounts, count_columns
 from pramble.releasing.spec.readers import COLUMNS, RECORDS
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, value
@@ -169,7 +169,7 @@ class Scanned:
     """A confidential file and what one scan of it found; no promise has a part in it."""
 
     records: Records
-    counts: Counts
+    counts: FileCounts
     links: tuple[Link, ...]
 
 
@@ -236,7 +236,7 @@ def check_spent(
 
 
 def central_of(
-    records: Records, spec: ReleaseSpec, found: Counts, *, design: ReleaseDesign
+    records: Records, spec: ReleaseSpec, found: FileCounts, *, design: ReleaseDesign
 ) -> CentralGuarantee | TableGuarantee | None:
     """Return what is proven towards readers of the release, if its conditions hold.
 
@@ -282,7 +282,7 @@ def joint_tables(spec: ReleaseSpec, names: Sequence[str]) -> list[Table]:
         return []
     if spec.central is not None:
         return []
-    tables = wanted_tables(spec, names)
+    tables = requested_tables(spec, names)
     sizes = {column.name: len(column.declared or ()) + 1 for column in spec.columns}
     large = any(math.prod(sizes[name] for name in table) > MOST_TABLE_CELLS for table in tables)
     if large or len(tables) > MOST_TABLES:

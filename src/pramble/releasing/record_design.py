@@ -22,11 +22,11 @@ from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.releasing.design import (
     ReleaseDesign,
+    column_categories,
     columns_without_table,
-    labels_of,
     possible_records,
+    requested_tables,
     several_rows,
-    wanted_tables,
 )
 from pramble.releasing.distances import (
     ColumnMetric,
@@ -44,7 +44,7 @@ from pramble.releasing.priors import (
     public_tables,
     restricted,
 )
-from pramble.releasing.scan import Counts
+from pramble.releasing.scan import FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
@@ -154,7 +154,7 @@ def tables_at_hand(
     def cells(table: Table) -> int:
         return math.prod(len(labels[name]) for name in table)
 
-    tables = wanted_tables(spec, list(labels))
+    tables = requested_tables(spec, list(labels))
     affordable = [table for table in tables if cells(table) <= MOST_WANTED_CELLS]
     large = [table for table in tables if table not in affordable]
     if not large:
@@ -176,7 +176,7 @@ def tables_at_hand(
 
 
 def design_of_record(
-    spec: ReleaseSpec, found: Counts, *, confidential_allowed: bool, effort: float | None = None
+    spec: ReleaseSpec, found: FileCounts, *, confidential_allowed: bool, effort: float | None = None
 ) -> RecordsDesign:
     r"""Design the plan for records within the budget.
 
@@ -185,7 +185,7 @@ def design_of_record(
     distribution of the records, so that nothing of the file is used; a public prior serves to say
     what tables will cost.
     """
-    labels = labels_of(found.columns)
+    labels = column_categories(found.columns)
     tables, notes = tables_at_hand(spec, labels)
     possible = possible_records(spec, labels)
     options = {
@@ -228,10 +228,10 @@ def design_of_record(
 
 
 def design_for_readers(
-    spec: ReleaseSpec, found: Counts, *, notes: Sequence[str], **options: Any
+    spec: ReleaseSpec, found: FileCounts, *, notes: Sequence[str], **options: Any
 ) -> RecordsDesign:
     """Return the plan for records that keeps a central promise."""
-    labels, possible = labels_of(found.columns), options["possible"]
+    labels, possible = column_categories(found.columns), options["possible"]
     prior = EVEN
     if spec.columns[0].prior_source == "public":
         prior = public_tables(spec.columns, labels, options["tables"], possible=possible)
@@ -286,14 +286,14 @@ def needs_whole_records(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) 
     return spec.whole or bool(with_empty_cells(labels))
 
 
-def counts_of(found: Counts) -> dict[Table, Integers]:
+def counts_of(found: FileCounts) -> dict[Table, Integers]:
     singles: dict[Table, Integers] = {(column.name,): column.counted for column in found.columns}
     return {**singles, **found.tables}
 
 
 def record_prior(
     spec: ReleaseSpec,
-    found: Counts,
+    found: FileCounts,
     *,
     tables: Sequence[Table],
     total: Fraction,
@@ -301,7 +301,7 @@ def record_prior(
     allowed: bool,
 ) -> RecordPrior:
     source = spec.columns[0].prior
-    labels = labels_of(found.columns)
+    labels = column_categories(found.columns)
     if source == "public":
         return public_tables(spec.columns, labels, tables, possible=possible)
     counted = counts_of(found)

@@ -47,7 +47,7 @@ from pramble.releasing.write.contents import (
     published_files,
     write_folder,
 )
-from pramble.releasing.write.data import bound_key, rehearse
+from pramble.releasing.write.data import bound_key, rehearse_writing
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -169,7 +169,7 @@ def release(
     if call.get("reading") is not None:
         spec = replace(spec, reading=as_reading(call["reading"]))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
-    records, spec, place = opened(source, spec, target, spark=spark)
+    records, spec, place = open_source(source, spec, target, spark=spark)
     if not dry_run:
         check_target(place)
     secret = checked_key(secrets.token_bytes(32) if key is None else key)
@@ -224,7 +224,7 @@ def release(
     return Release(place, document, job.design.plan, outcome)
 
 
-def opened(
+def open_source(
     source: Any, spec: ReleaseSpec, target: str | Path, *, spark: Any
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
@@ -243,7 +243,7 @@ def opened(
 
 def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
     if not job.spec.of_tables:
-        size, wait = rehearse(job)
+        size, wait = rehearse_writing(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
     document = manifest_of(job, {}, tables=outcome.tables)
     return Release(None, document, job.design.plan, outcome)

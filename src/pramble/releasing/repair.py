@@ -21,7 +21,7 @@ from pramble.data.open import open_records
 from pramble.data.records import Job, Records, Watch
 from pramble.data.remote import PartTask, RemoteRecords
 from pramble.errors import InvalidData
-from pramble.releasing.spec.rules import columns_of
+from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import ReleaseSpec
 
 Mask = NDArray[np.bool_]
@@ -109,7 +109,7 @@ class RepairedRecords(Records):
     ) -> Iterator[Any]:
         wanted = list(self.names if columns is None else columns)
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(wanted)]
-        needed = set().union(*map(columns_of, rules)) if rules else set()
+        needed = set().union(*map(rule_columns, rules)) if rules else set()
         for batch in self.inner.batches(
             [*wanted, *sorted(needed - set(wanted))], coded=coded, watch=watch
         ):
@@ -124,7 +124,7 @@ class RepairedRecords(Records):
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
-        needed = sorted(set(columns).union(*map(columns_of, rules)))
+        needed = sorted(set(columns).union(*map(rule_columns, rules)))
         return RepairedRecords(self.inner.here(needed, rows=rows), self.rules)
 
     def most_of_a_value(self, column: str) -> int | None:
@@ -136,7 +136,7 @@ class RepairedRecords(Records):
     def seen_by(self, task: PartTask, columns: Sequence[str]) -> tuple[PartTask, list[str]]:
         """Return a task that sees these columns repaired, and the columns that repairs need."""
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
-        others = set().union(*map(columns_of, rules)) - set(columns) if rules else set()
+        others = set().union(*map(rule_columns, rules)) - set(columns) if rules else set()
         shown = partial(task_after, task, rules, self.typed, list(columns))
         return shown, [*columns, *sorted(others)]
 
@@ -203,7 +203,7 @@ class AfterRepairs:
         self.jobs, self.typed = list(jobs), typed
         seen = {name for job in jobs for name in job.columns}
         self.rules = [rule for rule in rules if set(rule["repair"]) & seen]
-        self.columns = sorted(seen.union(*map(columns_of, self.rules)))
+        self.columns = sorted(seen.union(*map(rule_columns, self.rules)))
 
     def add(self, batch: Any) -> None:
         mended = repaired(batch, self.rules, typed=self.typed)
@@ -220,7 +220,7 @@ class BrokenRules:
 
     def __init__(self, rules: Sequence[Rule], *, typed: bool) -> None:
         self.rules, self.typed = rules, typed
-        self.columns = sorted(set().union(*map(columns_of, rules))) if rules else []
+        self.columns = sorted(set().union(*map(rule_columns, rules))) if rules else []
         self.counts = [0] * len(rules)
         self.first: list[int | None] = [None] * len(rules)
         self.rows = 0
@@ -247,7 +247,7 @@ class BrokenRules:
             if count:
                 repaired = "its repair does not mend them" if "repair" in rule else "state a repair"
                 raise InvalidData(
-                    f"Rule {i} of what is possible ({', '.join(sorted(columns_of(rule)))}) is "
+                    f"Rule {i} of what is possible ({', '.join(sorted(rule_columns(rule)))}) is "
                     f"broken by {count} rows, the first of them row {first}. Correct them, change "
                     f"the rule, or {repaired}."
                 )

@@ -245,7 +245,7 @@ class Counted:
 
 
 @value(eq=False)
-class Counts:
+class FileCounts:
     """What one scan of the file found.
 
     Attributes
@@ -276,7 +276,7 @@ def count_columns(
     tables: Sequence[Table] = (),
     secret: bytes | None = None,
     clock: Clock,
-) -> Counts:
+) -> FileCounts:
     """Scan the file once; columns are checked against their categories, records against rules."""
     columns, risk = spec.columns, spec.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
@@ -302,16 +302,18 @@ def count_columns(
         most = most_rows(whose, counted, limit)
     if spec.of_tables:
         most = declared or most
-    settled = tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
+    counted_columns = tuple(
+        label_counts(column, jobs[column.name], typed=records.typed) for column in columns
+    )
     rules.refuse()
-    return Counts(
+    return FileCounts(
         rows,
-        settled,
+        counted_columns,
         None if keys is None else with_missing(keys.result(), columns),
         most,
         joint.over_labels(
-            {c.name: np.array(c.places, dtype=np.int64) for c in settled},
-            {c.name: len(c.labels) for c in settled},
+            {c.name: np.array(c.places, dtype=np.int64) for c in counted_columns},
+            {c.name: len(c.labels) for c in counted_columns},
         ),
         "" if mark is None else str(mark),
     )
@@ -329,7 +331,7 @@ def count_each(
     found: dict[str, Counted | InvalidData] = {}
     for column in columns:
         try:
-            found[column.name] = settle(column, jobs[column.name], typed=records.typed)
+            found[column.name] = label_counts(column, jobs[column.name], typed=records.typed)
         except InvalidData as error:
             found[column.name] = error
     return found
@@ -342,8 +344,8 @@ def with_missing(table: Crosstab, columns: Sequence[ColumnSpec]) -> Crosstab:
     return table
 
 
-def settle(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
-    """Return a column with its categories settled and its values checked against them."""
+def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
+    """Return a column with its categories and its values checked against them."""
     counts = found.counts
     seen = () if spec.declared is not None else seen_labels(spec.name, counts, typed=typed)
     labels = spec.labels(seen)
@@ -376,11 +378,11 @@ def declared_places(
         if place == UNDECLARED
     }
     if strange:
-        raise undeclared(spec.name, strange)
+        raise undeclared_error(spec.name, strange)
     return tuple(places)
 
 
-def undeclared(name: str, strange: Mapping[Label, int]) -> InvalidData:
+def undeclared_error(name: str, strange: Mapping[Label, int]) -> InvalidData:
     rows = sum(strange.values())
     if set(strange) == {None}:
         return InvalidData(

@@ -15,10 +15,10 @@ from pramble.data.arrays import UNSIGNED, is_text
 from pramble.engine.keystream import derived_key
 from pramble.values import Integers
 
-MOST_KEPT = 1 << 15
+MOST_SAMPLED = 1 << 15
 """Rows of a sample; when there are more, a half of the rows or values is dropped."""
 
-MOST_CELLS, LEAST_KEPT = 1 << 23, 1 << 10
+MOST_CELLS, LEAST_SAMPLED = 1 << 23, 1 << 10
 """Cells that are kept of a file with many columns, and rows that are kept in any case."""
 
 
@@ -27,24 +27,24 @@ class FirstRows:
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = list(columns)
-        self.left = max(min(MOST_KEPT, MOST_CELLS // max(len(self.columns), 1)), LEAST_KEPT)
-        self.kept: list[pa.RecordBatch] = []
+        self.left = max(min(MOST_SAMPLED, MOST_CELLS // max(len(self.columns), 1)), LEAST_SAMPLED)
+        self.batches: list[pa.RecordBatch] = []
         self.rows = 0
 
     def add(self, batch: Any) -> None:
         self.rows += batch.num_rows
         if self.left and isinstance(batch, pa.RecordBatch):
-            self.kept.append(batch.slice(0, self.left).select(self.columns))
-            self.left -= self.kept[-1].num_rows
+            self.batches.append(batch.slice(0, self.left).select(self.columns))
+            self.left -= self.batches[-1].num_rows
 
     def merge(self, later: "FirstRows") -> None:
         self.rows += later.rows
-        for batch in later.kept:
-            self.kept.append(batch.slice(0, self.left))
-            self.left -= self.kept[-1].num_rows
+        for batch in later.batches:
+            self.batches.append(batch.slice(0, self.left))
+            self.left -= self.batches[-1].num_rows
 
     def table(self) -> pa.Table:
-        whole = pa.Table.from_batches(self.kept) if self.kept else pa.table({})
+        whole = pa.Table.from_batches(self.batches) if self.batches else pa.table({})
         return whole.unify_dictionaries().combine_chunks()
 
 
@@ -66,7 +66,7 @@ class ValueSample:
         self.bound()
 
     def bound(self) -> None:
-        while self.bits < 64 and sum(len(block[0]) for block in self.held) > MOST_KEPT:
+        while self.bits < 64 and sum(len(block[0]) for block in self.held) > MOST_SAMPLED:
             self.bits += 1
             self.thin(0)
 
@@ -79,8 +79,8 @@ class ValueSample:
     def thin(self, first: int) -> None:
         for place in range(first, len(self.held)):
             mixed, filled, *codes = self.held[place]
-            kept = filled & (mixed >> np.uint64(64 - self.bits) == 0) if self.bits else filled
-            self.held[place] = tuple(part[kept] for part in (mixed, filled, *codes))
+            chosen = filled & (mixed >> np.uint64(64 - self.bits) == 0) if self.bits else filled
+            self.held[place] = tuple(part[chosen] for part in (mixed, filled, *codes))
 
     def groups(self) -> Integers:
         mixed = np.concatenate([block[0] for block in self.held])

@@ -125,15 +125,15 @@ def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
 
 def use(outcome: ReleaseOutcome, *, raw: bool) -> str:
     page = "summary.html" if raw else "this page"
-    kept = " This page stays with the curator: it lies outside the folder." if raw else ""
+    stays = " This page stays with the curator: it lies outside the folder." if raw else ""
     if outcome.protected is not None:
         return (
             "Open and count synthetic.parquet: its records are complete. Estimates and intervals "
-            f"come from tables.parquet. The files, the manifest and {page} belong together.{kept}"
+            f"come from tables.parquet. The files, the manifest and {page} belong together.{stays}"
         )
     return (
         f"The released file, its manifest and {page} belong together. An analyst needs only the "
-        f"folder: the manifest holds every matrix.{kept}"
+        f"folder: the manifest holds every matrix.{stays}"
     )
 
 
@@ -355,9 +355,9 @@ def _column_sentence(column: ColumnOutcome) -> str:
         observed = f" (counted: {numbers.percent(column.change_observed)})"
     return (
         f"{text} It changes {numbers.percent(column.change_expected)} of the values{observed}. "
-        f"What is released keeps {numbers.share_text(column.kept)} of the information in a value "
-        f"(its entropy, {column.entropy:.3g} nats), and {numbers.share_text(column.share)} of the "
-        f"most that is proven possible for these categories at this α."
+        f"What is released keeps {numbers.share_text(column.retained)} of the information in a "
+        f"value (its entropy, {column.entropy:.3g} nats), and {numbers.share_text(column.share)} of "
+        f"the most that is proven possible for these categories at this α."
     )
 
 

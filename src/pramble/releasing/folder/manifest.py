@@ -41,7 +41,7 @@ def manifest_of(
         "promise": promise_entry(job),
         "plan": job.design.plan.to_json(),
         "design": job.design.entry(),
-        **worth_entry(job, tables),
+        **accuracy_entry(job, tables),
         "columns": columns_entry(job),
         "notes": reader_notes(job),
     }
@@ -140,7 +140,7 @@ def central_entry(job: Prepared) -> dict[str, Any]:
     }
 
 
-def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
+def accuracy_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
     """Return what readers can tell; nothing where it would show a confidential prior."""
     if job.design.confidential or not tables:
         return {}

@@ -31,9 +31,9 @@ from pramble.privacy.guarantee import (
 )
 from pramble.releasing.folder.layout import check_files, open_written
 from pramble.releasing.folder.reading import (
-    besides_of,
     central_promise,
     check_promised,
+    prior_spending,
     read_manifest,
     stated_data,
     stated_plan,
@@ -163,17 +163,17 @@ class Release(Display):
 
     def __getstate__(self) -> dict[str, Any]:
         read = ("data", "tables")
-        kept = {name: value for name, value in self.__dict__.items() if name not in read}
-        return {**kept, "spark": None}
+        state = {name: value for name, value in self.__dict__.items() if name not in read}
+        return {**state, "spark": None}
 
 
 @certify.register
-def _(release: Release, *, distance: Any = None) -> Certificate:
+def certify_release(release: Release, *, distance: Any = None) -> Certificate:
     """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
     if distance is not None or isinstance(release.plan, TablePlan):
         return certify(release.plan, distance=distance)
     with undamaged():
-        additional = besides_of(release.manifest["design"])
+        additional = prior_spending(release.manifest["design"])
         rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
     return replace(certify(release.plan), additional=additional, rows=rows)
 

@@ -185,7 +185,7 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
         )
-    reader = check_central(manifest, plan, additional=besides_of(design))
+    reader = check_central(manifest, plan, additional=prior_spending(design))
     held = reader if isinstance(limit, CentralPrivacy) else stated
     if held is None or not limit.allows(held):
         raise damaged(f"it states {held}, above its {limit}.")
@@ -211,7 +211,7 @@ def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
         raise damaged(f"it states {stated}, above its {limit}.")
 
 
-def besides_of(design: Mapping[str, Any]) -> Fraction:
+def prior_spending(design: Mapping[str, Any]) -> Fraction:
     return sum((stated_alpha(part["prior"]) for part in design_parts(design)), Fraction(0))
 
 

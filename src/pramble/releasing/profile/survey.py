@@ -17,8 +17,8 @@ from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.information.fisher import HALF_WIDTH
 from pramble.releasing.linkage import FUNCTION, Links, likeness
-from pramble.releasing.profile.columns import Look, look_at
-from pramble.releasing.profile.vocabulary import KEYS, key_of
+from pramble.releasing.profile.columns import ColumnProfile, profile_columns
+from pramble.releasing.profile.vocabulary import KEYS, key_variable
 from pramble.releasing.spec.document import toml_table, toml_value
 from pramble.releasing.spec.spec import OUTPUTS
 from pramble.releasing.value_sample import FirstRows
@@ -66,7 +66,7 @@ ALPHA = 2.0  # the promise of a first plan
 class Survey:
     """What a file looks like, and which columns to randomise."""
 
-    looks: tuple[Look, ...]  # of every column, in order
+    profiles: tuple[ColumnProfile, ...]  # of every column, in order
     rows: int
     reading: Reading  # how it was read, to be read the same way again
     first: pa.Table  # some of the first rows
@@ -83,9 +83,9 @@ class Survey:
         ``accepted``. The others get a placeholder, and the plan is refused until the curator has
         declared them.
         """
-        chosen = [look for look in self.looks if look.name in self.chosen]
-        others = [look for look in self.looks if look.name not in self.chosen]
-        spare = [look for look in others if look.is_fit]
+        chosen = [one for one in self.profiles if one.name in self.chosen]
+        others = [one for one in self.profiles if one.name not in self.chosen]
+        spare = [one for one in others if one.is_fit]
         tables = TWO_WAY if central else tables_wanted(chosen, alpha=alpha, rows=self.rows)
         promise = LOCAL.format(toml_value(float(alpha)))
         if central is not None:
@@ -103,8 +103,10 @@ class Survey:
                 lines.append(f"# {toml_comment(note)}, and may be left out")
         if not chosen:
             lines += ["", "# No column was found to randomise: add tables [columns.NAME]."]
-        lines += spare_lines([look for look in spare if look.name in accepted], of=len(spare))
-        known = [one.name for one in chosen if key_of(one.name)] or [one.name for one in chosen]
+        lines += spare_lines([one for one in spare if one.name in accepted], of=len(spare))
+        known = [one.name for one in chosen if key_variable(one.name)] or [
+            one.name for one in chosen
+        ]
         return "\n".join([*lines, RISK.format(toml_comment(toml_value(known[:4])))])
 
 
@@ -118,69 +120,69 @@ def survey_file(
     """Look at every column of a file in one scan, and choose those to randomise.
 
     >>> found = survey_file({"sex": ["f", "m"] * 30, "name": [f"p{i}" for i in range(60)]})
-    >>> found.chosen, found.looks[1].kind
+    >>> found.chosen, found.profiles[1].kind
     (('sex',), 'identifier')
     """
     records = open_records(source, reading)
     records.refuse_missing(columns or ())
     first = FirstRows(records.names)
-    looks = look_at(records, beside=[first], progress=progress)
-    chosen = proposed_columns(looks) if columns is None else checked_choice(looks, columns)
-    dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
+    profiles = profile_columns(records, beside=[first], progress=progress)
+    chosen = proposed_columns(profiles) if columns is None else checked_choice(profiles, columns)
+    dropped = [one.name for one in profiles if one.name not in chosen and one.can_be_randomised]
     rows = first.table()
     follows, tells = columns_that_tell(rows, chosen=chosen, dropped=dropped)
     if columns is None:  # a copy would spend the budget twice on one thing
         chosen = tuple(name for name in chosen if name not in follows)
         tells, follows = {**tells, **follows}, {}
-    return Survey(tuple(looks), first.rows, records.reading, rows, chosen, follows, tells)
+    return Survey(tuple(profiles), first.rows, records.reading, rows, chosen, follows, tells)
 
 
-def proposed_columns(looks: Sequence[Look]) -> tuple[str, ...]:
+def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
     """Return the columns to randomise, in the order of the file.
 
     All that can be, if they are few; else those whose names an intruder's knowledge goes by (sex,
     age, region, …: one of each first), and without enough of them the first categorical ones.
     """
-    fit = [look for look in looks if look.is_fit and look.size <= MOST_CATEGORIES]
+    fit = [one for one in profiles if one.is_fit and one.size <= MOST_CATEGORIES]
     if len(fit) <= MOST_CHOSEN:
-        return tuple(look.name for look in fit)
+        return tuple(one.name for one in fit)
     kinds, met, ranked = list(KEYS), Counter[str](), []
-    for place, look in enumerate(fit):
-        if key := key_of(look.name):
+    for place, one in enumerate(fit):
+        if key := key_variable(one.name):
             met[key] += 1
-            ranked.append((met[key], kinds.index(key), place, look.name))
+            ranked.append((met[key], kinds.index(key), place, one.name))
     known = [name for *_, name in sorted(ranked)]
     if len(known) < LEAST_KEYS:
-        others = [look.name for look in fit if look.labels and look.name not in known]
+        others = [one.name for one in fit if one.labels and one.name not in known]
         known += others[: MOST_CHOSEN - len(known)]
     best = set(known[:MOST_CHOSEN])
-    return tuple(look.name for look in fit if look.name in best)
+    return tuple(one.name for one in fit if one.name in best)
 
 
-def checked_choice(looks: Sequence[Look], wanted: Collection[str]) -> tuple[str, ...]:
+def checked_choice(profiles: Sequence[ColumnProfile], wanted: Collection[str]) -> tuple[str, ...]:
     """Return the columns that the curator named; refuse those for which nothing can be proposed."""
     unfit = [
-        f"Column {look.name!r} cannot be randomised as it is ({look.kind}: {look.reason}). Recode "
+        f"Column {one.name!r} cannot be randomised as it is ({one.kind}: {one.reason}). Recode "
         "it in the file first, or leave it out of --columns."
-        for look in looks
-        if look.name in wanted and not look.can_be_randomised
+        for one in profiles
+        if one.name in wanted and not one.can_be_randomised
     ]
     if unfit:
         raise InvalidInput("\n".join(unfit))
-    return tuple(look.name for look in looks if look.name in wanted)
+    return tuple(one.name for one in profiles if one.name in wanted)
 
 
-def noisy_pairs(looks: Sequence[Look], *, alpha: float, rows: int) -> tuple[int, int]:
+def noisy_pairs(profiles: Sequence[ColumnProfile], *, alpha: float, rows: int) -> tuple[int, int]:
     r"""Return how many tables of two columns would be noise, roughly, and how many there are.
 
     Each of :math:`t` tables is told by :math:`n/t` records, and is noise if the 95 % interval of
     one of its m evenly filled cells is wider than :math:`1/m`. The release computes what it does.
 
-    >>> looks = [Look(name, "categorical", "", tuple(range(3))) for name in "abc"]
-    >>> noisy_pairs(looks, alpha=2.0, rows=1000), noisy_pairs(looks, alpha=2.0, rows=100_000)
+    >>> profiles = [ColumnProfile(name, "categorical", "", tuple(range(3))) for name in "abc"]
+    >>> noisy_pairs(profiles, alpha=2.0, rows=1000), noisy_pairs(profiles, alpha=2.0, rows=100_000)
     ((3, 3), (0, 3))
     """
-    sizes = [look.size + bool(look.empty or look.marks) for look in looks]
+    sizes = [one.size + bool(one.empty or one.marks) for one in profiles]
     cells = [one * other for one, other in combinations(sizes, 2)]
     grows = math.exp(min(alpha, 50.0))
     noisy = 0
@@ -260,12 +262,12 @@ RISK = """
 """
 
 
-def tables_wanted(chosen: Sequence[Look], *, alpha: float, rows: int) -> str:
+def tables_wanted(chosen: Sequence[ColumnProfile], *, alpha: float, rows: int) -> str:
     noisy, pairs = noisy_pairs(chosen, alpha=alpha, rows=rows)
     return TWO_WAY if 2 * noisy <= pairs else ONE_WAY.format(noisy, pairs, several(rows, "row"))
 
 
-def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
+def drop_lines(others: Sequence[ColumnProfile], tells: Mapping[str, str]) -> list[str]:
     reasons = {one.name: toml_comment(reason_dropped(one, tells.get(one.name))) for one in others}
     listed = [f"  {toml_value(name)},  # {reason}" for name, reason in reasons.items()]
     note = [
@@ -281,11 +283,11 @@ def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
     ]
 
 
-def reason_dropped(one: Look, told: str | None) -> str:
+def reason_dropped(one: ColumnProfile, revealed: str | None) -> str:
     chosen = ", not chosen" if one.is_fit else ""
     many = one.is_fit and one.size > MOST_CATEGORIES
     merge = "; too many to randomise, merge them into fewer" if many else ""
-    as_it_is = "" if told is None else f"; as it is, it tells {told!r}"
+    as_it_is = "" if revealed is None else f"; as it is, it tells {revealed!r}"
     return f"{one.kind}{chosen}: {one.reason}{merge}{as_it_is}"
 
 
@@ -301,7 +303,7 @@ def file_lines(reading: Reading) -> list[str]:
     return [*head, *toml_table(table)] if table else []
 
 
-def missing_label(one: Look) -> str | int:
+def missing_label(one: ColumnProfile) -> str | int:
     if one.labels and all(type(label) is int for label in one.labels):
         return next(code for code in (-1, -9, -99, -999, -9999) if code not in one.labels)
     return next(word for word in MISSING if word not in one.labels)
@@ -324,7 +326,7 @@ def gaps(labels: Sequence[Any]) -> str:
     return f", {listed} not: add {it} can occur" if 0 < len(absent) <= MOST_GAPS else ""
 
 
-def column_lines(one: Look, *, accepted: bool) -> list[str]:
+def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
     name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
     found = f"{several(len(one.labels), 'value')} seen{gaps(one.labels)}"
     if one.declared:
@@ -332,13 +334,13 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
     elif one.bands is not None:
         found = f"{one.reason}, in round bands"
     lines = [f"[columns.{name}]  # {toml_comment(found)}"]
-    settled, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
+    is_known, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
     if one.bands is not None:
-        lines += band_lines(one, settled=settled)
-    elif settled and has_empty and all(isinstance(label, bool) for label in one.labels):
+        lines += band_lines(one, is_known=is_known)
+    elif is_known and has_empty and all(isinstance(label, bool) for label in one.labels):
         lines.append('categories = ["no", "yes"]')
         lines.append(f"merge = {toml_value({'no': [False], 'yes': [True]})}")
-    elif settled:
+    elif is_known:
         if one.meanings and len(one.meanings) <= MOST_MEANINGS:
             lines.append(f"# {toml_comment('; '.join(one.meanings))}")
         lines.append(f"categories = {toml_value(one.labels)}")
@@ -355,9 +357,9 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
     return lines
 
 
-def band_lines(one: Look, *, settled: bool) -> list[str]:
+def band_lines(one: ColumnProfile, *, is_known: bool) -> list[str]:
     assert one.bands is not None
-    if not settled:
+    if not is_known:
         return ["bands = []  # increasing edges, such as [0, 10, 20, 50]; the last band is open"]
     edges = one.bands.edges
     labels = band_labels(edges)
@@ -369,7 +371,7 @@ def band_lines(one: Look, *, settled: bool) -> list[str]:
     return lines
 
 
-def spare_lines(spare: Sequence[Look], *, of: int) -> list[str]:
+def spare_lines(spare: Sequence[ColumnProfile], *, of: int) -> list[str]:
     if not spare or of > MOST_COMMENTED:
         return []
     head = "# Not chosen; to randomise one, take it off the drop list and uncomment its table:"

@@ -138,10 +138,10 @@ def is_identifier(name: str) -> bool:
     return is_direct(name) or not NAME_WORDS["pointing"].isdisjoint(name_parts(name))
 
 
-def is_weight(name: str) -> bool:
+def is_weight_name(name: str) -> bool:
     """Whether a column's name is that of a sampling weight.
 
-    >>> [is_weight(name) for name in ("PWGTP7", "poids_final", "birth_weight", "weekday")]
+    >>> [is_weight_name(name) for name in ("PWGTP7", "poids_final", "birth_weight", "weekday")]
     [True, True, False, False]
     """
     found = words_in(name)
@@ -166,11 +166,11 @@ def quantity_of(name: str) -> str | None:
     return next((what for what, words in QUANTITY_WORDS.items() if words & found), None)
 
 
-def key_of(name: str) -> str | None:
+def key_variable(name: str) -> str | None:
     """Return which key variable a column's name tells.
 
-    >>> key_of("MARST"), key_of("Geschlecht"), key_of("nivel_de_estudios"), key_of("roof")
-    ('marital', 'sex', 'education', None)
+    >>> [key_variable(name) for name in ("MARST", "Geschlecht", "nivel_de_estudios", "roof")]
+    ['marital', 'sex', 'education', None]
     """
     found = name_parts(name)
     return next((what for what, words in KEY_WORDS.items() if words & found), None)
@@ -329,8 +329,8 @@ def band_place(word: str) -> tuple[float, float] | None:
     >>> band_place("<15"), band_place("15"), band_place("15 and over"), band_place("grade 15")
     ((15.0, -1.0), (15.0, 0.0), (15.0, 1.0), None)
     """
-    apart = word.replace(",", ", ") if word[0] in "[(" else word
-    figures = [figure_value(figure) for figure in FIGURE.findall(apart)]
+    spaced = word.replace(",", ", ") if word[0] in "[(" else word
+    figures = [figure_value(figure) for figure in FIGURE.findall(spaced)]
     rest = re.findall(r"[^\W\d_]+", word)
     if not figures or not all(BAND_WORD.fullmatch(one) for one in rest):
         return None

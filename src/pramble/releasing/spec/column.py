@@ -64,7 +64,7 @@ class ColumnSpec:
     )
     merge: Mapping[str, tuple[Any, ...]] = setting(
         dict,
-        read.merged,
+        read.merge_lists,
         "Recoding: new labels, each with the old ones that it stands for.",
         example='{ other = ["widowed", "divorced"] }',
     )

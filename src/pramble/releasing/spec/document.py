@@ -24,7 +24,7 @@ from pramble.releasing.spec.readers import (
     Setting,
     settings_of,
 )
-from pramble.releasing.spec.rules import columns_of, contradictions
+from pramble.releasing.spec.rules import contradictions, rule_columns
 from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.values import names_of
 from pramble.words import hint_at
@@ -236,13 +236,13 @@ def spec_of(
         raise InvalidPlan("Next to a plan, columns are names of some of its columns.")
     if not changes and columns is None and isinstance(plan, ReleaseSpec):
         return plan
-    document = document_of(plan)
+    document = plan_document(plan)
     if changes or columns is not None:
         document = overridden(document, changes, None if columns is None else names_of(columns))
     return spec_from(document, seen_allowed=isinstance(plan, ReleaseSpec))
 
 
-def document_of(plan: str | Path | ReleaseSpec | Mapping[str, Any]) -> dict[str, Any]:
+def plan_document(plan: str | Path | ReleaseSpec | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(plan, ReleaseSpec):
         return tomllib.loads(spec_to_toml(plan))
     return read_document(plan) if isinstance(plan, str | Path) else dict(plan)
@@ -272,7 +272,7 @@ def overridden(
     if {"alpha", "central", "design"} & set(changes):
         found = without_others(found, {**found, **changes})
     if columns is not None:
-        found |= of_columns(found, columns)
+        found |= with_columns_alone(found, columns)
     return found | dict(changes)
 
 
@@ -287,7 +287,7 @@ def without_others(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dic
     }
 
 
-def of_columns(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+def with_columns_alone(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
     """Return what changes where some columns of a plan are taken alone."""
     planned = document.get("columns", {})
     for name in columns:
@@ -306,7 +306,7 @@ def of_columns(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str,
         found["tables"] = [table for table in tables if set(table) <= wanted] or 1
     if "possible" in document:
         rules = document["possible"]
-        found["possible"] = [rule for rule in rules if columns_of(rule) <= wanted]
+        found["possible"] = [rule for rule in rules if rule_columns(rule) <= wanted]
     return found
 
 

@@ -84,11 +84,11 @@ def prior(sources: Sequence[str]) -> PriorReader:
     return PriorReader(tuple(sources))
 
 
-def design(value: Any) -> str:
+def design_name(value: Any) -> str:
     return OneOf(("records", "columns", "tables"))("columns" if value == "paper" else value)
 
 
-def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
+def bounded_number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not above < value < below or value > sys.float_info.max:
         wanted = "a positive number" if below == math.inf else f"a number in ({above:g}, {below:g})"
@@ -97,18 +97,18 @@ def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
 
 
 def alpha(value: Any) -> float:
-    found = number(value)
+    found = bounded_number(value)
     if found > LARGEST_TOTAL:
         raise Mistake(f"must be at most {LARGEST_TOTAL:,.0f}; found {value!r}")
     return found
 
 
 def delta(value: Any) -> float:
-    return number(value, below=LARGEST_DELTA)
+    return bounded_number(value, below=LARGEST_DELTA)
 
 
 def share(value: Any) -> float:
-    return number(value, below=0.5)
+    return bounded_number(value, below=0.5)
 
 
 def whole(value: Any) -> int:
@@ -179,14 +179,14 @@ def missing_code(value: Any) -> Any:
 
 
 def probabilities(value: Any) -> tuple[float, ...]:
-    found = tuple(number(part) for part in a_list(value, "probabilities"))
+    found = tuple(bounded_number(part) for part in a_list(value, "probabilities"))
     if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
         raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
     return tuple(part / math.fsum(found) for part in found)
 
 
 def any_number(value: Any) -> float:
-    return number(value, above=-math.inf) if value != 0 else value
+    return bounded_number(value, above=-math.inf) if value != 0 else value
 
 
 def edges(value: Any) -> tuple[float, ...]:
@@ -201,7 +201,7 @@ def bands(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return edges(value)
     if "quantiles" in value:
-        return quantiles(value)
+        return quantile_bands(value)
     try:
         as_bands(value)
     except InvalidInput as error:
@@ -209,7 +209,7 @@ def bands(value: Any) -> Any:
     return dict(value)
 
 
-def quantiles(value: Mapping[str, Any]) -> dict[str, Any]:
+def quantile_bands(value: Mapping[str, Any]) -> dict[str, Any]:
     """Read bands by quantiles: how many, and a public range."""
     if set(value) != {"quantiles", "from", "to"}:
         raise Mistake(f"must have quantiles, from and to; found {dict(value)!r}")
@@ -225,7 +225,7 @@ def values(value: Any) -> tuple[Any, ...]:
     return tuple(a_list(value, "values"))
 
 
-def merged(value: Any) -> dict[str, tuple[Any, ...]]:
+def merge_lists(value: Any) -> dict[str, tuple[Any, ...]]:
     """Read a table from new labels to the old ones that they stand for."""
     if not isinstance(value, Mapping) or not value:
         raise Mistake(f"must be a table from new labels to lists of old ones; found {value!r}")
@@ -275,9 +275,11 @@ def distance(value: Any) -> Any:
     if len(stated) != 1 or set(value) - {*stated, "most", "across"}:
         listed = ", ".join(kinds)
         raise Mistake(f'must be "path", or a table with one of {listed}; found {value!r}')
-    found: dict[str, Any] = {key: number(value[key]) for key in ("most", "across") if key in value}
+    found: dict[str, Any] = {
+        key: bounded_number(value[key]) for key in ("most", "across") if key in value
+    }
     if stated == ["groups"]:
-        return {"groups": merged(value["groups"]), **found}
+        return {"groups": merge_lists(value["groups"]), **found}
     return {stated[0]: string(value[stated[0]]), **found}
 
 

@@ -100,7 +100,7 @@ class ReleaseSpec:
     columns: tuple[ColumnSpec, ...]
     design: str = setting(
         RECORDS,
-        read.design,
+        read.design_name,
         'What is released. ``"tables"``, the default with ``central`` and only with it: protected '
         'tables, and complete records drawn from them. ``"records"``, the default otherwise: '
         'randomised records, all columns designed together for the wanted tables. ``"columns"`` '

@@ -36,7 +36,7 @@ from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.write.data import shuffled, write_data
 from pramble.releasing.write.scripts import write_scripts
-from pramble.releasing.write.verify import Evidence, Tally, compare, passed
+from pramble.releasing.write.verify import Evidence, WrittenTally, compare, passed
 from pramble.values import Clock
 
 # Shares of the work, for the progress; the rest are checks and pages.
@@ -111,7 +111,7 @@ def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> E
 
 def write_here(
     job: Prepared, folder: Path, *, key: bytes, clock: Clock
-) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
+) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
     records = job.records
     if job.spec.is_shuffled:
         records = shuffled(

@@ -32,12 +32,12 @@ from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file, p
 from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.value_sample import MOST_KEPT
-from pramble.releasing.write.verify import Tally
+from pramble.releasing.value_sample import MOST_SAMPLED
+from pramble.releasing.write.verify import WrittenTally
 from pramble.values import Clock
 
 
-def merged(pieces: Iterable[tuple[Tally, Links]]) -> tuple[Tally, Links]:
+def merge_pieces(pieces: Iterable[tuple[WrittenTally, Links]]) -> tuple[WrittenTally, Links]:
     """Return what was counted and sampled in pieces that follow each other, as of one."""
     found = iter(pieces)
     tally, links = next(found)
@@ -56,7 +56,7 @@ def write_piece(
     watched: Sequence[str] = (),
     after_batch: Callable[[int], object] | None = None,
     threads: int = 1,
-) -> tuple[Tally, Links]:
+) -> tuple[WrittenTally, Links]:
     """Randomise some consecutive rows into a file; return what was counted and sampled on the way.
 
     Those of a piece and of the one that follows merge into those of both.
@@ -80,7 +80,7 @@ def write_piece(
     """
     form = format_of(path)
     record = work.record
-    tally = Tally(
+    tally = WrittenTally(
         record.plan,
         work.names,
         coded=work.coded,
@@ -115,7 +115,7 @@ def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
 
 def write_data(
     job: Prepared, records: Records, folder: Path, *, key: bytes, clock: Clock
-) -> tuple[Tally, dict[str, Any]]:
+) -> tuple[WrittenTally, dict[str, Any]]:
     """Randomise the records into the data file or its pieces.
 
     Returns what was counted on the way, and what the manifest says of the file. The records are
@@ -124,7 +124,7 @@ def write_data(
     """
     record = bound_record(job, key=key, typed=records.typed)
     work = Canonical(records.schema, record, names=job.names)
-    watched = job.spec.watched(work.names) if job.rows > MOST_KEPT else []
+    watched = job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
     batches = ahead(work.source(records))
     done = 0
 
@@ -133,7 +133,7 @@ def write_data(
         done += rows
         clock.tell("randomising", done / max(job.rows, 1), rows=rows)
 
-    written: list[tuple[Tally, Links]] = []
+    written: list[tuple[WrittenTally, Links]] = []
     pieces = []
     for path, own in zip(paths_of(job.file, folder), in_pieces(batches, job.file), strict=False):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def write_data(
             "bytes": path.stat().st_size,
             "sha256": file_sha256(path),
         })  # fmt: skip
-        written = [merged([*written, found])]
+        written = [merge_pieces([*written, found])]
     tally, links = written[0]
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
@@ -196,7 +196,7 @@ def file_entry(file: DataFile, pieces: Sequence[dict[str, Any]], *, form: str) -
     }
 
 
-def rehearse(job: Prepared) -> tuple[int, float]:
+def rehearse_writing(job: Prepared) -> tuple[int, float]:
     """Return about how large the file will be and how many seconds writing will take.
 
     The first batch is randomised into memory, with keys that are thrown away.

@@ -52,11 +52,11 @@ def same_places(labels: Labels, among: Labels) -> Integers | None:
     return np.array([known.get(key, -1) for key in label_keys(labels.values)], dtype=np.int64)
 
 
-def kept(x: Codes, z: Codes, places: Integers | None) -> int:
+def count_equal(x: Codes, z: Codes, places: Integers | None) -> int:
     return int(((x if places is None else places[x]) == z).sum())
 
 
-class Draws:
+class BlockDraws:
     """Counts the draws of one mechanism, by the true cell: whole numbers, so sums are exact."""
 
     def __init__(self, name: str, mechanism: Mechanism) -> None:
@@ -65,15 +65,15 @@ class Draws:
         self.stay = mechanism.operator.stay()
         self.spread = self.stay * (1 - self.stay)
         self.counts = np.zeros(len(self.stay), dtype=np.int64)
-        self.kept = 0
+        self.unchanged = 0
 
     def add(self, x: Codes, z: Codes) -> None:
         self.counts += np.bincount(x, minlength=len(self.counts))
-        self.kept += kept(x, z, self.places)
+        self.unchanged += count_equal(x, z, self.places)
 
-    def merge(self, later: "Draws") -> None:
+    def merge(self, later: "BlockDraws") -> None:
         self.counts += later.counts
-        self.kept += later.kept
+        self.unchanged += later.unchanged
 
     @property
     def rows(self) -> int:
@@ -90,10 +90,10 @@ class Draws:
         return float(self.spread @ self.counts)
 
 
-def change_check(name: str, draws: Sequence[Draws]) -> Check:
+def change_check(name: str, draws: Sequence[BlockDraws]) -> Check:
     r"""Compare the number of changed cells with :math:`\sum_i (1 - M_{x_i x_i})`."""
     rows = max(sum(one.rows for one in draws), 1)
-    changed = rows - sum(one.kept for one in draws)
+    changed = rows - sum(one.unchanged for one in draws)
     expected = rows - sum(one.expected for one in draws)
     spread = math.sqrt(sum(one.variance for one in draws))
     return Check(
@@ -104,7 +104,7 @@ def change_check(name: str, draws: Sequence[Draws]) -> Check:
     )
 
 
-def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], Draws], *, rows: int) -> Check:
+def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], BlockDraws], *, rows: int) -> Check:
     found = dict.fromkeys(range(len(plan.branches)), 0)
     found |= {int(path[1]): one.rows for path, one in draws.items()}
     off = []
@@ -127,7 +127,7 @@ def allowed(spread: float) -> float:
     return NEVER / 3 + math.hypot(NEVER / 3, math.sqrt(2 * NEVER) * spread)
 
 
-class Tally(DrawObserver):
+class WrittenTally(DrawObserver):
     """What was meant to be released, block by block: digests of columns, and counts of codes.
 
     Tallies of consecutive rows, each begun at a multiple of ``BATCH_ROWS``, merge into the tally of
@@ -144,7 +144,7 @@ class Tally(DrawObserver):
         Of true and of released values of a randomised column.
     changed : dict from column to int
         Values that are released as others, blanks included.
-    draws : dict from the path of a block's bits to Draws
+    draws : dict from the path of a block's bits to BlockDraws
     last : dict from column to codes
         The true codes of the block that was met last.
     digests : dict from column to list of bytes
@@ -173,7 +173,7 @@ class Tally(DrawObserver):
             name: same_places(own.labels, own.released) for name, own in self.labels.items()
         }
         self.changed = dict.fromkeys(self.labels, 0)
-        self.draws: dict[tuple[str, ...], Draws] = {}
+        self.draws: dict[tuple[str, ...], BlockDraws] = {}
         self.last: dict[str, Codes] = {}
         self.digests: dict[str, list[bytes]] = {name: [] for name in names}
 
@@ -181,20 +181,20 @@ class Tally(DrawObserver):
         if self.as_text and name not in self.coded:
             values = as_text(values, column=name).fill_null("")
         digest = hashlib.sha256()
-        for part in content(values):
+        for part in block_bytes(values):
             digest.update(part)
         self.digests[name].append(digest.digest())
 
     def draw(self, name: str, x: Codes, z: Codes) -> None:
         self.last[name] = x
         self.before[name] += np.bincount(x, minlength=len(self.before[name]))
-        self.changed[name] += len(x) - kept(x, z, self.same[name])
+        self.changed[name] += len(x) - count_equal(x, z, self.same[name])
         self.release(name, z)
 
     def draw_cells(self, block: ColumnBlock, x: Codes, z: Codes) -> None:
         path = block.stream.path
         if path not in self.draws:
-            self.draws[path] = Draws(block.names[0], block.mechanism)
+            self.draws[path] = BlockDraws(block.names[0], block.mechanism)
         self.draws[path].add(x, z)
 
     def release(self, name: str, z: Codes) -> None:
@@ -202,7 +202,7 @@ class Tally(DrawObserver):
         digest = hashlib.sha256(np.ascontiguousarray(z, dtype=np.int32).tobytes())
         self.digests[name].append(digest.digest())
 
-    def merge(self, later: "Tally") -> None:
+    def merge(self, later: "WrittenTally") -> None:
         self.rows += later.rows
         for name in self.labels:
             self.before[name] += later.before[name]
@@ -221,7 +221,7 @@ class Tally(DrawObserver):
         return {**self.__dict__, "last": {}}
 
 
-def content(values: Any) -> list[Any]:
+def block_bytes(values: Any) -> list[Any]:
     kind = values.type
     if pa.types.is_dictionary(kind):
         codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -242,10 +242,10 @@ def content(values: Any) -> list[Any]:
     return [repr(values.to_pylist()).encode("utf-8", "surrogatepass")]
 
 
-def read_again(path: Path, meant: Tally) -> Tally:
+def tally_written(path: Path, meant: WrittenTally) -> WrittenTally:
     """Read a written file and tally it as it was tallied while it was written."""
     plan, names, records = meant.plan, meant.names, open_written(path, meant.points)
-    tally = Tally(plan, names, coded=meant.coded, as_text=not records.typed)
+    tally = WrittenTally(plan, names, coded=meant.coded, as_text=not records.typed)
     encoders = {
         name: Encoder(own.released, name, from_text=not records.typed)
         for name, own in tally.labels.items()
@@ -263,14 +263,14 @@ def read_again(path: Path, meant: Tally) -> Tally:
     return tally
 
 
-def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
+def compare(meant: WrittenTally, path: Path, *, rows: int) -> tuple[Check, ...]:
     """Judge a written file: rows, untouched columns, released values, and rates of change."""
     return (*compare_values(meant, path, rows=rows), *drawn_checks(meant))
 
 
-def compare_values(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
+def compare_values(meant: WrittenTally, path: Path, *, rows: int) -> tuple[Check, ...]:
     try:
-        found = read_again(path, meant)
+        found = tally_written(path, meant)
     except InvalidData as error:
         return (Check("released values", passed=False, detail=str(error)),)
     differing = [name for name in meant.names if meant.digests[name] != found.digests[name]]
@@ -297,7 +297,7 @@ def value_checks(
     )
 
 
-def drawn_checks(meant: Tally) -> tuple[Check, ...]:
+def drawn_checks(meant: WrittenTally) -> tuple[Check, ...]:
     plan, draws = meant.plan, meant.draws
     if plan.is_simple:
         order = sorted(draws, key=lambda path: plan.columns.index(path[0]))
@@ -332,7 +332,7 @@ class Evidence:
     checks : tuple of Check
     design : ReleaseDesign
         What was done, with the tables that were chosen meanwhile.
-    tally : Tally or None
+    tally : WrittenTally or None
         What was counted while records were written.
     """
 
@@ -342,4 +342,4 @@ class Evidence:
     here: Any
     checks: tuple[Check, ...]
     design: ReleaseDesign
-    tally: Tally | None = None
+    tally: WrittenTally | None = None
