@@ -82,7 +82,7 @@ def if_enough(way: str, noise: int, tables: int) -> Iterator[str]:
         yield f"{way} (noise: {noise} of {tables})"
 
 
-def promise_of(
+def promise_times(
     job: Prepared,
     labels: Mapping[str, Sequence[Label]],
     *,
@@ -137,7 +137,7 @@ def count_noise(
             possible=possible,
             tables=wanted,
             effort=QUICK,
-            **promise_of(job, labels, times=times, by_distance=by_distance),
+            **promise_times(job, labels, times=times, by_distance=by_distance),
         )
     except InvalidInput:
         return len(wanted), len(wanted)

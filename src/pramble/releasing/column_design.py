@@ -21,7 +21,7 @@ from pramble.mechanisms.uniform import randomized_response
 from pramble.outcome import ColumnOutcome
 from pramble.privacy.certificate import certify, distance_sentence
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
-from pramble.releasing.design import LOST, ReleaseDesign, column_categories, several_rows
+from pramble.releasing.design import LOST, ReleaseDesign, categories_by_column, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
     Prior,
@@ -303,7 +303,7 @@ def design_columns(
     )
     parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
     spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
-    labels = column_categories(columns)
+    labels = categories_by_column(columns)
     margins = {(d.column.name,): np.array(d.prior.probabilities) for d in designs}
     distribution = as_distribution(margins, {name: len(own) for name, own in labels.items()})
     return ColumnsDesign(columns, spent, as_possible(None, labels), distribution, designs)

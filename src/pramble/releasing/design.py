@@ -176,7 +176,7 @@ def several_rows(rows: int) -> list[str]:
     return [sentence] if rows > 1 else []
 
 
-def column_categories(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
+def categories_by_column(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
     return {column.name: column.labels for column in columns}
 
 
@@ -297,7 +297,7 @@ def design_of_tables(
     Nothing of the file is used but its categories, where the plan declares none.
     """
     del confidential_allowed, effort  # what every designer takes: there is no prior, no search
-    labels = column_categories(found.columns)
+    labels = categories_by_column(found.columns)
     limit = spec.central
     assert limit is not None, "tables go with a central promise"
     possible = possible_records(spec, labels)

@@ -22,7 +22,7 @@ from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
 from pramble.releasing.design import (
     ReleaseDesign,
-    column_categories,
+    categories_by_column,
     columns_without_table,
     possible_records,
     requested_tables,
@@ -185,7 +185,7 @@ def design_of_record(
     distribution of the records, so that nothing of the file is used; a public prior serves to say
     what tables will cost.
     """
-    labels = column_categories(found.columns)
+    labels = categories_by_column(found.columns)
     tables, notes = tables_at_hand(spec, labels)
     possible = possible_records(spec, labels)
     options = {
@@ -231,7 +231,7 @@ def design_for_readers(
     spec: ReleaseSpec, found: FileCounts, *, notes: Sequence[str], **options: Any
 ) -> RecordsDesign:
     """Return the plan for records that keeps a central promise."""
-    labels, possible = column_categories(found.columns), options["possible"]
+    labels, possible = categories_by_column(found.columns), options["possible"]
     prior = EVEN
     if spec.columns[0].prior_source == "public":
         prior = public_tables(spec.columns, labels, options["tables"], possible=possible)
@@ -301,7 +301,7 @@ def record_prior(
     allowed: bool,
 ) -> RecordPrior:
     source = spec.columns[0].prior
-    labels = column_categories(found.columns)
+    labels = categories_by_column(found.columns)
     if source == "public":
         return public_tables(spec.columns, labels, tables, possible=possible)
     counted = counts_of(found)

@@ -356,8 +356,8 @@ def _column_sentence(column: ColumnOutcome) -> str:
     return (
         f"{text} It changes {numbers.percent(column.change_expected)} of the values{observed}. "
         f"What is released keeps {numbers.share_text(column.retained)} of the information in a "
-        f"value (its entropy, {column.entropy:.3g} nats), and {numbers.share_text(column.share)} of "
-        f"the most that is proven possible for these categories at this α."
+        f"value (its entropy, {column.entropy:.3g} nats), and "
+        f"{numbers.share_text(column.share)} of the most that is proven possible for these categories at this α."
     )
 
 
