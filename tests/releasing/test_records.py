@@ -339,7 +339,7 @@ def test_an_engine_that_keeps_all_records_is_caught(people_file, tmp_path, monke
     def keep(self, codes, rows):
         return np.minimum(codes, self.mechanism.shape[1] - 1)
 
-    monkeypatch.setattr("pramble.engine.block.Block.draw", keep)
+    monkeypatch.setattr("pramble.engine.block.ColumnBlock.draw", keep)
     with pytest.raises(PrivacyError, match=r"rate of change over all blocks.*Nothing was"):
         release(people_file, tmp_path / "out", columns=COLUMNS, alpha=1.0)
     assert not (tmp_path / "out").exists()

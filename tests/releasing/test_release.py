@@ -444,7 +444,7 @@ def test_an_empty_line_of_a_single_column_is_a_row(tmp_path, output):
 
 
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("pramble.engine.block.Block.draw", lambda self, codes, rows: codes)
+    monkeypatch.setattr("pramble.engine.block.ColumnBlock.draw", lambda self, codes, rows: codes)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):
         release(people_file, tmp_path / "out", plan=PLAN)
     assert not list(tmp_path.glob("*out*"))

@@ -135,9 +135,8 @@ class ReleaseDesign:
         """What the design itself proves against readers of the release."""
         return None
 
-    @property
-    def costs(self) -> Mapping[Table, float]:
-        """What is known already: n times the summed variance of some tables."""
+    def known_costs(self) -> Mapping[Table, float]:
+        """Return n times the summed variance of the tables that the search has valued."""
         return {}
 
     @property
@@ -157,7 +156,7 @@ class ReleaseDesign:
 
     def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
         """Return what readers will get of the wanted tables, and of single columns."""
-        ground, known = self.valuation(rows), dict(self.costs)
+        ground, known = self.valuation(rows), dict(self.known_costs())
         singles: list[Table] = [
             (name,) for name, own in ground.labels.items() if len(own) <= MOST_WANTED_CELLS
         ]

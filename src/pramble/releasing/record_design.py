@@ -81,6 +81,9 @@ class RecordsDesign(ReleaseDesign):
     def wanted(self) -> tuple[Table, ...]:
         return tuple(self.costs)
 
+    def known_costs(self) -> Mapping[Table, float]:
+        return self.costs
+
     @property
     def priors(self) -> tuple[RecordPrior, ...]:
         return (self.prior,)

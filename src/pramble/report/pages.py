@@ -222,7 +222,7 @@ def plain_words(outcome: ReleaseOutcome) -> list[str]:
             outcome.central.sentence(),
         ]
     columns = "these columns" if len(outcome.names) > 1 else names
-    blank = outcome.record is not None and outcome.record.branches > 1
+    blank = outcome.record is not None and outcome.record.plan.is_split
     if outcome.central is not None:
         return shuffled_words(outcome, names)
     return [
@@ -357,7 +357,8 @@ def _column_sentence(column: ColumnOutcome) -> str:
         f"{text} It changes {numbers.percent(column.change_expected)} of the values{observed}. "
         f"What is released keeps {numbers.share_text(column.retained)} of the information in a "
         f"value (its entropy, {column.entropy:.3g} nats), and "
-        f"{numbers.share_text(column.share)} of the most that is proven possible for these categories at this α."
+        f"{numbers.share_text(column.share)} of the most that is proven possible for these "
+        "categories at this α."
     )
 
 
@@ -484,14 +485,13 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
-    branches = record.plan.branches
-    if len(branches) == 1:
-        joint = [" with ".join(block) for block in branches[0].blocks if len(block) > 1]
+    if not record.plan.is_split:
+        joint = [" with ".join(block) for block, _ in record.plan.mechanisms() if len(block) > 1]
         how = f"randomised together: {'; '.join(joint)}" if joint else "each is randomised alone"
         return [f"Every record keeps all its columns; {how}."]
     return [
         (
-            f"Each record shows the columns of one of {len(branches)} branches, drawn at random "
+            f"Each record shows the columns of one of {record.branches} branches, drawn at random "
             "without a look at it; columns within a branch that are joined in the picture are "
             "randomised together by one matrix. The other columns of the record are blank."
         ),

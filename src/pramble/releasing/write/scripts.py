@@ -18,8 +18,9 @@ from pramble.data.bands import Points
 from pramble.data.labels import Labels, label_keys
 from pramble.estimation.inverse.branches import answerable
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.channel import BranchView
 from pramble.mechanisms.measured_table import own_names
-from pramble.mechanisms.plan import Block, Branch, Plan
+from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.releasing.folder.layout import SCRIPTS, STEM, stated_file
@@ -68,7 +69,8 @@ class Unwritable(Exception):
 
 def plan_code(plan: Plan) -> dict[str, str]:
     plan = plan.without_products()
-    if len({frozenset(branch.columns) for branch in plan.branches}) < len(plan.branches):
+    views = plan.channel().views
+    if len({frozenset(view.columns) for view in views}) < len(views):
         raise Unwritable("two branches of the plan show the same columns")
     columns = plan.column_labels()
     before = {name: own.labels for name, own in columns.items()}
@@ -82,7 +84,7 @@ def plan_code(plan: Plan) -> dict[str, str]:
     ]
     written: dict[str, int] = {}
     places: dict[int, int] = {}
-    for mechanism in (m for branch in plan.branches for m in branch.blocks.values()):
+    for mechanism in (one for view in views for one in view.mechanisms):
         if id(mechanism) not in places:
             code = mechanism_code(mechanism)
             places[id(mechanism)] = written.setdefault(code, len(written) + 1)
@@ -90,7 +92,7 @@ def plan_code(plan: Plan) -> dict[str, str]:
         "categories": labels_code(before),
         "released": "categories" if after == before else labels_code(after),
         "mechanisms": r_list(written),
-        "branches": r_list((branch_code(one, codes, places) for one in plan.branches), indent=4),
+        "branches": r_list((branch_code(one, codes, places) for one in views), indent=4),
     }
 
 
@@ -148,20 +150,21 @@ def r_numbers(given: Iterable[int]) -> str:
 
 
 def branch_code(
-    branch: Branch, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
+    view: BranchView, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
 ) -> str:
     before, after = codes
     blocks = [
-        f"list(columns = {r_vector(map(r_text, block))}, mechanism = {places[id(m)]},\n"
-        f"        cells = {cells_code(block, m.labels, before, side='categories')},\n"
-        f"        outputs = {cells_code(block, m.output_labels, after, side='released')})"
-        for block, m in branch.blocks.items()
+        f"list(columns = {r_vector(map(r_text, one.columns))},"
+        f" mechanism = {places[id(one.mechanism)]},\n"
+        f"        cells = {cells_code(one.columns, one.mechanism.labels, before, 'categories')},\n"
+        f"        outputs = {cells_code(one.columns, one.mechanism.output_labels, after, 'released')})"
+        for one in view.seen
     ]
-    return f"list(share = {branch.share}, blocks = {r_list(blocks, indent=6)})"
+    return f"list(share = {view.share}, blocks = {r_list(blocks, indent=6)})"
 
 
 def cells_code(
-    block: Block, labels: Labels, known: Mapping[str, Mapping[Any, int]], *, side: str
+    block: Block, labels: Labels, known: Mapping[str, Mapping[Any, int]], side: str
 ) -> str:
     """Return the code of each column of a block in its cells, as a matrix with named columns."""
     names = r_vector(map(r_text, block))

@@ -105,18 +105,16 @@ def change_check(name: str, draws: Sequence[BlockDraws]) -> Check:
 
 
 def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], BlockDraws], *, rows: int) -> Check:
-    found = dict.fromkeys(range(len(plan.branches)), 0)
-    found |= {int(path[1]): one.rows for path, one in draws.items()}
+    found = {int(path[1]): one.rows for path, one in draws.items()}
     off = []
-    for number, branch in enumerate(plan.branches):
-        share = float(branch.share)
+    for number, share in enumerate(map(float, plan.shares)):
         spread = math.sqrt(rows * share * (1 - share))
-        if abs(found[number] - rows * share) > allowed(spread):
-            off.append(f"{found[number]} of {rows} records, where {share:.4%} were meant")
+        if abs(found.get(number, 0) - rows * share) > allowed(spread):
+            off.append(f"{found.get(number, 0)} of {rows} records, where {share:.4%} were meant")
     return Check(
         "records of each branch",
         passed=not off,
-        detail=f"{several(len(plan.branches), 'branch')}, as often as they should be drawn."
+        detail=f"{several(len(plan.shares), 'branch')}, as often as they should be drawn."
         if not off
         else f"A branch has {off[0]}.",
     )
