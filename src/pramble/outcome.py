@@ -123,13 +123,10 @@ class ColumnOutcome:
         if self.prior_source != "confidential":
             return public
         at_prior = ("entropy", "information", "information_bound", "change_expected")
-        lost = math.isinf(self.estimation_variance)
-        return replace(
-            public,
-            prior=(),
-            estimation_variance=math.inf if lost else math.nan,
-            **dict.fromkeys(at_prior, math.nan),
-        )
+        hidden: dict[str, Any] = dict.fromkeys(at_prior, math.nan)
+        if not math.isinf(self.estimation_variance):  # that no estimate exists is in the matrix
+            hidden["estimation_variance"] = math.nan
+        return replace(public, prior=(), **hidden)
 
 
 @value

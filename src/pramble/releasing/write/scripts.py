@@ -153,18 +153,21 @@ def branch_code(
     view: BranchView, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
 ) -> str:
     before, after = codes
-    blocks = [
-        f"list(columns = {r_vector(map(r_text, one.columns))},"
-        f" mechanism = {places[id(one.mechanism)]},\n"
-        f"        cells = {cells_code(one.columns, one.mechanism.labels, before, 'categories')},\n"
-        f"        outputs = {cells_code(one.columns, one.mechanism.output_labels, after, 'released')})"
-        for one in view.seen
-    ]
+    blocks = []
+    for one in view.seen:
+        cells = cells_code(one.columns, one.mechanism.labels, before, side="categories")
+        outputs = cells_code(one.columns, one.mechanism.output_labels, after, side="released")
+        blocks.append(
+            f"list(columns = {r_vector(map(r_text, one.columns))}, "
+            f"mechanism = {places[id(one.mechanism)]},\n"
+            f"        cells = {cells},\n"
+            f"        outputs = {outputs})"
+        )
     return f"list(share = {view.share}, blocks = {r_list(blocks, indent=6)})"
 
 
 def cells_code(
-    block: Block, labels: Labels, known: Mapping[str, Mapping[Any, int]], side: str
+    block: Block, labels: Labels, known: Mapping[str, Mapping[Any, int]], *, side: str
 ) -> str:
     """Return the code of each column of a block in its cells, as a matrix with named columns."""
     names = r_vector(map(r_text, block))
