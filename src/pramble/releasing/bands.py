@@ -31,8 +31,8 @@ from pramble.releasing.spec.readers import COLUMNS
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Floats
 
+# Cells of the histogram that quantiles are read off.
 CELLS = 100
-"""Cells of the histogram that quantiles are read off."""
 
 
 def by_quantiles(column: ColumnSpec) -> bool:

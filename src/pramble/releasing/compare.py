@@ -31,57 +31,33 @@ if TYPE_CHECKING:
 
 
 DELTA = 1e-6
-EFFORT = 3.0
-"""Of the search for the plan of each promise."""
 
+# Of the search for the plan of each promise.
+EFFORT = 3.0
+
+# Columns up to which both designs of a central promise are tried.
 MOST_COMPARED = 5
-"""Columns up to which both designs of a central promise are tried."""
 
 
 @value
 class Candidate:
-    """One promise, what an intruder could learn under it, and what readers would get.
+    """One promise, what an intruder could learn under it, and what readers would get."""
 
-    Attributes
-    ----------
-    kind : {"local", "central"}
-        Against everybody; or against those who only read the release.
-    promise : float
-        α, or ε.
-    belief : float
-        How sure, at most, an intruder can become of a person's values who was half sure.
-    half_width : float
-        Half of the 95 % interval of a typical cell of the typical wanted table.
-    noise, wanted : int
-        How many of the wanted tables would be noise.
-    right_before, right_after : float
-        Right matches that are expected, if the plan names risk keys; not a number otherwise.
-    verdict : Verdict
-    tables : tuple of TableOutcome
-        What readers would get of each wanted table, and of single columns.
-    plan : Plan or TablePlan
-        What would be done to a record, or measured of the file.
-    warnings : tuple of str
-    design : {"tables", "records", "columns"}
-        Protected tables, or randomised records: under a central promise in random order.
-    shuffled : float
-        The half width that randomised records in random order have at the same ε and δ in place of
-        protected tables; not a number where that was not tried.
-    """
-
-    kind: str
-    promise: float
-    belief: float
-    half_width: float
-    noise: int
+    kind: str  # "local", against everybody, or "central", against those who only read the release
+    promise: float  # α, or ε
+    belief: float  # how sure an intruder who was 50 % sure of a person's values can become at most
+    half_width: float  # of the 95 % interval of a typical cell of the typical wanted table
+    noise: int  # how many of the wanted tables would be noise
     wanted: int
-    right_before: float
+    right_before: float  # expected right matches; not a number where the plan names no risk keys
     right_after: float
     verdict: Verdict
-    tables: tuple[TableOutcome, ...] = field(default=(), repr=False)
+    tables: tuple[TableOutcome, ...] = field(default=(), repr=False)  # wanted and single ones
     plan: Plan | TablePlan | None = field(default=None, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
-    design: str = "records"
+    design: str = RECORDS
+    # The half width that randomised records in random order have at the same ε and δ in place of
+    # protected tables; not a number where that was not tried.
     shuffled: float = math.nan
 
     @property

@@ -74,24 +74,12 @@ class Valuation:
 
 @value(eq=False)
 class ReleaseDesign:
-    """What is released of a file, and why.
+    """What is released of a file, and why."""
 
-    Attributes
-    ----------
-    columns : tuple of Counted
-        The protected columns.
-    spent : RecordPrivacy
-        What priors and mechanisms spend on a person together, towards everybody.
-    possible : Possible
-        Which records can occur.
-    distribution : RecordDistribution
-        Of the records, at the prior of the design.
-    """
-
-    columns: tuple[Counted, ...]
-    spent: RecordPrivacy
-    possible: Possible
-    distribution: RecordDistribution
+    columns: tuple[Counted, ...]  # the protected ones
+    spent: RecordPrivacy  # on a person by priors and mechanisms together, against everybody
+    possible: Possible  # which records can occur
+    distribution: RecordDistribution  # of the records, at the prior of the design
 
     @property
     def plan(self) -> Plan | TablePlan:

@@ -34,17 +34,17 @@ from pramble.releasing.profile.vocabulary import is_identifier
 from pramble.releasing.value_sample import MOST_SAMPLED, ValueSample
 from pramble.values import Integers, value
 
+# Rows with a shared value from which on their likeness is judged.
 LEAST_ROWS = 20
-"""Rows with a shared value from which on their likeness is judged."""
 
+# κ from which on a column tells another: in groups of rows, in small groups, and as a function.
 ALIKE, ALIKE_IN_SMALL_GROUPS, SMALL, FUNCTION = 0.9, 0.5, 20.0, 0.99
-"""κ from which on a column tells another: in groups of rows, in small groups, and as a function."""
 
+# Distinct values for each row, from which on a column is taken as one that names rows.
 NEARLY_UNIQUE = 0.05
-"""Distinct values for each row, from which on a column is taken as one that names rows."""
 
+# Distinct values from which on a column with the name of an identifier is taken as one.
 MANY = 60
-"""Distinct values from which on a column with the name of an identifier is taken as one."""
 
 SENTENCES = {
     "alike": "Rows that share a value of {0.column!r} are alike in {0.protected!r}: together they "

@@ -34,39 +34,24 @@ from pramble.values import Clock, value
 from pramble.words import visible_names
 
 COUNTED = ("private", "confidential")
+
+# More tables than this are not counted for a prior; single columns are.
 MOST_TABLES = 500
-"""More tables than this are not counted for a prior; single columns are."""
 
 
 @value(eq=False)
 class Prepared:
-    """A release that is ready to be written.
+    """A release that is ready to be written."""
 
-    Attributes
-    ----------
-    records : Records
-        The confidential file.
-    spec : ReleaseSpec
-    rows : int
-    design : ReleaseDesign
-    fingerprint : str
-        Of the randomised columns, under the secret of the release.
-    keys : Crosstab or None
-        The records by their risk keys, if risk is to be reported.
-    links : tuple of Link
-        Untouched columns along which the order of the rows tells a protected one.
-    guarantee : CentralGuarantee, TableGuarantee or None
-        What is proven towards those who only read the release, where every released column is
-        protected and no order of rows is released.
-    """
-
-    records: Records
+    records: Records  # the confidential file
     spec: ReleaseSpec
     rows: int
     design: ReleaseDesign
-    fingerprint: str
-    keys: Crosstab | None = None
-    links: tuple[Link, ...] = ()
+    fingerprint: str  # of the randomised columns, under the secret of the release
+    keys: Crosstab | None = None  # the records by their risk keys, if risk is to be reported
+    links: tuple[Link, ...] = ()  # untouched columns along which the order reveals a protected one
+    # What is proven against those who only read the release, where every released column is
+    # protected and no order of rows is released.
     guarantee: CentralGuarantee | TableGuarantee | None = None
 
     @property

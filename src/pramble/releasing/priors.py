@@ -49,24 +49,12 @@ MOST_LACKING = 5
 
 @value
 class Prior:
-    """Probabilities over the declared categories, their source, and what they spent.
-
-    Attributes
-    ----------
-    probabilities : tuple of float
-        Positive, in the order of the categories; they sum to one.
-    source : str
-        "uniform", "public", "private" or "confidential".
-    spent : Fraction
-        Part of α spent on it, exactly; zero unless private.
-    detail : str
-        One sentence for the manifest and the report.
-    """
+    """Probabilities over the declared categories, in their order; they sum to one."""
 
     probabilities: tuple[float, ...]
-    source: str
-    spent: Fraction
-    detail: str
+    source: str  # "uniform", "public", "private" or "confidential"
+    spent: Fraction  # the part of α spent on it, exactly; zero unless private
+    detail: str  # one sentence for the manifest and the report
 
     def __post_init__(self) -> None:
         check_prior(self.source, self.spent, self.probabilities)

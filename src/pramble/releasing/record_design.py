@@ -57,21 +57,17 @@ EFFORT: float | None = None
 
 @value(eq=False)
 class RecordsDesign(ReleaseDesign):
-    """A plan for whole records with its prior, and what each wanted table will cost an analyst.
+    """A plan for whole records with its prior.
 
-    Attributes
-    ----------
-    costs : mapping from table to float
-        n times the summed variance of its cells at the prior, as `pramble.estimate` attains it.
-    metrics : mapping from column to ColumnMetric
-        What is promised by distance, where something is.
+    ``costs`` are those of each wanted table for an analyst: n times the summed variance of its
+    cells at the prior, as `pramble.estimate` attains it.
     """
 
     design: RecordDesign
     prior: RecordPrior
     costs: Mapping[Table, float]
     warnings: tuple[str, ...] = ()
-    metrics: Mapping[str, ColumnMetric] = field(default_factory=dict)
+    metrics: Mapping[str, ColumnMetric] = field(default_factory=dict)  # promises by distance
 
     @property
     def plan(self) -> Plan:

@@ -52,8 +52,8 @@ from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
 
+# What a call may say beside the settings of a plan.
 OF_THE_CALL = ("reading", "key_file", "people", "central_budget", "confidential_prior_allowed")
-"""What a call may say beside the settings of a plan."""
 
 
 def release(

@@ -30,8 +30,8 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, Integers, value
 from pramble.words import several
 
+# People of separate batches are merged when so many are held, or half of them after a merge.
 MERGED_AT = 4_000_000
-"""People of separate batches are merged when so many are held, or half of them after a merge."""
 
 
 # Tables of more cells are no prior: their noise would be larger than they are.
@@ -95,14 +95,7 @@ def most_rows(column: str, found: int, declared: int | None) -> int:
 
 
 class ValueCounts:
-    """Counts the values of one column: a job for a scan.
-
-    Attributes
-    ----------
-    counts : dict
-        Of the values as they stand in the file, texts of a text file as texts.
-    neighbours : Neighbours
-    """
+    """Counts the values of one column as they stand in the file: a job for a scan."""
 
     def __init__(self, column: str) -> None:
         self.columns = [column]
@@ -217,19 +210,14 @@ class JointCounts:
 
 @value(eq=False)
 class Counted:
-    """A column of the plan with its categories and their counts in the confidential file.
-
-    ``places`` are those of the values among the labels, in the order in which they were met;
-    ``ordered`` says whether the values go with the order of the rows, ``seen`` whether the
-    categories were taken from the file.
-    """
+    """A column of the plan with its categories and their counts in the confidential file."""
 
     spec: ColumnSpec
     labels: tuple[Label, ...]
     counts: tuple[int, ...]
-    places: tuple[int, ...] = ()
-    ordered: bool = False
-    seen: bool = False
+    places: tuple[int, ...] = ()  # of the values among the labels, in the order of appearance
+    ordered: bool = False  # whether the values go with the order of the rows
+    seen: bool = False  # whether the categories were taken from the file
 
     @property
     def name(self) -> str:
@@ -246,27 +234,14 @@ class Counted:
 
 @value(eq=False)
 class FileCounts:
-    """What one scan of the file found.
-
-    Attributes
-    ----------
-    rows : int
-    columns : tuple of Counted
-    keys : Crosstab or None
-        The records by their risk keys.
-    rows_per_person : int
-    tables : mapping from table to counts
-        Of the tables that were asked for, as far as they are not too large.
-    fingerprint : str
-        Of the randomised columns under the secret of the release, where there is one.
-    """
+    """What one scan of the file found."""
 
     rows: int
     columns: tuple[Counted, ...]
-    keys: Crosstab | None
+    keys: Crosstab | None  # the records by their risk keys
     rows_per_person: int
-    tables: Mapping[Table, Integers]
-    fingerprint: str = ""
+    tables: Mapping[Table, Integers]  # those that were asked for and are not too large
+    fingerprint: str = ""  # of the randomised columns, where a release has a secret
 
 
 def count_columns(

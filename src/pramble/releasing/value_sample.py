@@ -15,11 +15,11 @@ from pramble.data.arrays import UNSIGNED, is_text
 from pramble.engine.keystream import derived_key
 from pramble.values import Integers
 
+# Rows of a sample; when there are more, a half of the rows or values is dropped.
 MOST_SAMPLED = 1 << 15
-"""Rows of a sample; when there are more, a half of the rows or values is dropped."""
 
+# Cells that are kept of a file with many columns, and rows that are kept in any case.
 MOST_CELLS, LEAST_SAMPLED = 1 << 23, 1 << 10
-"""Cells that are kept of a file with many columns, and rows that are kept in any case."""
 
 
 class FirstRows:

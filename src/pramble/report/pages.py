@@ -27,8 +27,9 @@ from pramble.plots.mechanisms import (
 from pramble.privacy.guarantee import CentralPrivacy
 
 SUMMARY = "summary.html"
+
+# Tables that are listed, and columns from which on pairs of them are drawn as a square.
 MOST_LISTED, FEWEST_DRAWN = 60, 5
-"""Tables that are listed, and columns from which on pairs of them are drawn as a square."""
 CERTAIN = 0.99
 
 
@@ -423,8 +424,8 @@ def _closely(gap: float) -> str:
     return "" if gap < 1e-4 else f" by more than {100 * gap:.1g} %"
 
 
+# Chosen tables that are named in a sentence.
 MOST_NAMED = 6
-"""Chosen tables that are named in a sentence."""
 
 
 def choice_sentence(outcome: ProtectedOutcome) -> str:

@@ -19,8 +19,8 @@ from pramble.limits import MOST_PIECES
 from pramble.values import value
 from pramble.words import several
 
+# The name of the data file without its ending, and of the folder of its pieces.
 STEM = "data"
-"""The name of the data file without its ending, and of the folder of its pieces."""
 
 
 @value

@@ -309,21 +309,22 @@ def judged_kind_of_numbers(
     return "categorical", several(distinct, "value")
 
 
+# The range of quantities that everybody knows, and bands of it: no file is looked at.
 PUBLIC: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "age": (0, 130, (0, 15, 25, 35, 45, 55, 65, 75)),
     "count": (0, 200, (0, 1, 2, 3, 4, 5, 6)),
     "hours": (0, 168, (0, 10, 20, 30, 40, 50)),
     "birth year": (1800, 2100, tuple(range(1930, 2020, 10))),
 }
-"""The range of quantities that everybody knows, and bands of it: no file is looked at."""
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
 BANDS, MOST_BANDS = 6, 9
-HUGE = 1e300
-"""Numbers beyond this, infinities among them, count with the last band or the first."""
 
+# Numbers beyond this, infinities among them, count with the last band or the first.
+HUGE = 1e300
+
+# Part of the values at either end that does not count: the size is not that of one record.
 TAIL = 0.05
-"""Part of the values at either end that does not count: the size is not that of one record."""
 
 
 def round_bands(values: Sequence[float], quantity: str | None, *, all_seen: bool) -> RoundBands:

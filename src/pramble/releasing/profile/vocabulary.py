@@ -43,6 +43,7 @@ NAMES = {
     ),
 }
 
+# Names of numbers whose size is publicly known.
 QUANTITY = {
     "age": "age ages agep alter edad eta leeftijd idade",
     "count": (
@@ -56,8 +57,8 @@ QUANTITY = {
     ),
     "year": "year annee jahr ano anno jaar",
 }
-"""Names of numbers whose size is publicly known."""
 
+# What an intruder may know of somebody, best known first.
 KEYS = {
     "sex": "sex gender sexe geschlecht genre sexo sesso geslacht genero genere civilite",
     "age": (
@@ -100,7 +101,6 @@ KEYS = {
     ),
     "health": "disability disabled handicap behinderung discapacidad disabilita veteran vetstat",
 }
-"""What an intruder may know of somebody, best known first."""
 
 
 NAME_WORDS, QUANTITY_WORDS, KEY_WORDS = (
@@ -176,6 +176,7 @@ def key_variable(name: str) -> str | None:
     return next((what for what, words in KEY_WORDS.items() if words & found), None)
 
 
+# Scales, a line each: semicolons part their steps, slashes words for one step.
 SCALES = """\
 none/no/never/not at all/nothing; rarely/seldom/hardly ever/a little/little/slightly; \
 sometimes/occasionally/some/somewhat/moderately/partly; often/usually/frequently/much/most/quite a \
@@ -228,14 +229,14 @@ lunedì; martedì; mercoledì; giovedì; venerdì; sabato; domenica
 maandag; dinsdag; woensdag; donderdag; vrijdag; zaterdag; zondag
 segunda; terça; quarta; quinta; sexta; sábado; domingo
 """
-"""Scales, a line each: semicolons part their steps, slashes words for one step."""
 
 OTHER = "other others autre autres andere otro otra otros altro altri anders outro outros"
+
+# Words that come after all others, in this order; hyphens stand for blanks too.
 UNKNOWN = (
     "unknown inconnu unbekannt desconocido sconosciuto onbekend desconhecido refused refusal "
     "missing none-given not-stated not-applicable no-answer don't-know n.a."
 )
-"""Words that come after all others, in this order; hyphens stand for blanks too."""
 
 FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)*")
 BELOW = re.compile(
@@ -251,6 +252,7 @@ BAND_WORD = re.compile(
     r"en|jaar|até|ou|mais|persons?|hours?|k|eur|usd|million)"
 )
 
+# Stages of schooling, in order.
 SCHOOL = tuple(
     re.compile(stage)
     for stage in (
@@ -264,7 +266,6 @@ SCHOOL = tuple(
         r"doctor|phd",
     )
 )
-"""Stages of schooling, in order."""
 
 
 def steps_of(scale: str) -> dict[str, int]:

@@ -34,8 +34,9 @@ RISK = {row.name: row for row in settings_of(RiskSpec)}
 FILE = {row.name: row for row in settings_of(FileSpec)}
 SHARED = {name: row for name, row in COLUMN.items() if row.in_plan}
 OF_ALL = {row.name: row for row in settings_of(ReleaseSpec)}
+
+# The settings of each table of a plan; the plan's own take those that columns share.
 PLAN = SHARED | OF_ALL
-"""The settings of each table of a plan; the plan's own take those that columns share."""
 
 PARTS = ("columns", "risk", "file")
 

@@ -289,31 +289,15 @@ RANDOMISED = (RECORDS, COLUMNS)
 
 @value
 class Setting:
-    """One setting of a plan.
-
-    Attributes
-    ----------
-    name : str
-    help : str
-        One sentence or two that say what it means.
-    example : str
-        A value, as a plan file has it.
-    read : callable
-        Returns the checked value, or raises `Mistake`.
-    default : object
-    designs : tuple of str
-        The designs in which it has a meaning; in any other it is refused.
-    in_plan : bool
-        Whether a setting of columns may be stated once for all of them, at the top of the plan.
-    """
+    """One setting of a plan."""
 
     name: str
-    help: str
-    example: str
-    read: Reader
+    help: str  # one sentence or two that say what it means
+    example: str  # a value, as a plan file has it
+    read: Reader  # returns the checked value, or raises `Mistake`
     default: Any = None
-    designs: tuple[str, ...] = DESIGNS
-    in_plan: bool = False
+    designs: tuple[str, ...] = DESIGNS  # in any other it is refused
+    in_plan: bool = False  # whether one of columns may be stated for all, at the top of the plan
 
     @property
     def words(self) -> tuple[str, ...]:

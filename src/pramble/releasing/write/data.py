@@ -103,8 +103,9 @@ def write_piece(
 
 
 ENTRY = ("file", "format", "bytes", "sha256")
+
+# Writing takes about this many times as long as one pass: writing, and reading again.
 PASSES = 2
-"""Writing takes about this many times as long as one pass: writing, and reading again."""
 
 
 def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:

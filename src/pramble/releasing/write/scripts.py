@@ -28,11 +28,12 @@ from pramble.releasing.prepare import Prepared
 
 PLAIN = frozenset(map(chr, range(0x20, 0x7F))) - set('"\\')
 WIDTH = 96
-MOST_ENTRIES, MOST_CHARACTERS = 1_000_000, 1_000_000
-"""Entries of a matrix, and what they take to write, up to which it stands in a script."""
 
+# Entries of a matrix, and what they take to write, up to which it stands in a script.
+MOST_ENTRIES, MOST_CHARACTERS = 1_000_000, 1_000_000
+
+# Cells of a block up to which a script in R holds them.
 MOST_CELLS_HELD = 200_000
-"""Cells of a block up to which a script in R holds them."""
 
 
 def r_text(text: str) -> str:
@@ -187,8 +188,8 @@ def cells_code(
     return f"`colnames<-`(cbind({columns}), {names})"
 
 
+# Pairs of columns that are looked at for a table to show first.
 MOST_TRIED = 5
-"""Pairs of columns that are looked at for a table to show first."""
 
 R_REFUSAL = """\
 # Tables of this release are estimated by analysis.py: a script in R cannot hold its plan.

@@ -36,8 +36,8 @@ from pramble.releasing.folder.layout import open_written
 from pramble.values import Integers, value
 from pramble.words import several
 
+# A sound release fails a check with probability at most 2·exp(−NEVER).
 NEVER = 90.0
-"""A sound release fails a check with probability at most 2·exp(−NEVER)."""
 
 
 def same_places(labels: Labels, among: Labels) -> Integers | None:
@@ -131,23 +131,11 @@ class WrittenTally(DrawObserver):
     Tallies of consecutive rows, each begun at a multiple of ``BATCH_ROWS``, merge into the tally of
     all of them, wherever they were made.
 
-    Attributes
-    ----------
-    rows : int
-    names : sequence of str
-        Every column, in order.
-    coded : collection of str
-        Untouched columns of text that are held as dictionaries.
-    before, after : dict from column to counts
-        Of true and of released values of a randomised column.
-    changed : dict from column to int
-        Values that are released as others, blanks included.
-    draws : dict from the path of a block's bits to BlockDraws
-    last : dict from column to codes
-        The true codes of the block that was met last.
-    digests : dict from column to list of bytes
-        SHA-256 of each block of ``BATCH_ROWS`` rows: of the values of untouched columns, and of the
-        released codes of randomised ones.
+    ``coded`` are the untouched columns of text that are held as dictionaries. ``before``, ``after``
+    and ``changed`` count the values of randomised columns, ``draws`` those of each block by the
+    path of its bits; ``last`` has the true codes of the batch that was met last. ``digests`` are
+    SHA-256 of each block of ``BATCH_ROWS`` rows: of the values of untouched columns, and of the
+    released codes of randomised ones.
     """
 
     def __init__(
@@ -317,27 +305,12 @@ def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
 
 @value(eq=False)
 class Evidence:
-    """What was written of the confidential file: records, or protected tables.
+    """What was written of the confidential file: records, or protected tables."""
 
-    Attributes
-    ----------
-    entry : dict
-        What the manifest says of the file.
-    rows : int
-        The number of records; as it was measured, where it is secret.
-    data : Records or Measured
-        What an analyst would hand to an estimate; ``here`` is the same on this machine.
-    checks : tuple of Check
-    design : ReleaseDesign
-        What was done, with the tables that were chosen meanwhile.
-    tally : WrittenTally or None
-        What was counted while records were written.
-    """
-
-    entry: Mapping[str, Any]
-    rows: int
-    data: Any
-    here: Any
+    entry: Mapping[str, Any]  # what the manifest says of the file
+    rows: int  # the number of records; as it was measured, where it is secret
+    data: Any  # what an analyst would hand to an estimate
+    here: Any  # the same on this machine
     checks: tuple[Check, ...]
-    design: ReleaseDesign
-    tally: WrittenTally | None = None
+    design: ReleaseDesign  # with the tables that were chosen meanwhile
+    tally: WrittenTally | None = None  # what was counted while records were written
