@@ -126,29 +126,6 @@ class Prepared:
         return (*found, *self.design.warnings)
 
 
-def prepare(
-    records: Records,
-    spec: ReleaseSpec,
-    *,
-    secret: bytes | None = None,
-    confidential_allowed: bool,
-    clock: Clock,
-    effort: float | None = None,
-) -> Prepared:
-    """Count the whole file once, refuse what does not fit, and design every column.
-
-    Plans for records are searched for with so much effort, or as much as the search takes.
-    """
-    scanned = scan_for(records, spec, secret=secret, clock=clock)
-    return design_scanned(
-        scanned,
-        spec,
-        confidential_allowed=confidential_allowed,
-        clock=clock,
-        effort=effort,
-    )
-
-
 @value(eq=False)
 class Scanned:
     """A confidential file and what one scan of it found; no promise has a part in it."""
@@ -187,7 +164,8 @@ def design_scanned(
 ) -> Prepared:
     """Design every column of a file that was scanned for the same columns.
 
-    ``for_readers`` says whether to prove, beside a local promise, what holds towards readers.
+    Plans for records are searched for with so much effort, or as much as the search takes;
+    ``for_readers`` says whether to prove what a local promise gives against readers.
     """
     records, found = scanned.records, scanned.counts
     if spec.design != COLUMNS:

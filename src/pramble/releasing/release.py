@@ -4,6 +4,7 @@ import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from pramble.releasing.folder.build import (
 from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
-from pramble.releasing.prepare import Prepared, prepare
+from pramble.releasing.prepare import Prepared, design_scanned, scan_for
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -53,7 +54,7 @@ from pramble.values import Clock, Watcher
 from pramble.words import several
 
 # What a call may say beside the settings of a plan.
-OF_THE_CALL = ("reading", "key_file", "people", "central_budget", "confidential_prior_allowed")
+OF_THE_CALL = ("reading", "key_file", "central_budget", "confidential_prior_allowed")
 
 
 def release(
@@ -127,16 +128,13 @@ def release(
         Other settings of a plan (:doc:`/plan`): ``central`` and ``delta`` (a promise towards
         those who read the release, instead of α), ``design`` ("tables", "records" or "columns"),
         ``tables`` (2: all pairs; 1, 3, "all", a list of tuples, or "auto"), ``prior``, ``drop``,
-        ``person`` (the column that says whose row it is), ``rows_per_person`` and more. And what
-        is no setting of a plan:
+        ``person`` (the column that says whose row it is), ``rows_per_person``, ``people`` (their
+        name in the ledger) and more. And what is no setting of a plan:
 
         ``reading`` : Reading or mapping
             How to read the file; what neither this nor the plan says is found out.
         ``key_file`` : str or Path
             Where to write the key, readable by its owner only; it is written nowhere else.
-        ``people`` : str
-            A name for the people in the file, where several files hold the same. A file of the
-            same content is known; one that looks like it is asked about.
         ``central_budget`` : (float, float)
             The most central ε and δ that these people may spend together, added up.
         ``confidential_prior_allowed`` : bool
@@ -176,19 +174,19 @@ def release(
     digest = cache(records.digest)
     limits = {"budget": budget, "central_budget": call.get("central_budget")}
     book, warning = open_book(ledger=ledger, dry_run=dry_run, **limits)
-    job = prepare(
-        records,
+    counting = clock.part(0.0, COUNTING)
+    job = design_scanned(
+        scan_for(records, spec, secret=secret, clock=counting),
         spec,
-        secret=secret,
         confidential_allowed=bool(call.get("confidential_prior_allowed")),
-        clock=clock.part(0.0, COUNTING),
+        clock=counting,
     )
     check_copies(job)
     account = open_account(
         book,
         file_facts(records, rows=job.rows),
         digest="" if book is None else digest(),
-        people=call.get("people") or spec.people,
+        people=spec.people,
         warning=warning,
         **limits,
     )
@@ -263,7 +261,9 @@ def finished(
 def expected_outcome(
     job: Prepared, account: Account, *, remarks: Sequence[str], clock: Clock
 ) -> ReleaseOutcome:
-    asked, document, before = job.spec.risk, manifest_of(job, {}), account.before()
+    from pramble import __version__
+
+    asked, before = job.spec.risk, account.before()
     risk, tables = None, job.design.accuracy(job.rows)
     noise = advice(job, tables)
     if asked is not None and job.keys is not None and not job.spec.of_tables:
@@ -292,8 +292,8 @@ def expected_outcome(
         data_bytes=0,
         seconds=clock.seconds(),
         plan=spec_to_toml(job.spec),
-        version=document["software"]["version"],
-        created=document["created"],
+        version=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
         dry_run=True,
     )
 
