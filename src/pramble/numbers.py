@@ -70,15 +70,17 @@ def expected(number: float) -> str:
 
 
 def sure(share: float) -> str:
-    """Return how sure somebody can be at most: rounded up, with digits that tell it from certainty.
+    """Return how sure somebody can be at most: rounded up to what tells it from certainty.
 
-    >>> sure(0.7311), sure(0.99966), sure(1.0)
-    ('73.2 %', '99.97 %', '100 %')
+    >>> sure(0.73106), sure(0.997527), sure(0.9999999), sure(1.0)
+    ('74 %', '99.8 %', '99.99999 %', '100 %')
     """
-    if share >= 1 - 1e-12:
-        return "100 %"
-    digits = max(1, math.ceil(-math.log10(1 - share)) - 2)
-    return f"{math.ceil(share * 10 ** (digits + 2)) / 10**digits:.{digits}f} %"
+    for digits in range(12):
+        shown = math.ceil(share * 100 * 10**digits - 1e-9) / 10**digits
+        # rounding may take away at most a fifth of the doubt that is left
+        if shown < 100 and 100 - shown >= 0.8 * (100 - 100 * share):
+            return f"{shown:.{digits}f} %"
+    return "100 %"
 
 
 def points(share: float) -> str:

@@ -57,7 +57,6 @@ def test_wrong_usage_exits_with_2():
         ("estimate f --by a --method guess", ["mle", "inverse"]),
         ("estimate f --by a --covers all", ["both", "randomisation"]),
         ("design --alpha 1 --uniform 3 --family all", ["uniform", "general"]),
-        ("calibrate f --keys a --promise global", ["local", "central"]),
     ],
 )
 def test_a_word_that_an_option_does_not_know_is_answered_with_those_it_knows(words, known):

@@ -48,6 +48,17 @@ def answered(*words):
     return json.loads(answer.stdout)
 
 
+@pytest.mark.parametrize("tables", ["2", "auto"])
+def test_a_dry_run_says_what_would_be_measured(tables):
+    said = run(
+        "release", "people.parquet", "--columns", "sex,town,ill", "--central", 1,
+        "--tables", tables, "--dry-run",
+    ).stdout  # fmt: skip
+    assert "3 tables of counts would be measured once" in said
+    assert "were" not in said
+    assert "0 B" not in said
+
+
 @pytest.mark.parametrize("given", ["out", "plan.json"])
 def test_the_promise_of_tables_is_certified(given):
     found = answered("certify", given)

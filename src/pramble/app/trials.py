@@ -48,7 +48,7 @@ def promise_words(kind: str, promise: float, delta: float) -> str:
     """Return what a notch of the slider is called.
 
     >>> promise_words("local", 1.0, 1e-6)
-    'α = 1: half sure becomes 73.2 % at most'
+    'α = 1: half sure becomes 74 % at most'
     """
     belief = numbers.sure(belief_of(kind, promise, delta))
     return f"{SIGNS[kind]} = {promise:g}: half sure becomes {belief} at most"

@@ -1,4 +1,4 @@
-"""The verb ``calibrate``: which α, or which central ε, meets a target."""
+"""The verb ``calibrate``: which α meets a target."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,7 +7,6 @@ from typing import Any
 
 from pramble.calibration.calibration import (
     Calibration,
-    PromiseName,
     Proposal,
     Target,
     Trial,
@@ -28,17 +27,17 @@ from pramble.solvers.design import design as design_column
 from pramble.solvers.record.design_record import design_record
 from pramble.values import Clock, Watcher, names_of
 
+# The share of the work that assessing is taken for.
 ASSESSING = 0.3
-"""The share of the work that assessing is taken for."""
 ALPHAS = (0.01, 16.0)
+# Designs of single columns that are tried before closing in, and how closely that is done.
 POINTS, CLOSE = 24, 1e-4
-"""Designs of single columns that are tried before closing in, and how closely that is done."""
+# The same of plans for a record, which take longer.
 PLANS, CLOSE_PLANS = 8, 1e-2
-"""The same of plans for a record, which take longer."""
+# Of the search for each plan, unless ``design`` says otherwise.
 EFFORT = 2.0
-"""Of the search for each plan, unless ``design`` says otherwise."""
+# Cells up to which the file's distribution is taken whole; beyond, the wanted tables of it.
 MOST_JOINT = 100_000
-"""Cells up to which the file's distribution is taken whole; beyond, the wanted tables of it."""
 REMEDIES = {
     True: "Coarsen or drop a key, or randomise more columns.",
     False: "So few records do not determine it even as they are: ask for smaller tables, or take "
@@ -46,12 +45,12 @@ REMEDIES = {
 }
 NEED_NO_MODEL = ("error", "epsilon")
 CHOICE = (
-    "{sign} was chosen by looking at the data, and {sign} does not cover that choice: calibrate on "
-    "a public reference file, or take a smaller {sign} than this."
+    "α was chosen by looking at the data, and α does not cover that choice: calibrate on a public "
+    "reference file, or take a smaller α than this."
 )
 PRIOR = (
-    "The designs use the distribution of the file itself, which {sign} does not cover either: give "
-    "a public prior, or one from a noisy count."
+    "The designs use the distribution of the file itself, which α does not cover either: give a "
+    "public prior, or one from a noisy count."
 )
 
 
@@ -67,7 +66,6 @@ def calibrate(
     population_size: float | None = None,
     model: Model = "two-way",
     design: Mapping[str, Any] | None = None,
-    promise: PromiseName = "local",
     delta: float | None = None,
     alphas: tuple[float, float] = ALPHAS,
     progress: Watcher | None = None,
@@ -82,11 +80,9 @@ def calibrate(
     itself tried: the result is on the safe side whether or not the measure is monotone. When no α
     meets the target, ``met`` is false and the α that came nearest is returned.
 
-    Central promises come in twice. With ``measure="epsilon"`` the target is the ε that is proven
-    of the whole file in random order, and the largest α that keeps it is found. With
-    ``promise="central"`` the plans are the best for a central (ε, δ), and it is ε that is searched.
-    Both are of randomised records in random order. Protected tables need no search: the smallest ε
-    at which they have a given error is ``design_tables(...).epsilon_for(people)``.
+    With ``measure="epsilon"`` the target is the ε that is proven of the whole file of randomised
+    records in random order. Protected tables need no search: the smallest ε at which they have a
+    given error is ``design_tables(...).epsilon_for(people)``.
 
     Parameters
     ----------
@@ -112,14 +108,12 @@ def calibrate(
         Keywords for :func:`~pramble.design`, or with ``columns`` for
         :func:`~pramble.design_record`: ``{"family": "general"}``, ``{"tables": 3}``. ``prior`` and
         ``categories`` may be mappings from columns; unless given they are those of the file.
-    promise : {"local", "central"}
-        Whether α of a record is searched for, or, with ``columns``, the ε of the shuffled file.
     delta : float, optional
-        Of a central promise. All keys must then be among the columns that are randomised;
+        Of the central promise. All keys must then be among the columns that are randomised;
         ``rows_per_person`` in ``design`` says how many rows one person may have.
     alphas : (float, float)
-        The range of α, the total over the columns; of ε with ``promise="central"``. The answer is
-        found to a relative 0.0001, or 0.01 with ``columns``.
+        The range of α, the total over the columns. The answer is found to a relative 0.0001, or
+        0.01 with ``columns``.
     progress : callable, optional
         Given a :class:`~pramble.Progress` now and then.
 
@@ -140,11 +134,14 @@ def calibrate(
     """
     settings = dict(design or {})
     rows_per_person = int(settings.pop("rows_per_person", 1))
-    target = Target(measure, float(at_most), level, delta, rows_per_person, promise)
+    target = Target(measure, float(at_most), level, delta, rows_per_person)
     low, high = map(float, alphas)
     if not 0 < low < high < math.inf:
         raise InvalidInput(f"alphas must be a range of positive numbers; found {alphas!r}.")
-    refuse_unclear(target, column, columns)
+    if (column is None) == (columns is None):
+        raise InvalidInput(
+            "Give column=, keys with designs of their own, or columns=, keys to randomise together."
+        )
     if target.delta is not None:
         known = data.keys if isinstance(data, Assessment) else names_of(keys or ())
         refuse_released_keys(known, columns or column or ())
@@ -162,17 +159,17 @@ def calibrate(
         parts = parts_of_alpha(column or (), before.keys)
         propose = proposals_by_column(parts, before.table, settings)
     else:
-        propose = proposals_together(columns, before.table, settings, target=target)
+        propose = proposals_together(columns, before.table, settings)
 
-    def try_promise(tried: float) -> Trial:
-        proposal = propose(tried)
+    def try_alpha(alpha: float) -> Trial:
+        proposal = propose(alpha)
         left = None if before.fit is None else before.after(proposal.plan)
         epsilon = target.epsilon_of(proposal.plan, rows=before.n)
         found = target.value(left, error=proposal.error, epsilon=epsilon)
-        return Trial(tried, found, proposal, left, target.is_central)
+        return Trial(alpha, found, proposal, left)
 
     trials, best = search(
-        try_promise,
+        try_alpha,
         target,
         (low, high),
         tolerance=CLOSE if columns is None else CLOSE_PLANS,
@@ -191,7 +188,6 @@ def calibrate(
         curve_of(trials),
         tuple(calibration_notes(target, best, high=high, own_prior=own_prior)),
         target.guarantee(best.proposal.plan, rows=before.n),
-        best.epsilon,
     )
 
 
@@ -218,19 +214,6 @@ def assessment_of(
     )
 
 
-def refuse_unclear(target: Target, column: Any, columns: Any) -> None:
-    if (column is None) == (columns is None):
-        raise InvalidInput(
-            "Give column=, keys with designs of their own, or columns=, keys to randomise together."
-        )
-    if target.is_central and columns is None:
-        raise InvalidInput(
-            'promise="central" takes columns=, keys to randomise together; for a column of its '
-            'own find the α that keeps a central ε: measure="epsilon". Both are of records in '
-            "random order; for protected tables see design_tables(...).epsilon_for(people)."
-        )
-
-
 def refuse_released_keys(keys: Sequence[str], randomised: Any) -> None:
     bare = [key for key in keys if key not in names_of(randomised)]
     if bare:
@@ -247,26 +230,21 @@ def uses_own_prior(prior: Any, column: Any) -> bool:
 
 
 def calibration_notes(target: Target, best: Trial, *, high: float, own_prior: bool) -> list[str]:
-    sign = "ε" if best.central else "α"
-    notes = [note.format(sign=sign) for note in ([CHOICE, PRIOR] if own_prior else [CHOICE])]
+    notes = [CHOICE, PRIOR] if own_prior else [CHOICE]
     if best.value > target.at_most:
         first = (
-            f"No {sign} tried brings {target.measure} to {target.at_most:g} or less; the nearest "
-            f"is {best.value:.6g}, at {sign} = {best.tried:.6g}. {REMEDIES[target.of_risk]}"
+            f"No α tried brings {target.measure} to {target.at_most:g} or less; the nearest "
+            f"is {best.value:.6g}, at α = {best.alpha:.6g}. {REMEDIES[target.of_risk]}"
         )
         return [first, *notes]
-    if target.of_risk and best.tried >= high:
-        return [f"Every {sign} up to {high:g}, the largest tried, meets the target.", *notes]
+    if target.of_risk and best.alpha >= high:
+        return [f"Every α up to {high:g}, the largest tried, meets the target.", *notes]
     return notes
-
-
-Propose = Callable[[float], Proposal]
-"""From α, or the ε of a central promise, to what it proposes."""
 
 
 def proposals_by_column(
     parts: Mapping[str, Fraction], table: Crosstab, settings: Mapping[str, Any]
-) -> Propose:
+) -> Callable[[float], Proposal]:
     """Return the function from α to the designs of the columns, none above its part of α."""
     prior, rest = settings.get("prior"), without_labels(settings)
     labels = column_categories(parts, table, settings)
@@ -305,8 +283,8 @@ def proposals_by_column(
 
 
 def proposals_together(
-    columns: Sequence[str], table: Crosstab, settings: Mapping[str, Any], *, target: Target
-) -> Propose:
+    columns: Sequence[str], table: Crosstab, settings: Mapping[str, Any]
+) -> Callable[[float], Proposal]:
     names = names_of(columns)
     if len(names) < 2 or len(set(names)) != len(names):
         raise InvalidInput(f"columns must name two or more different keys; found {names!r}.")
@@ -322,15 +300,8 @@ def proposals_together(
         shares = {one: shares_over(table, {name: labels[name] for name in one}) for one in wanted}
         prior = shares[tuple(names)] if small else shares
 
-    def propose(tried: float) -> Proposal:
-        promise: dict[str, Any] = {"alpha": tried}
-        if target.is_central:
-            promise = {
-                "central": (tried, target.delta),
-                "rows": table.n,
-                "rows_per_person": target.rows_per_person,
-            }
-        found = design_record(labels, prior=prior, **rest, **promise)
+    def propose(alpha: float) -> Proposal:
+        found = design_record(labels, alpha, prior=prior, **rest)
         information, whole = information_of_keys(found.plan, table)
         name = ", ".join(found.plan.columns)
         error = float(max(found.columns()["standard_error"])) / math.sqrt(table.n)

@@ -1,9 +1,10 @@
-"""What is to be met, what a promise tried gives, and the calibration that comes of it."""
+"""What is to be met, what each α tried gives, and the calibration that comes of it."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.central import CentralGuarantee, central_guarantee, proven_epsilon
-from pramble.privacy.certificate import certify
 from pramble.risk.after import RiskAfter
 from pramble.risk.assess import Assessment
 from pramble.risk.cells import record_array
@@ -33,8 +33,6 @@ MEASURES = {
 }
 OF_RISK = ("tau1", "tau2", "worst")
 
-PromiseName = Literal["local", "central"]
-
 
 def list_measures() -> str:
     return "; ".join(f"{name}: {words}" for name, words in MEASURES.items())
@@ -42,10 +40,10 @@ def list_measures() -> str:
 
 @value
 class Target:
-    """A measure that must be at most a given value, and the promise that is searched over.
+    """A measure that must be at most a given value.
 
     ``level`` belongs to the measure "share": the chance above which a record counts. ``delta`` and
-    ``rows_per_person`` belong to central promises.
+    ``rows_per_person`` belong to the measure "epsilon".
     """
 
     measure: str
@@ -53,7 +51,6 @@ class Target:
     level: float | None = None
     delta: float | None = None
     rows_per_person: int = 1
-    promise: PromiseName = "local"
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
@@ -67,20 +64,8 @@ class Target:
                 'level, the chance above which a record counts, goes with measure="share" and '
                 f"with no other; found measure={self.measure!r} and level={self.level!r}."
             )
-        if self.promise not in ("local", "central"):
-            raise InvalidInput(f"promise must be one of local, central; found {self.promise!r}.")
-        if self.is_central and self.measure == "epsilon":
-            raise InvalidInput(
-                'measure="epsilon" is met by α: promise="local". With promise="central" ε itself '
-                "is searched for; give another measure."
-            )
-        if self.delta is None and (self.is_central or self.measure == "epsilon"):
-            asked = 'promise="central"' if self.is_central else 'measure="epsilon"'
-            raise InvalidInput(f"{asked} needs delta=, as 1e-6.")
-
-    @property
-    def is_central(self) -> bool:
-        return self.promise == "central"
+        if self.measure == "epsilon" and self.delta is None:
+            raise InvalidInput('measure="epsilon" needs delta=, as 1e-6.')
 
     @property
     def of_risk(self) -> bool:
@@ -133,57 +118,41 @@ class Proposal:
     whole: float
     error: float
 
-
-@value(eq=False)
-class Trial:
-    tried: float
-    value: float
-    proposal: Proposal
-    left: RiskAfter | None
-    central: bool = False
-
-    @property
-    def alpha(self) -> float:
-        """The α of a record: what was tried, or what a plan for a central promise also keeps."""
-        return certify(self.proposal.plan).alpha if self.central else self.tried
-
-    @property
-    def epsilon(self) -> float:
-        """The ε of the central promise that was tried, if it was one."""
-        return self.tried if self.central else math.nan
-
-    @property
-    def error(self) -> float:
-        return self.proposal.error
-
     @property
     def information(self) -> float:
-        return sum(self.proposal.informations.values())
+        return sum(self.informations.values())
 
     @property
     def retained(self) -> float:
-        whole = self.proposal.whole
-        return self.information / whole if whole else 1.0
+        return self.information / self.whole if self.whole else 1.0
+
+
+@value(eq=False)
+class Trial:
+    """What an α tried gives: the measure, the designs, and the risk that they leave."""
+
+    alpha: float
+    value: float
+    proposal: Proposal
+    left: RiskAfter | None
 
 
 def curve_of(trials: Sequence[Trial]) -> NDArray[np.void]:
-    """Return the trials by rising promise as records: risk, information and error at each."""
-    rows = sorted(trials, key=lambda trial: trial.tried)
+    """Return the trials by rising α as records: risk, information and error at each."""
+    rows = sorted(trials, key=lambda trial: trial.alpha)
 
     def column(name: str) -> Floats:
-        holders = (trial.left if name in OF_RISK else trial for trial in rows)
-        return np.array([getattr(holder, name, math.nan) for holder in holders])
+        holder = attrgetter("left" if name in OF_RISK else "proposal")
+        return np.array([getattr(holder(trial), name, math.nan) for trial in rows])
 
-    names = ("alpha", "value", *OF_RISK, "information", "retained", "error", "epsilon")
-    records: NDArray[np.void] = record_array({name: column(name) for name in names})
+    tried = {name: np.array([getattr(one, name) for one in rows]) for name in ("alpha", "value")}
+    given = {name: column(name) for name in (*OF_RISK, "information", "retained", "error")}
+    records: NDArray[np.void] = record_array({**tried, **given})
     return records
 
 
-TryPromise = Callable[[float], Trial]
-
-
 def search(
-    try_promise: TryPromise,
+    try_alpha: Callable[[float], Trial],
     target: Target,
     reach: tuple[float, float],
     *,
@@ -199,24 +168,24 @@ def search(
     inner = (low * (high / low) ** (step / (points - 1)) for step in range(1, points - 1))
     trials = []
     scanning = clock.part(0.0, 0.6)
-    for tried in (low, *inner, high):
-        trials.append(try_promise(tried))
+    for alpha in (low, *inner, high):
+        trials.append(try_alpha(alpha))
         scanning.tell("calibrating", len(trials) / points)
     meets, fails = bracket(trials, target)
     if meets is None:
-        best = min(trials, key=lambda trial: (trial.value, trial.tried))
+        best = min(trials, key=lambda trial: (trial.value, trial.alpha))
     elif fails is None:
         best = meets
     else:
         closing = close_in(
-            try_promise,
+            try_alpha,
             (meets, fails),
             at_most=target.at_most,
             tolerance=tolerance,
             clock=clock.part(0.6, 0.4),
         )
-        known = {trial.tried for trial in trials}
-        trials += [trial for trial in closing if trial.tried not in known]
+        known = {trial.alpha for trial in trials}
+        trials += [trial for trial in closing if trial.alpha not in known]
         best = closing[-1]
     clock.tell("calibrating", 1.0)
     return trials, best
@@ -237,7 +206,7 @@ def bracket(trials: Sequence[Trial], target: Target) -> tuple[Trial | None, Tria
 
 
 def close_in(
-    try_promise: TryPromise,
+    try_alpha: Callable[[float], Trial],
     between: tuple[Trial, Trial],
     *,
     at_most: float,
@@ -247,10 +216,10 @@ def close_in(
     """Halve the bracket until it is known to a relative ``tolerance``; the last met comes last."""
     meets, fails = between
     tried = [fails]
-    width = math.log(max(meets.tried / fails.tried, fails.tried / meets.tried))
+    width = math.log(max(meets.alpha / fails.alpha, fails.alpha / meets.alpha))
     steps = max(1, math.ceil(math.log2(width / math.log1p(tolerance))))
     for step in range(steps):
-        middle = try_promise(math.sqrt(meets.tried * fails.tried))
+        middle = try_alpha(math.sqrt(meets.alpha * fails.alpha))
         if middle.value <= at_most:
             tried.append(meets)
             meets = middle
@@ -284,13 +253,11 @@ class Calibration(Display, Tidy):
         The risk left at ``alpha``.
     curve : record array
         For everything tried, in order: ``alpha``, ``value``, ``tau1``, ``tau2``, ``worst``,
-        ``information`` (nats), ``retained`` (of the entropy), ``error``, ``epsilon``.
+        ``information`` (nats), ``retained`` (of the entropy), ``error``.
     notes : tuple of str
         What the reader must know.
     central : CentralGuarantee or None
         What is proven of the whole file in random order, where δ was given.
-    epsilon : float
-        With ``promise="central"`` the ε that was found; α is then what the plan also keeps.
 
     Examples
     --------
@@ -314,12 +281,6 @@ class Calibration(Display, Tidy):
     curve: NDArray[np.void] = field(repr=False)
     notes: tuple[str, ...]
     central: CentralGuarantee | None = None
-    epsilon: float = math.nan
-
-    @property
-    def tried(self) -> tuple[str, float]:
-        """What was searched for, "alpha" or "epsilon", and what was found."""
-        return ("epsilon", self.epsilon) if self.target.is_central else ("alpha", self.alpha)
 
     @property
     def designs(self) -> Mapping[str, Any]:
@@ -342,9 +303,9 @@ class Calibration(Display, Tidy):
 
     def shown(self) -> Facts:
         """Return what was found, what it gives, and what to know."""
-        sign, met = ("ε", "α")[self.tried[0] == "alpha"], "met" if self.met else "NOT met"
+        met = "met" if self.met else "NOT met"
         rows = [
-            (sign if self.met else f"{sign} that comes nearest", number(self.tried[1], 6)),
+            ("α" if self.met else "α that comes nearest", number(self.alpha, 6)),
             (self.target.measure, f"{number(self.value)}, at most {self.target.at_most:g}: {met}"),
         ]
         if self.after is not None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.calibration.calibration import PromiseName, list_measures
+from pramble.calibration.calibration import list_measures
 from pramble.cli.console import complain, print_answer, shown_progress
 from pramble.cli.inputs import (
     AsJson,
@@ -197,13 +197,7 @@ def calibrate(
     ] = None,
     population: Population = None,
     model: ModelName = "two-way",
-    promise: Annotated[
-        PromiseName,
-        option("With --columns: search α (local), or ε of the shuffled file (central)."),
-    ] = "local",
-    delta: Annotated[
-        float | None, option("δ of a central promise, or of measure epsilon: 1e-6.")
-    ] = None,
+    delta: Annotated[float | None, option("δ of measure epsilon: 1e-6.")] = None,
     given: Annotated[
         list[str] | None,
         option(
@@ -220,7 +214,7 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the largest α (or ε) that keeps risk below a target, or the smallest for an error.
+    """Find the largest α that keeps risk below a target, or the smallest for an error.
 
     All of this is of randomised records. For protected tables see `pramble design --central`.
 
@@ -233,8 +227,6 @@ def calibrate(
       pramble calibrate people.csv --keys age,sex,town --columns age,sex --at-most 25 --plan p.json
 
       pramble calibrate p.csv --keys age --column age --measure epsilon --delta 1e-6 --at-most 1
-
-      pramble calibrate p.csv --keys a --columns a,b --promise central --measure error --at-most .1
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
@@ -250,7 +242,6 @@ def calibrate(
             population_size=population,
             model=model,
             design=with_settings({"tables": tables_in(tables)}, given),
-            promise=promise,
             delta=delta,
             progress=progress,
         )

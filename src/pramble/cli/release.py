@@ -182,11 +182,11 @@ def released(result: Release) -> Iterator[Any]:
             f"{before} before, {after} after."
         )
     size, wait = numbers.size(outcome.data_bytes), f"{outcome.seconds:.1f} s"
-    yield (
-        f"It would need about {size} of disk and {wait}."
-        if outcome.dry_run
-        else f"{outcome.data_file}: {size}, in {wait}."
-    )
+    if outcome.dry_run:
+        disk = f"{size} of disk and " if outcome.data_bytes else ""
+        yield f"It would need about {disk}{wait}."
+    else:
+        yield f"{outcome.data_file}: {size}, in {wait}."
     yield from (f"checked: {check.name}. {check.detail}" for check in outcome.checks)
 
 

@@ -25,7 +25,6 @@ PROMISES = {
     "tables": "ε, against readers: tables",
     "records": "ε, against readers: shuffled records",
 }
-SIGNS = {"alpha": "α", "epsilon": "ε"}
 MEASURES = {
     "tau1": "τ1 left",
     "tau2": "τ2 left",
@@ -104,23 +103,23 @@ def _name_promises(axes: Axes, found: Sequence[Any], current: Any) -> None:
 
 @house_style()
 def plot_calibration(calibration: Any) -> Figure:
-    """Return a figure: the measure against α, or ε, and information against the measure."""
+    """Return a figure: the measure against α, and information against the measure."""
     figure = new_figure(height=3.0)
     left, right = figure.subplots(1, 2)
     curve, target = calibration.curve, calibration.target
-    name, found = calibration.tried
+    found = calibration.alpha
     measure, cost, mark = SERIES[0], SERIES[2], SERIES[1].colour
-    left.plot(curve[name], curve["value"], color=measure.colour, linestyle=measure.line)
+    left.plot(curve["alpha"], curve["value"], color=measure.colour, linestyle=measure.line)
     left.axhline(target.at_most, color=GREY, linestyle=":")
     left.plot(found, calibration.value, measure.marker, color=mark)
     left.set_xscale("log")
-    left.set_xlabel(SIGNS[name])
+    left.set_xlabel("α")
     left.set_ylabel(MEASURES[target.measure])
-    met = f"met at {SIGNS[name]} = {found:.3g}"
+    met = f"met at α = {found:.3g}"
     left.set_title(
         f"Target {target.at_most:g}" + (f", {met}" if calibration.met else " is not met")
     )
-    retained, chosen = 100 * curve["retained"], curve[name] == found
+    retained, chosen = 100 * curve["retained"], curve["alpha"] == found
     right.plot(curve["value"], retained, color=cost.colour, linestyle=cost.line)
     right.plot(curve["value"][chosen], retained[chosen], cost.marker, color=mark)
     right.set_xlabel(MEASURES[target.measure])

@@ -21,6 +21,7 @@ from fractions import Fraction
 from reprlib import repr as short
 from typing import Any
 
+from pramble import numbers
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
@@ -144,7 +145,7 @@ class RecordPrivacy(Guarantee):
         whole = "one record" if self.rows == 1 else f"all {self.rows} rows of the person"
         return (
             f"An intruder who was 50 % sure of a person's true values can be at most "
-            f"{percent_above(sure)} sure from the randomised values of {whole} alone "
+            f"{numbers.sure(sure)} sure from the randomised values of {whole} alone "
             f"(α = {self.shown:.6g}): {doubt_left(sure, 'α')}."
         )
 
@@ -226,21 +227,6 @@ def float_below(number: Fraction) -> float:
 def float_above(number: Fraction) -> float:
     nearest = float(number)
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
-
-
-def percent_above(share: float) -> str:
-    """Return a share as a percentage, rounded up to a figure that tells it from certainty.
-
-    >>> percent_above(0.73106), percent_above(0.997527), percent_above(0.9999999)
-    ('74 %', '99.8 %', '99.99999 %')
-    """
-    digits = 0
-    while digits < 12:
-        shown = math.ceil(share * 100 * 10**digits - 1e-9) / 10**digits
-        if shown < 100 and (100 - shown) >= 0.8 * (100 - 100 * share):
-            return f"{shown:.{digits}f} %"
-        digits += 1
-    return "100 %"
 
 
 # Of the balls: δ is a difference of two numbers that agree in up to some 60 bits.
@@ -429,7 +415,7 @@ class CentralPrivacy(Guarantee):
         but = f", but for a probability of δ = {self.shown_delta:.3g}" if self.delta else ""
         return (
             f"A reader of the whole release who knows everybody else and was 50 % sure of {whole} "
-            f"can be at most {percent_above(sure)} sure (ε = {self.shown:.6g}{but}): "
+            f"can be at most {numbers.sure(sure)} sure (ε = {self.shown:.6g}{but}): "
             f"{doubt_left(sure, 'ε')}."
         )
 

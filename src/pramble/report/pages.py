@@ -439,16 +439,20 @@ def choice_sentence(outcome: ProtectedOutcome) -> str:
             f"columns do not imply them: {listed}. {price}"
         )
     if outcome.fit is None:
-        return f"Tables of three columns that the pairs do not imply are chosen and added. {price}"
+        return (
+            "Tables of three columns that the pairs do not imply would be chosen and added. "
+            f"{price}"
+        )
     return f"No table of three columns was worth its noise in addition to the pairs. {price}"
 
 
 def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
     several = "table" if outcome.tables == 1 else "tables"
+    measured = "would be" if outcome.fit is None else "were"
     found = [
         (
-            f"{outcome.tables:,} {several} of counts were measured once, with normal noise of "
-            f"± {numbers.rounded(outcome.noise)} people a cell (root mean square). Every table "
+            f"{outcome.tables:,} {several} of counts {measured} measured once, with normal noise "
+            f"of ± {numbers.rounded(outcome.noise)} people a cell (root mean square). Every table "
             "within them comes with them, and all agree with each other."
         ),
         (
@@ -461,7 +465,8 @@ def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
         found.append(choice_sentence(outcome))
     if outcome.rows_per_person > 1:
         found.append(
-            f"At most {outcome.rows_per_person} rows of one person were counted, chosen at random."
+            f"At most {outcome.rows_per_person} rows of one person {measured} counted, chosen at "
+            "random."
         )
     if outcome.fit is not None:
         found.append(
