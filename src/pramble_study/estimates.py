@@ -35,16 +35,16 @@ from pramble.values import Floats, value
 from pramble_study.family import best_placement
 from pramble_study.study import Spread, Table, headings, in_turn
 
+# The designs that are compared: square matrices, and last one with as many outputs as pay.
 TITLES = {
     "printed": "the paper’s printed vertex",
     "family": "best in the paper’s family",
     "estimation": "general design for estimation",
     "free": "the same, released into other labels",
 }
-"""The designs that are compared: square matrices, and last one with as many outputs as pay."""
 DRAWN = ("printed", "family", "estimation")
+# Above this many categories the last design has thousands of outputs and is left out.
 MOST_FREE = 12
-"""Above this many categories the last design has thousands of outputs and is left out."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Cell:
     estimates: Floats
     rmse: float
     expected: float
+    # The share of all intervals, at the 95 % level, that hold the truth.
     coverage: float
-    """The share of all intervals, at the 95 % level, that hold the truth."""
     information: float
 
 

@@ -65,21 +65,17 @@ def count_values(q: Floats, alpha: float) -> Counts | None:
     return Counts(*(int(count) for count in counts))
 
 
-def in_words(q: Floats, alpha: float, *, joint: str = " + ", every: str = "") -> str:
+def in_words(q: Floats, alpha: float) -> str:
     counts = count_values(q, alpha)
     if counts is None:
         return "another vertex"
     named = zip(counts, ("v_α", "v_−α", "v_min", "v_max"), strict=True)
-    return joint.join(
-        f"{every if every and number == len(q) else number} {name}"
-        for number, name in named
-        if number
-    )
+    return " + ".join(f"{number} {name}" for number, name in named if number)
 
 
 Point = tuple[Fraction, ...]
+# Integers (b, c₁, …, c_S) that stand for the inequality b + Σ c_k q_k ≥ 0.
 Row = tuple[int, ...]
-"""Integers (b, c₁, …, c_S) that stand for the inequality b + Σ c_k q_k ≥ 0."""
 
 
 @dataclass(frozen=True)

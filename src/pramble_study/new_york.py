@@ -17,13 +17,14 @@ from pramble.values import Floats, value
 from pramble_study.estimates import standard_error
 from pramble_study.study import Column, Spread, Table, headings, in_turn
 
+# Family and objective of each design.
 DESIGNS: dict[str, tuple[FamilyName, ObjectiveName]] = {
     "family": ("uniform", "information"),
     "information": ("general", "information"),
     "estimation": ("general", "estimation"),
 }
-"""Family and objective of each design."""
 
+# The variables of the paper in words.
 WORDS = {
     "OWNERSHP": "ownership",
     "MORTGAGE": "mortgage",
@@ -36,7 +37,6 @@ WORDS = {
     "DISABWRK": "work disability",
     "VETSTAT": "veteran status",
 }
-"""The variables of the paper in words."""
 
 
 @dataclass(frozen=True)

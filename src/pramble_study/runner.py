@@ -14,7 +14,7 @@ from typing import Any
 from pramble.errors import InvalidInput
 from pramble.plots.images import Picture, page_environment, to_png, to_svg
 from pramble.values import Clock, Watcher
-from pramble_study import errata, estimates, gallery, new_york, ratios, sex, story, tables
+from pramble_study import errata, estimates, gallery, new_york, sex, story, tables
 from pramble_study.study import Answer, Study, Table, Task, generator
 
 
@@ -32,6 +32,7 @@ def study(title: str, module: Any, *, heavy: bool = True, **quick: Any) -> Study
     )
 
 
+# The studies.
 STUDIES = (
     study("the feasible set and its vertices", gallery, heavy=False),
     study("errors of the paper, with exact counterexamples", errata, heavy=False),
@@ -43,16 +44,9 @@ STUDIES = (
         repetitions=10,
         tolerance=1e-2,
     ),
-    study(
-        "simple mechanisms against the optimum",
-        ratios,
-        priors=6,
-        alphas=ratios.Config().alphas[::3],
-    ),
     study("figures 5 and 6: sex in New York", sex, repetitions=20),
     study("ten New York variables", new_york, alphas=(1.0, 4.0), tolerance=1e-3),
 )
-"""The studies."""
 
 NAMES = tuple(one.name for one in STUDIES)
 

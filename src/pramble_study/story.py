@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["THIRD_SEED", "WORDS"]
 
+# The scenario whose prior the paper drew at random and did not print.
 UNPRINTED = "III"
-"""The scenario whose prior the paper drew at random and did not print."""
 
 
 def percent(value: float, digits: int = 0) -> str:

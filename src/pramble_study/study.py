@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +13,8 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
 
-class Spread(Protocol):
-    def __call__(
-        self, function: Callable[[Task], Answer], tasks: Sequence[Task]
-    ) -> list[Answer]:  # pragma: no cover
-        ...
+# Runs a function on tasks, and returns the answers in their order.
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 def in_turn(function: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
@@ -67,8 +64,8 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
+    # Whether the page shows it; every table is written as a file.
     shown: bool = True
-    """Whether the page shows it; every table is written as a file."""
 
     def cells(self) -> list[list[str]]:
         return [

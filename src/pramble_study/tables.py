@@ -26,8 +26,8 @@ from pramble_study.family import best_placement, in_words
 from pramble_study.study import Spread, Table, fields, headings, in_turn
 
 CHUNK = 25
+# Losses below this are rounding.
 SAME = 1e-10
-"""Losses below this are rounding."""
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch):
-    monkeypatch.setattr(looks, "MOST_KEPT", 2)
+    monkeypatch.setattr(looks, "MOST_DISTINCT", 2)
     monkeypatch.setattr(tables, "MOST_COUNTED", 60)
     monkeypatch.setattr("pramble.data.crosstab.MERGED_AT", 5)
     monkeypatch.setattr("pramble.releasing.scan.MERGED_AT", 3)

@@ -9,7 +9,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
+from tests.releasing.conftest import central, crowd, plan_that_keeps
+from tests.releasing.seams import as_designed
 from typer.testing import CliRunner
 
 import pramble.releasing.record_design as record_design

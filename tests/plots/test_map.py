@@ -76,7 +76,7 @@ def test_values_that_do_not_fit_are_refused():
         ISLAND.plot({"Quilby": 1.0})
     with pytest.raises(InvalidInput, match="numbers"):
         ISLAND.plot({"Quillby": "many"})
-    with pytest.raises(InvalidInput, match="with_points"):
+    with pytest.raises(InvalidInput, match="from_points"):
         Areas.from_neighbours([("a", "b")]).plot()
 
 

@@ -1,20 +1,27 @@
 """People for releases: a small file with a bit of everything, and a ledger of its own."""
 
-from functools import partial
-from importlib import import_module
+import hashlib
+import json
+import re
+from importlib.resources import files
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from tests.releasing.seams import designed_once, given_plan, release_by  # noqa: F401
+from typer.testing import CliRunner
 
 import pramble
-import pramble.releasing.record_design as record_design
 from pramble import datasets
-from pramble.solvers.central.promise import as_promise
-from pramble.solvers.record.problem import RecordDesign
+from pramble.cli.app import app
+
+SCHEMA = json.loads((files("pramble") / "resources" / "manifest.schema.json").read_text())
+LEAST_ROWS = 131_072
+"""The fewest rows of a piece of a released file."""
 
 AGES = ["<15", "15", "16", "17", "18-24", "25-35", "36-50", "51-70", ">70"]
 PLAN = {
@@ -56,69 +63,6 @@ def own_ledger(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
 
 
-@pytest.fixture
-def designed_once(monkeypatch):
-    """Design plans under a central promise once each: they depend on no record. No advice."""
-    monkeypatch.setattr(record_design, "design_record", remembered)
-    monkeypatch.setattr(import_module("pramble.releasing.release"), "advice", lambda *_: None)
-
-
-DESIGNS = {}
-
-
-def remembered(labels, **options):
-    options["effort"] = 0.5
-    if options["prior"] or options["possible"].tables:
-        return pramble.design_record(labels, **options)
-    key = repr(
-        (labels, sorted((name, repr(v)) for name, v in options.items() if name != "possible"))
-    )
-    if key not in DESIGNS:
-        DESIGNS[key] = pramble.design_record(labels, **options)
-    return DESIGNS[key]
-
-
-@pytest.fixture
-def given_plan(monkeypatch):
-    """Take a plan as it is in place of a design, with what is proven of them."""
-
-    def take(plan, cost=1.0):
-        monkeypatch.setattr(record_design, "design_record", partial(as_designed, plan, cost))
-
-    return take
-
-
-def as_designed(plan, cost, _labels, **options):
-    promise = as_promise(
-        options["central"], options["rows"], rows_per_person=options["rows_per_person"]
-    )
-    costs = dict.fromkeys(options["tables"], cost)
-    alpha, proven = pramble.certify(plan).alpha, promise.guarantee(plan)
-    return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs, central=proven)
-
-
-def as_designed_locally(plan, _labels, alpha, **options):
-    costs = dict.fromkeys(options["tables"], 1.0)
-    return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs)
-
-
-def release_by(plan, source, target, **settings):
-    """Release with a plan as it is; promises are as large as they need to be."""
-    labels = {name: list(own.labels.values) for name, own in plan.column_labels().items()}
-    columns = {name: {"categories": own} for name, own in labels.items()}
-    verb = import_module("pramble.releasing.release")
-    promise = {} if "central" in settings else {"alpha": 40.0}
-    options = {"columns": columns, "prior": "uniform", "ledger": False, "pages": False, **promise}
-    with pytest.MonkeyPatch.context() as patch:
-        of_plan = partial(as_designed_locally, plan) if promise else partial(as_designed, plan, 1.0)
-        patch.setattr(record_design, "design_record", of_plan)
-        patch.setattr(
-            record_design, "plan_costs", lambda *_, tables, **__: dict.fromkeys(tables, 1.0)
-        )
-        patch.setattr(verb, "advice", lambda *_: None)
-        return pramble.release(source, target, **{**options, **settings})
-
-
 def plan_that_keeps(alpha):
     """A pair of the crowd's columns and the third, each by randomised response with this α."""
     pairs = list(product(CATEGORIES["sex"], CATEGORIES["ill"]))
@@ -150,3 +94,59 @@ def central(source, target, **options):
     settings |= {"design": "records", **options}
     settings = {name: value for name, value in settings.items() if value is not None}
     return pramble.release(source, target, **{"ledger": False, "pages": False, **settings})
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def rewrite(folder, change):
+    """Change the manifest of a release."""
+    path = folder / "manifest.json"
+    before = path.read_text(encoding="utf-8")
+    document = json.loads(before)
+    change(document)
+    assert document != json.loads(before)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def in_ledger(path):
+    """What a ledger lists, release by release."""
+    answer = CliRunner().invoke(app, ["ledger", "--ledger", str(path), "--json"])
+    assert answer.exception is None, repr(answer.exception)
+    return json.loads(answer.stdout)
+
+
+def as_toml(value):
+    """A value as a person might have written it in a plan, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {as_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value)
+
+
+def drafted(source, folder, *options):
+    """The plan that ``pramble init`` writes for a file or a table, as text; all is accepted."""
+    if not isinstance(source, Path):
+        path = folder / f"drafted-{len(list(folder.iterdir()))}.parquet"
+        pq.write_table(source if isinstance(source, pa.Table) else pa.table(source), path)
+        source = path
+    out = source.with_name(source.name + ".toml")
+    out.unlink(missing_ok=True)
+    words = ["init", str(source), "--out", str(out), *options]
+    words += [] if "--decline-seen" in options else ["--accept-seen"]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exception is None, repr(answer.exception)
+    return out.read_text(encoding="utf-8")
+
+
+def reasons_of(source, folder):
+    """Why a drafted plan drops columns, by their names."""
+    return dict(re.findall(r'^  "(\w+)",  # (.*)$', drafted(source, folder), re.MULTILINE))
+
+
+def tried(plan, source=None, **given):
+    """A release that is not written."""
+    source = {"x": ["a", "b"] * 5000} if source is None else source
+    return pramble.release(source, "out", plan=plan, dry_run=True, ledger=False, **given)

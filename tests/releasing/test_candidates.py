@@ -1,19 +1,19 @@
 """Promises side by side, and options beside a plan."""
 
 import json
+import tomllib
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.releasing.conftest import tried
 from typer.testing import CliRunner
 
 import pramble
 from pramble.cli.app import app
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
-from pramble.releasing.spec.document import overridden, spec_from
 
 COLUMNS = {name: {"categories": list("abc")} for name in ("x", "y", "z")}
 PLAN = {
@@ -34,21 +34,31 @@ def people(rows=2000):
     return pa.table({**own, "id": list(range(rows))})
 
 
+def settled(**given):
+    """The plan of a release with options beside it."""
+    return tomllib.loads(tried(PLAN, people(), **given).outcome.plan)
+
+
 def test_options_take_the_place_of_what_a_plan_says():
-    found = spec_from(overridden(PLAN, {"alpha": 3.0, "tables": 1}))
-    assert (found.alpha, found.tables, found.drop) == (3.0, 1, ("id",))
-    central = spec_from(overridden(PLAN, {"central": 1.0}))
-    assert (central.alpha, central.central) == (None, 1.0)
-    assert spec_from(overridden(PLAN, {"design": "paper"})).design == "columns"
+    found = settled(alpha=3.0, tables=1)
+    assert (found["alpha"], found["tables"], found["drop"]) == (3.0, 1, ["id"])
+    central = settled(central=1.0)
+    assert "alpha" not in central
+    assert central["central"] == 1.0
+    assert settled(design="paper")["design"] == "columns"
 
 
-@given(st.sets(st.sampled_from(sorted(COLUMNS)), min_size=1))
-def test_a_column_left_out_is_dropped_and_never_released_as_it_is(kept):
-    found = spec_from(overridden(PLAN, {}, sorted(kept)))
-    assert {column.name for column in found.columns} == kept
-    assert set(found.drop) == {"id", *COLUMNS} - kept
-    assert found.released([*COLUMNS, "id"]) == [name for name in COLUMNS if name in kept]
-    assert found.tables == 1 or all(set(table) <= kept for table in found.tables)
+SUBSETS = [own for size in (1, 2, 3) for own in combinations(sorted(COLUMNS), size)]
+
+
+@pytest.mark.parametrize("chosen", SUBSETS, ids="".join)
+def test_a_column_left_out_is_dropped_and_never_released_as_it_is(chosen):
+    r = tried(PLAN, people(), columns=list(chosen))
+    found = tomllib.loads(r.outcome.plan)
+    assert set(found["columns"]) == set(chosen)
+    assert set(found["drop"]) == {"id", *COLUMNS} - set(chosen)
+    assert [column["name"] for column in r.manifest["columns"]] == list(chosen)
+    assert found["tables"] == 1 or all(set(table) <= set(chosen) for table in found["tables"])
 
 
 def test_a_release_from_a_plan_with_changes(tmp_path):
@@ -166,15 +176,3 @@ def test_what_tables_cannot_have_leaves_the_local_promises():
     assert any("distance" in note for note in found.notes)
     with pytest.raises(InvalidPlan, match="distance"):
         pramble.try_release(people(), plan=plan, alphas=[2.0], centrals=[1.0])
-
-
-def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
-    import pramble.releasing.compare as trials
-
-    scans = []
-    scan_for = trials.scan_for
-    monkeypatch.setattr(trials, "scan_for", lambda *a, **k: scans.append(1) or scan_for(*a, **k))
-    found = pramble.try_release(people(), plan=PLAN, alphas=[1.0, 2.0, 4.0], centrals=[])
-    assert len(scans) == 1
-    assert found.found[0].half_width > found.found[2].half_width
-    assert [len(one.tables) for one in found] == [5, 5, 5]

@@ -6,10 +6,9 @@ import shutil
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.releasing.conftest import release_by
+from tests.releasing.conftest import LEAST_ROWS, release_by
 
 import pramble
-from pramble.data.formats.base import BATCH_ROWS
 from pramble.errors import InvalidData
 
 
@@ -17,9 +16,9 @@ from pramble.errors import InvalidData
 def honest(tmp_path_factory):
     """Three pieces."""
     plan = pramble.Plan({"sex": pramble.randomized_response(["f", "m"], 1.0)})
-    sex = np.random.default_rng(5).choice(["f", "m"], 2 * BATCH_ROWS + 1000)
+    sex = np.random.default_rng(5).choice(["f", "m"], 2 * LEAST_ROWS + 1000)
     folder = tmp_path_factory.mktemp("changed") / "out"
-    release_by(plan, pa.table({"sex": sex}), folder, rows_per_file=BATCH_ROWS)
+    release_by(plan, pa.table({"sex": sex}), folder, rows_per_file=LEAST_ROWS)
     return folder
 
 

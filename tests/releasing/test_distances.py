@@ -1,14 +1,11 @@
 """Releases whose columns are promised by distance, or moved as little as α allows."""
 
-import json
-import warnings
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.releasing.conftest import rewrite, tried
 
 import pramble
-from pramble.releasing.distances import stated_metric
 
 AGES = [0, 15, 30, 45, 60, 75]
 BANDS = ["0-14", "15-29", "30-44", "45-59", "60-74", "75+"]
@@ -53,21 +50,18 @@ def test_a_column_by_distance_is_released_and_read(ages, tmp_path):
 
 
 def test_a_manifest_that_states_less_by_distance_is_refused(ages, tmp_path):
+    def part(document):
+        return document["design"]["parts"][0]["distance"]
+
     released(ages, tmp_path / "out", distance="path")
-    path = tmp_path / "out" / "manifest.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    document["design"]["parts"][0]["distance"]["alpha"] /= 2
-    path.write_text(json.dumps(document), encoding="utf-8")
+    rewrite(tmp_path / "out", lambda d: part(d).update(alpha=part(d)["alpha"] / 2))
     with pytest.raises(pramble.InvalidData, match="per step for 'age'"):
         pramble.open_release(tmp_path / "out")
-    document["design"]["parts"][0]["distance"] = {"alpha": 1.0, "unit": "step", "path": 4}
-    path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(pramble.InvalidData, match="does not fit 6"):
-        pramble.open_release(tmp_path / "out")
-    document["design"]["parts"][0]["distance"] = {"alpha": 1.0, "unit": "step", "path": 10**12}
-    path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(pramble.InvalidData, match="does not fit 6"):
-        pramble.open_release(tmp_path / "out")
+    for path in (4, 10**12):
+        other = {"alpha": 1.0, "unit": "step", "path": path}
+        rewrite(tmp_path / "out", lambda d, o=other: d["design"]["parts"][0].update(distance=o))
+        with pytest.raises(pramble.InvalidData, match="does not fit 6"):
+            pramble.open_release(tmp_path / "out")
 
 
 def test_a_record_by_distance_has_one_matrix_for_its_columns(ages, tmp_path, monkeypatch):
@@ -122,37 +116,9 @@ def test_a_manifest_that_states_other_distances_of_a_record_is_refused(
     columns = {"age": {"bands": AGES, "distance": "path"}, "sex": {"categories": ["f", "m"]}}
     plan = {"alpha": 6.0, "design": "records", "prior": "uniform", "columns": columns}
     pramble.release(ages, tmp_path / "out", plan=plan, key=bytes(range(32)), pages=False)
-    path = tmp_path / "out" / "manifest.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    change(document["design"]["distances"])
-    path.write_text(json.dumps(document), encoding="utf-8")
+    rewrite(tmp_path / "out", lambda d: change(d["design"]["distances"]))
     with pytest.raises(pramble.InvalidData, match=words):
         pramble.open_release(tmp_path / "out")
-
-
-def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch):
-    """What another plan would do is said of plans by distance, unless it says otherwise."""
-    import pramble.releasing.advice as advice
-
-    asked = []
-
-    def design_record(labels, **how):
-        asked.append(how)
-        return pramble.design_record(labels, **{**how, "time_limit": 0.2})
-
-    monkeypatch.setattr(advice, "design_record", design_record)
-    columns = {"age": {"bands": AGES, "distance": "path"}, "sex": {"categories": ["f", "m"]}}
-    plan = {"alpha": 0.6, "design": "records", "columns": columns}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pramble.release(ages, tmp_path / "out", plan=plan, ledger=False, dry_run=True)
-    local = [
-        how for how in asked if "central" not in how and any("age" in t for t in how["tables"])
-    ]
-    plain = [how for how in local if "distance" not in how]
-    assert len(plain) == 1
-    assert len(local) > len(plain)
-    assert all(how["alpha"] == 1.0 for how in local if "distance" in how)
 
 
 @pytest.mark.parametrize("design", ["paper", "records"])
@@ -169,20 +135,50 @@ def test_a_scale_whose_order_would_be_guessed_is_refused(ages, tmp_path, design)
             pramble.release(table, tmp_path / "out", plan=plan, ledger=False)
 
 
-def test_a_replaced_design_keeps_its_distance():
-    from pramble.releasing.column_design import design_column
-    from pramble.releasing.priors import Prior
-    from pramble.releasing.scan import Counted
-    from pramble.releasing.spec.document import spec_from
+def distance_in(distance, labels, **more):
+    """The distance between the categories of a column that a release states."""
+    own = [label for label in labels if label is not None]
+    column = {"categories": own, "distance": distance, **more}
+    settings = {"alpha": 2.0, "design": "columns", "prior": "uniform", "columns": {"x": column}}
+    r = tried(settings, {"x": own * 60})
+    (part,) = r.manifest["design"]["parts"]
+    return pramble.Distance.from_json({k: v for k, v in part["distance"].items() if k != "alpha"})
 
-    groups = {"groups": {"x": ["a", "b", "c"]}}
-    column = {"categories": ["a", "b", "c"], "distance": groups}
-    (spec,) = spec_from({"alpha": 1, "columns": {"k": column}}).columns
-    prior = Prior(np.array([0.9, 0.05, 0.05]), "public", 0, "stated")
-    found = design_column(Counted(spec, ("a", "b", "c"), (90, 5, 5)), prior, alpha=1.0)
-    assert "merges categories" in found.notes[0]
-    assert found.distance is not None
-    assert pramble.certify(found.mechanism, distance=found.distance).satisfies(found.per_unit)
+
+def test_the_category_of_empty_cells_is_far_from_all():
+    found = distance_in("path", ("low", "high", "top"), missing=True)
+    assert found.matrix[3].tolist() == [2, 2, 2, 0]
+    assert found.matrix[0].tolist() == [0, 1, 2, 2]
+    named = distance_in("path", ("?", "low", "high", "top"), missing="?")
+    assert named.matrix[0].tolist() == [0, 2, 2, 2]
+
+
+def test_maps_and_groups(tmp_path):
+    near = tmp_path / "near.csv"
+    near.write_text("a,b\nnorth,middle\nmiddle,south\n", encoding="utf-8")
+    labels = ("south", "north", "middle")
+    hops = distance_in({"neighbours": str(near)}, labels)
+    assert hops.unit == "hop"
+    assert hops.matrix[0].tolist() == [0, 2, 1]
+    points = tmp_path / "points.csv"
+    points.write_text("name,lon,lat\nnorth,0,1\nmiddle,0,0\nsouth,0,-1\n", encoding="utf-8")
+    km = distance_in({"points": str(points), "most": 150.0}, labels)
+    assert km.unit == "km"
+    assert km.matrix[0].round(1).tolist() == [0, 150.0, 111.2]
+    groups = {"groups": {"N": ["north"], "S": ["south", "middle"]}, "across": 5.0}
+    assert distance_in(groups, labels).matrix[0].tolist() == [0, 5, 1]
+
+
+def test_a_replaced_design_keeps_its_distance(tmp_path):
+    column = {"categories": ["a", "b", "c"], "prior": [0.9, 0.05, 0.05],
+              "distance": {"groups": {"x": ["a", "b", "c"]}}}  # fmt: skip
+    settings = {"alpha": 1.0, "design": "columns", "columns": {"k": column}}
+    people = {"k": ["a"] * 90 + ["b"] * 5 + ["c"] * 5}
+    r = pramble.release(people, tmp_path / "out", plan=settings, ledger=False, pages=False)
+    assert any("merges categories" in warning for warning in r.outcome.warnings)
+    (part,) = r.manifest["design"]["parts"]
+    stated = pramble.Distance.from_json({k: v for k, v in part["distance"].items() if k != "alpha"})
+    assert pramble.certify(r.plan["k"], distance=stated).satisfies(part["distance"]["alpha"])
 
 
 def test_near_moves_at_the_same_alpha(ages, tmp_path):
@@ -194,32 +190,6 @@ def test_near_moves_at_the_same_alpha(ages, tmp_path):
     loss = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
     assert (mechanism.matrix * loss).sum() <= (far.matrix * loss).sum() * (1 + 1e-9)
     pramble.open_release(tmp_path / "near")
-
-
-def test_the_category_of_empty_cells_is_far_from_all():
-    labels = ("low", "high", "top", None)
-    found = stated_metric("path", labels, column="x", missing=True)
-    assert found.matrix[3].tolist() == [2, 2, 2, 0]
-    assert found.matrix[0].tolist() == [0, 1, 2, 2]
-    named = stated_metric("path", ("?", "low", "high", "top"), column="x", missing="?")
-    assert named.matrix[0].tolist() == [0, 2, 2, 2]
-
-
-def test_maps_and_groups(tmp_path):
-    near = tmp_path / "near.csv"
-    near.write_text("a,b\nnorth,middle\nmiddle,south\n", encoding="utf-8")
-    labels = ("south", "north", "middle")
-    hops = stated_metric({"neighbours": str(near)}, labels, column="r")
-    assert hops.unit == "hop"
-    assert hops.matrix[0].tolist() == [0, 2, 1]
-    points = tmp_path / "points.csv"
-    points.write_text("name,lon,lat\nnorth,0,1\nmiddle,0,0\nsouth,0,-1\n", encoding="utf-8")
-    km = stated_metric({"points": str(points), "most": 150.0}, labels, column="r")
-    assert km.unit == "km"
-    assert km.matrix[0].round(1).tolist() == [0, 150.0, 111.2]
-    groups = {"groups": {"N": ["north"], "S": ["south", "middle"]}, "across": 5.0}
-    apart = stated_metric(groups, labels, column="r")
-    assert apart.matrix[0].tolist() == [0, 5, 1]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Killed anywhere, out of space: a complete release or none, and the ledger on the safe side."""
 
+import fcntl
 import os
 import resource
 import signal
@@ -10,27 +11,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.releasing.conftest import PLAN
+from tests.releasing.conftest import PLAN, in_ledger
 
 import pramble
-import pramble.releasing.folder.build as folder_module
+from pramble import release
 from pramble.errors import InvalidInput
-from pramble.ledger.book import Ledger
-from pramble.releasing.folder.build import building, locked
-from pramble.releasing.release import release
 
 RUN = """
 import sys, time
 import pyarrow, pyarrow.parquet, pyarrow.dataset, numba
 import pramble
 from pramble.engine import perturb, sampling
-from pramble.releasing.release import release
 from pramble.solvers import design
 from pramble.estimation import estimate
 plan = {"alpha": 3.0, "drop": ["name"], "columns": {"SEX": {"categories": ["Male", "Female"]},
         "RACESING": {"categories": "seen"}}}
 print("ready", flush=True)
-release(sys.argv[1], sys.argv[2], plan=plan, ledger=sys.argv[3])
+pramble.release(sys.argv[1], sys.argv[2], plan=plan, ledger=sys.argv[3])
 print("done", flush=True)
 """
 
@@ -64,27 +61,12 @@ def test_a_kill_at_any_moment_leaves_nothing_or_everything(people_file, tmp_path
         if target.exists():
             complete += 1
             assert pramble.open_release(target).data.num_rows == 6000
-        spent = Ledger(ledger).entries()
-        published = 1 + complete
-        assert len(spent) >= published
-    for target in sorted({entry.target for entry in Ledger(ledger).entries()}):
+        assert len(in_ledger(ledger)) >= 1 + complete
+    for target in sorted({entry["target"] for entry in in_ledger(ledger)}):
         name = Path(target).name
         if not Path(target).exists():
             release(people_file, target, plan=PLAN, ledger=ledger)
         assert not list(Path(target).parent.glob(f".{name}.partial-*"))
-
-
-def test_what_a_killed_run_left_is_removed_by_the_next(people_file, tmp_path):
-    abandoned = tmp_path / ".out.partial-12345678"
-    abandoned.mkdir()
-    (abandoned / "data.parquet").write_text("half")
-    busy = tmp_path / ".out.partial-87654321"
-    busy.mkdir()
-    lock = locked(busy)
-    release(people_file, tmp_path / "out", plan=PLAN)
-    os.close(lock)
-    assert not abandoned.exists()
-    assert busy.exists()
 
 
 def test_a_full_disk_leaves_nothing_and_says_so(people_file, tmp_path):
@@ -96,39 +78,13 @@ def test_a_full_disk_leaves_nothing_and_says_so(people_file, tmp_path):
 
     ledger = tmp_path / "ledger.sqlite"
     release(people_file, tmp_path / "warm", plan=PLAN)  # compiled code is cached now
-    Ledger(ledger)
+    assert in_ledger(ledger) == []
     run = start(people_file, tmp_path / "out", ledger, preexec_fn=limit)
     _, words = run.communicate(timeout=120)
     assert run.returncode == 1
     assert "Nothing was released." in words
     assert not list(tmp_path.glob("*out*"))
-    assert Ledger(ledger).entries() == []
-
-
-@pytest.mark.parametrize("trouble", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_any_trouble_removes_the_folder(tmp_path, trouble):
-    def fail():
-        with building(tmp_path / "out") as folder:
-            (folder / "data.csv").write_text("x")
-            raise trouble
-
-    expected = KeyboardInterrupt if trouble is KeyboardInterrupt else InvalidInput
-    with pytest.raises(expected):
-        fail()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_trouble_while_moving_into_place(tmp_path, monkeypatch):
-    def refuse(_):
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(folder_module, "sync", refuse)
-    with (
-        pytest.raises(InvalidInput, match=r"Input/output error\. Nothing was released"),
-        building(tmp_path / "out"),
-    ):
-        pass
-    assert list(tmp_path.iterdir()) == []
+    assert in_ledger(ledger) == []
 
 
 def test_an_empty_folder_may_become_the_release(people_file, tmp_path):
@@ -144,18 +100,55 @@ def test_two_releases_to_one_target_at_once(people_file, tmp_path):
     words = "".join(words for _, words in ends)
     assert "Nothing was released" in words or "never overwritten" in words
     assert pramble.open_release(tmp_path / "out").data.num_rows == 6000
-    assert len(Ledger(tmp_path / "l.sqlite").entries()) == 1
+    assert len(in_ledger(tmp_path / "l.sqlite")) == 1
 
 
-def test_an_interrupt_after_the_folder_has_its_name_still_counts(
-    people_file, tmp_path, monkeypatch
-):
-    def interrupt(_folder):
-        if (tmp_path / "out").exists():
-            raise KeyboardInterrupt
+def test_what_a_killed_run_left_is_removed_by_the_next(people_file, tmp_path):
+    abandoned, busy = (tmp_path / f".out.partial-{end}" for end in ("12345678", "87654321"))
+    for folder in (abandoned, busy):
+        folder.mkdir()
+        (folder / "data.parquet").write_text("half")
+    lock = os.open(busy, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # as a process that is still writing holds it
+    release(people_file, tmp_path / "out", plan=PLAN, pages=False)
+    os.close(lock)
+    assert not abandoned.exists()
+    assert busy.exists()
 
-    monkeypatch.setattr(folder_module, "sync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        release(people_file, tmp_path / "out", plan=PLAN, ledger=tmp_path / "ledger.sqlite")
-    assert pramble.open_release(tmp_path / "out").data.num_rows == 6000
-    assert [entry.state for entry in Ledger(tmp_path / "ledger.sqlite").entries()] == ["pending"]
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_any_trouble_while_writing_removes_the_folder(people_file, tmp_path, trouble):
+    def watch(step):
+        if step.what == "randomising" and step.rows:
+            assert list(tmp_path.glob(".out.partial-*"))
+            raise trouble
+
+    expected = KeyboardInterrupt if trouble is KeyboardInterrupt else InvalidInput
+    with pytest.raises(expected):
+        release(people_file, tmp_path / "out", plan=PLAN, progress=watch)
+    assert not list(tmp_path.glob("*out*"))
+    assert in_ledger(tmp_path / "xdg/pramble/ledger.sqlite") == []
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt, OSError(5, "Input/output error")])
+def test_trouble_while_moving_into_place(people_file, tmp_path, monkeypatch, trouble):
+    """Before the folder has its name nothing was released; after that it counts."""
+    ledger, real = tmp_path / "ledger.sqlite", os.fsync
+
+    def fail(handle):
+        there = (tmp_path / "out").exists()
+        if there if trouble is KeyboardInterrupt else list(tmp_path.glob(".out.partial-*")):
+            raise trouble
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    if trouble is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt):
+            release(people_file, tmp_path / "out", plan=PLAN, ledger=ledger, pages=False)
+        assert pramble.open_release(tmp_path / "out").data.num_rows == 6000
+        assert [entry["state"] for entry in in_ledger(ledger)] == ["pending"]
+    else:
+        with pytest.raises(InvalidInput, match=r"Input/output error\. Nothing was released"):
+            release(people_file, tmp_path / "out", plan=PLAN, ledger=ledger, pages=False)
+        assert not list(tmp_path.glob("*out*"))
+        assert in_ledger(ledger) == []

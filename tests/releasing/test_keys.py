@@ -1,43 +1,15 @@
 """One key, many uses: what differs has bits of its own, and what does not is the same."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import COLUMNS, central, crowd, plan_that_keeps
+from tests.releasing.conftest import central, crowd, plan_that_keeps
 
 import pramble
-from pramble.releasing.spec.document import spec_from
-from pramble.releasing.write.data import bound_key
 
 KEY = bytes(range(32))
 PLAN = plan_that_keeps(2.0)
-DECISIONS = spec_from({"central": 3.0, "delta": 1e-5, "design": "records", "columns": COLUMNS})
-
-
-def key_of(key=KEY, digest="d", plan=PLAN, spec=DECISIONS):
-    return bound_key(key, digest, plan=plan, spec=spec)
-
-
-def test_a_key_is_bound_to_records_plan_and_order():
-    first, *rest = DECISIONS.columns
-    keys = [
-        key_of(),
-        key_of(key=bytes(32)),
-        key_of(digest="e"),
-        key_of(plan=plan_that_keeps(2.0000001)),
-        key_of(plan=pramble.Plan(dict(list(PLAN.items())[::-1]))),
-        key_of(plan=pramble.Plan(dict(list(PLAN.items())[:1]))),
-        key_of(spec=replace(DECISIONS, central=None, alpha=3.0)),  # its rows keep their order
-        *(
-            key_of(spec=replace(DECISIONS, columns=(replace(first, missing=label), *rest)))
-            for label in ("f", True)
-        ),
-    ]
-    assert len(set(keys)) == len(keys)
-    assert key_of() == keys[0]
 
 
 @pytest.fixture
@@ -93,15 +65,6 @@ def test_another_plan_file_or_key_shares_neither_order_nor_draws(files, change):
 def test_what_changes_neither_records_nor_plan_gives_the_same_records_again(files, change):
     """Bits may be used again where the two releases are one: the second tells nothing new."""
     assert files().read_bytes() == files(**change).read_bytes()
-
-
-def test_equal_bits_would_be_seen(files, monkeypatch):
-    """Power: a key that is bound to nothing makes two plans agree in nearly every row."""
-    from importlib import import_module
-
-    verb = import_module("pramble.releasing.release")
-    monkeypatch.setattr(verb, "bound_key", lambda *_, **__: bytes(32))
-    assert agreement(files(), files(plan_that_keeps(2.0001))) > 20
 
 
 def test_recodings_given_with_the_reading_have_bits_of_their_own(tmp_path):

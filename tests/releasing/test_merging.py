@@ -83,7 +83,7 @@ def test_merging_is_one_pass(cuts, most, tree):
     """Whatever the pieces, and in whatever order neighbours are merged."""
     with pytest.MonkeyPatch.context() as patch:
         for place in (links_module, value_sample):
-            patch.setattr(place, "MOST_KEPT", most)
+            patch.setattr(place, "MOST_SAMPLED", most)
         ends = [0, *sorted(cut * 50 for cut in cuts), 900]
         pieces = [
             pickle.loads(pickle.dumps(drawn(SMALL.slice(a, b - a), batch=50, first_row=a)))
@@ -98,8 +98,44 @@ def test_merging_is_one_pass(cuts, most, tree):
 
 def test_a_value_that_is_nought_in_most_rows_is_no_trouble(monkeypatch):
     """Every row of it is in the sample or none is: it must go where it is too frequent."""
-    monkeypatch.setattr(value_sample, "MOST_KEPT", 50)
+    monkeypatch.setattr(value_sample, "MOST_SAMPLED", 50)
     sample = value_sample.ValueSample(KEY, "income")
     values = np.where(np.arange(400) % 2, np.arange(400), 0)
     sample.add(pa.array(values), [np.zeros(400, dtype=np.int64)])
     assert len(sample.groups()) <= 50
+
+
+def brute_force_likeness(groups, codes):
+    agreed, base = [], []
+    for i in range(len(groups)):
+        mates = [j for j in range(len(groups)) if j != i and groups[j] == groups[i]]
+        if mates:
+            agreed.append(np.mean([codes[j] == codes[i] for j in mates]))
+            base.append(codes[i])
+    q = (np.bincount(base) / len(base) ** 1.0) @ np.bincount(base) / len(base)
+    return (np.mean(agreed) - q) / (1 - q)
+
+
+@pytest.mark.parametrize("groups", [2, 10, 40])
+def test_likeness_is_what_brute_force_finds(groups):
+    g, x = RNG.integers(0, groups, 90), RNG.integers(0, 3, 90)
+    assert links_module.likeness(g, x) == pytest.approx(brute_force_likeness(g, x))
+
+
+def test_values_of_a_part_stay_whole(monkeypatch):
+    monkeypatch.setattr(value_sample, "MOST_SAMPLED", 500)
+    who, x = np.repeat(np.arange(3000), 3), np.tile(np.arange(3), 3000)
+    sample = value_sample.ValueSample(bytes(32), "id")
+    for a, b in zip(np.array_split(who, 7), np.array_split(x, 7), strict=True):
+        sample.add(pa.array(a), [b])
+    sizes = np.bincount(sample.groups())
+    assert set(sizes) == {3}
+    assert 100 < sizes.sum() <= 500
+    assert np.bincount(sample.codes()[0]).tolist() == [len(sizes)] * 3
+
+
+def test_texts_have_equal_hashes_where_they_are_equal():
+    texts = pa.array(["a", "b", None, "", "a", "ab" * 50, "ab" * 50]).slice(1)
+    assert (
+        len(set(value_sample.hashes(texts).tolist())) == 4
+    )  # b, the empty one, a, and the long one

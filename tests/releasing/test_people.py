@@ -7,11 +7,10 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.releasing.conftest import rewrite
 
 import pramble
-from pramble.errors import InvalidData, InvalidPlan, PrambleError
-from pramble.privacy.guarantee import RecordPrivacy, guarantee_from_json
-from pramble.releasing.scan import RowsOfPeople
+from pramble.errors import InvalidData, InvalidPlan
 
 AGES = [1, 2, 3]
 
@@ -42,7 +41,8 @@ def test_what_is_spent_on_a_person_is_that_of_a_record_times_rows(tmp_path, how)
         Fraction(c["alpha"]) + Fraction(c["prior"]["alpha_exact"])
         for c in r.manifest["design"]["parts"]
     )
-    assert r.guarantee == RecordPrivacy(records).of_rows(4)
+    assert r.guarantee.alpha == 4 * records
+    assert r.guarantee.rows == 4
     assert 7.9 < r.alpha <= 8.0
     assert r.manifest["promise"]["relation"] == "replace one person, in at most 4 rows"
     assert "all 4 rows of the person" in r.manifest["promise"]["sentence"]
@@ -66,21 +66,6 @@ def test_brute_force_over_all_rows_of_a_person(tmp_path):
         worst = max(worst, ratio.max())
     assert math.log(worst) == pytest.approx(2.0, abs=1e-9)
     assert math.log(worst) <= 2.0 + 1e-12
-
-
-def test_a_private_prior_of_a_person_has_the_noise_of_all_rows(tmp_path, monkeypatch):
-    """The histogram's noise has rate ε/(2k), for one person moves 2k counts."""
-    import pramble.releasing.noise as laplace
-
-    rates = []
-    true = laplace.discrete_laplace
-    monkeypatch.setattr(
-        laplace, "discrete_laplace", lambda rate, *rest: rates.append(rate) or true(rate, *rest)
-    )
-    r = released(visits(), tmp_path / "out", alpha=4.0, person="pid")
-    spent = 4 * sum(Fraction(c["prior"]["alpha_exact"]) for c in r.manifest["design"]["parts"])
-    assert set(rates) == {spent / (2 * 4)}
-    assert len(rates) == len(AGES)  # sex needs no prior
 
 
 def test_rows_beyond_what_is_declared_are_refused(tmp_path):
@@ -117,31 +102,12 @@ def test_an_unknown_person_column_is_named():
         )
 
 
-def test_people_are_counted_over_batches_and_merges(monkeypatch):
-    monkeypatch.setattr("pramble.releasing.scan.MERGED_AT", 50)
-    rng = np.random.default_rng(3)
-    people = rng.integers(0, 40, 1000)
-    job = RowsOfPeople("p")
-    for block in np.array_split(people, 13):
-        job.add(pa.record_batch({"p": pa.array(block).dictionary_encode()}))
-    assert job.most(None) == np.bincount(people).max()
-
-
-def test_guarantees_of_people_are_read_back_and_forged_ones_refused():
-    promise = RecordPrivacy(Fraction(1, 3)).of_rows(5)
-    assert guarantee_from_json(promise.to_json()) == promise
-    for rows in (0, -1, 1.5, "2", True, None):
-        with pytest.raises(PrambleError):
-            guarantee_from_json({**promise.to_json(), "rows_per_person": rows})
-
-
-def test_a_manifest_that_hides_the_rows_is_refused(tmp_path):
-    import json
-
+def test_a_manifest_that_states_other_rows_is_refused(tmp_path):
     released(visits(), tmp_path / "out", alpha=2.0, person="pid")
-    path = tmp_path / "out" / "manifest.json"
-    document = json.loads(path.read_text())
-    del document["promise"]["spent"]["rows_per_person"]
-    path.write_text(json.dumps(document))
+    for rows in (0, -1, 1.5, "2", True, None, 1, 3):
+        rewrite(tmp_path / "out", lambda d, k=rows: d["promise"]["spent"].update(rows_per_person=k))
+        with pytest.raises(InvalidData):
+            pramble.open_release(tmp_path / "out")
+    rewrite(tmp_path / "out", lambda d: d["promise"]["spent"].pop("rows_per_person"))
     with pytest.raises(InvalidData, match="not that of the release"):
         pramble.open_release(tmp_path / "out")

@@ -1,14 +1,13 @@
 """Bands by private quantiles: what they spend, where they lie, and that noise is all they see."""
 
-from fractions import Fraction
+import tomllib
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.releasing.conftest import tried
 
 import pramble
-from pramble.releasing.bands import CELLS, settle_bands
-from pramble.releasing.spec.document import spec_from
 
 INCOMES = np.random.default_rng(5).lognormal(10, 0.6, 20_000).round(2)
 
@@ -32,27 +31,15 @@ def plan(**bands):
 
 
 def test_bands_hold_about_as_many_people_each(incomes):
-    settled = settle_bands(incomes, spec_from(plan()))
-    edges = settled.columns[0].recode["bands"]
+    r = tried(plan(), incomes)
+    edges = tomllib.loads(r.outcome.plan)["columns"]["income"]["bands"]
     assert edges[0] == 0
     assert len(edges) == 5
     held = np.histogram(INCOMES, [*edges, np.inf])[0] / len(INCOMES)
     assert np.abs(held - 0.2).max() < 0.04
-    assert settled.columns[0].noisy.spent == Fraction(spec_from(plan()).prior_share) * 20
-    np.testing.assert_allclose(settled.columns[0].noisy.probabilities, held, atol=0.02)
-
-
-def test_every_cell_has_noise_of_the_scale_that_is_paid_for(incomes, monkeypatch):
-    """The noise is that of the histogram mechanism, with all of what is spent, once."""
-    asked = []
-
-    def noisy(counts, epsilon, **_):
-        asked.append((len(counts), sum(counts), epsilon))
-        return counts
-
-    monkeypatch.setattr("pramble.releasing.bands.noisy_histogram", noisy)
-    settled = settle_bands(incomes, spec_from(plan()))
-    assert asked == [(CELLS, len(INCOMES), settled.columns[0].noisy.spent)]
+    income = r.outcome.columns[0]
+    assert income.alpha_prior == pytest.approx(0.02 * 20)  # of the column's part of 40
+    np.testing.assert_allclose(income.prior, held, atol=0.02)
 
 
 def test_a_release_counts_the_bands_in_what_it_spends(incomes, tmp_path):
@@ -78,9 +65,9 @@ def test_empty_cells_have_a_share_of_the_prior():
     table = pa.table({"income": [10.0, None, 20.0, 40.0] * 2000, "sex": ["f", "m"] * 4000})
     stated = plan(to=50, quantiles=2)
     stated["columns"]["income"]["missing"] = "none"
-    settled = settle_bands(table, spec_from(stated))
-    assert settled.columns[0].noisy.probabilities[-1] == pytest.approx(0.25, abs=0.03)
-    assert len(settled.columns[0].labels()) == len(settled.columns[0].noisy.probabilities)
+    income = tried(stated, table).outcome.columns[0]
+    assert income.prior[-1] == pytest.approx(0.25, abs=0.03)
+    assert len(income.categories) == len(income.prior)
 
 
 @pytest.mark.parametrize(

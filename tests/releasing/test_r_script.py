@@ -7,12 +7,10 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.releasing.conftest import release_by
+from tests.releasing.conftest import LEAST_ROWS, release_by
 from tests.releasing.test_scripts import EVIL
 
 import pramble
-from pramble.data.formats.base import BATCH_ROWS
-from pramble.releasing.write.scripts import r_text
 
 pytestmark = pytest.mark.r
 
@@ -81,11 +79,15 @@ def people():
                      "d": rng.choice(D, N), "left": rng.random(N)})  # fmt: skip
 
 
+def in_r_code(text):
+    return '"' + "".join(f"\\U{{{ord(letter):x}}}" for letter in text) + '"'
+
+
 def in_r(rscript, folder, tables):
     """Estimates, standard errors and likelihoods of some tables, each with the labels."""
     code = ['source("analysis.R")']
     for number, table in enumerate(tables):
-        names = ", ".join(map(r_text, table))
+        names = ", ".join(map(in_r_code, table))
         code.append(
             f"x <- table_of(c({names})); k <- {len(table)}; "
             f'con <- file("r{number}.txt", "w", encoding = "UTF-8"); '
@@ -180,11 +182,11 @@ def test_text_data_needs_no_copy_and_a_table_that_is_not_told_says_so(people, tm
 
 
 def test_pieces_are_read_one_after_the_other(tmp_path, tool):
-    n = BATCH_ROWS + 1000
+    n = LEAST_ROWS + 1000
     rng = np.random.default_rng(6)
     table = pa.table({"a": rng.choice(A, n), "c": rng.choice(C, n)})
     plan = pramble.Plan({"a": RR(A, 1.5), "c": RR(C, 2.0)})
-    release_by(plan, table, tmp_path / "out", output="csv", rows_per_file=BATCH_ROWS)
+    release_by(plan, table, tmp_path / "out", output="csv", rows_per_file=LEAST_ROWS)
     release = pramble.open_release(tmp_path / "out")
     tables = [["a"], ["a", "c"]]
     found, printed = in_r(tool("Rscript"), release.folder, tables)

@@ -1,15 +1,12 @@
 """Releases in a random order: the same people, unlinked from their places."""
 
 import math
-from collections import Counter
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import pramble
-from pramble.engine.shuffle import random_order
 
 KEY = bytes(range(32))
 
@@ -60,26 +57,3 @@ def test_the_same_key_gives_the_same_order(sorted_file, tmp_path):
     one = release(sorted_file, tmp_path / "one", shuffle=True)
     two = release(sorted_file, tmp_path / "two", shuffle=True)
     assert one.manifest["data"]["sha256"] == two.manifest["data"]["sha256"]
-
-
-def test_orders_are_uniform():
-    """All 24 orders of four rows, over 4,800 keys: chi-square below its 1e-6 quantile."""
-    found = Counter(tuple(random_order(4, key=i.to_bytes(32, "big")).tolist()) for i in range(4800))
-    assert len(found) == 24
-    chi = sum((count - 200) ** 2 / 200 for count in found.values())
-    assert chi < 71
-
-
-def test_an_order_shares_no_bits_with_a_column():
-    from pramble.engine.keystream import KeyStream
-
-    words = KeyStream(KEY, "row order").words(range(1000))
-    assert not np.array_equal(random_order(1000, key=KEY), np.argsort(words))
-
-
-def test_rows_are_sorted_by_all_words():
-    from pramble.engine.keystream import KeyStream, derived_key
-
-    own = derived_key(KEY, "row order")
-    words = [KeyStream(own, str(part)).words(range(5000)) for part in range(3)]
-    assert np.array_equal(random_order(5000, key=KEY), np.lexsort(words))

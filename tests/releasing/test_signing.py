@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 import pramble
 from pramble.cli.app import app
 from pramble.errors import InvalidData, InvalidInput
-from pramble.releasing.folder.build import private_key
 
 
 def write_keys(folder, name, *, key=None, passphrase=None):
@@ -133,7 +132,7 @@ def test_a_key_that_others_read_is_warned_of(people_file, tmp_path):
 def test_a_passphrase_is_asked_for(people_file, tmp_path):
     private, public = write_keys(tmp_path, "locked", passphrase=b"open sesame")
     with pytest.raises(InvalidInput, match="needs its passphrase"):
-        private_key(private)
+        pramble.release(people_file, tmp_path / "out", plan=PLAN, sign=private, ledger=False)
     words = ["release", str(people_file), "--out", str(tmp_path / "out"), "--columns", "SEX"]
     words += ["--drop", "name", "--alpha", "1", "--no-ledger", "--sign", str(private)]
     wrong = CliRunner().invoke(app, words, input="guess\n")

@@ -1,18 +1,14 @@
 """A central release whose folder was changed in any way is refused in a sentence."""
 
-import copy
-import json
 import shutil
 from fractions import Fraction
 
 import pyarrow.parquet as pq
 import pytest
-from tests.releasing.conftest import as_designed, central, crowd, plan_that_keeps
+from tests.releasing.conftest import crowd, plan_that_keeps, release_by, rewrite, sha256
 
 import pramble
-import pramble.releasing.record_design as record_design
 from pramble.errors import InvalidData
-from pramble.releasing.folder.layout import file_sha256
 
 FILE = "data.parquet"
 
@@ -20,13 +16,11 @@ FILE = "data.parquet"
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
     """A release of people with two rows each."""
-    with pytest.MonkeyPatch.context() as patch:
-        plan = plan_that_keeps(1.0)
-        patch.setattr(
-            record_design, "design_record", lambda labels, **o: as_designed(plan, 1.0, labels, **o)
-        )
-        folder = tmp_path_factory.mktemp("tampering") / "out"
-        central(crowd(300), folder, central=3.0, rows_per_person=2, tables=2)
+    folder = tmp_path_factory.mktemp("tampering") / "out"
+    release_by(
+        plan_that_keeps(1.0), crowd(300), folder, design="records", central=3.0, delta=1e-5,
+        rows_per_person=2, tables=2,
+    )  # fmt: skip
     pramble.open_release(folder)
     return folder
 
@@ -34,15 +28,6 @@ def honest(tmp_path_factory):
 @pytest.fixture
 def folder(honest, tmp_path):
     return shutil.copytree(honest, tmp_path / "out")
-
-
-def rewrite(folder, change):
-    path = folder / "manifest.json"
-    document = json.loads(path.read_text())
-    before = copy.deepcopy(document)
-    change(document)
-    assert document != before
-    path.write_text(json.dumps(document))
 
 
 def refused(folder, words):
@@ -64,7 +49,7 @@ def restate(folder):
     path = folder / FILE
     rewrite(
         folder,
-        lambda d: d["data"].update(bytes=path.stat().st_size, sha256=file_sha256(path)),
+        lambda d: d["data"].update(bytes=path.stat().st_size, sha256=sha256(path)),
     )
 
 

@@ -6,7 +6,11 @@ from tests.tables.exact import without_noise
 from tests.tables.people import KEY, ODD, assert_same, design, people_table
 
 import pramble
+from pramble.data.open import open_records
+from pramble.engine.measure import measure_records
+from pramble.releasing.repair import RepairedRecords
 from pramble.spark.records import SparkRecords
+from pramble.values import Clock
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +87,22 @@ def test_recoded_columns_are_counted_and_recoded_persons_refused(sessions, table
     assert_same(one, other)
     with pytest.raises(pramble.InvalidInput, match="cannot be recoded"):
         pramble.measure(frame, plan, reading={"recode": {"id": [0, 100]}}, person="id")
+
+
+def test_repaired_rows_of_a_person_are_counted_together(sessions, table):
+    rules = [{"if": {"age": [0, 1]}, "then": {"sex": ["f"]}, "repair": {"sex": "f"}}]
+    frame = sessions["classic"].createDataFrame(table).repartition(5)
+    one, other = (
+        measure_records(
+            RepairedRecords(open_records(data), rules),
+            design(2).plan,
+            key=KEY,
+            person="id",
+            clock=Clock(None),
+        )
+        for data in (frame, table)
+    )
+    assert_same(one, other)
 
 
 def test_no_rows_are_measured_too(sessions, table):

@@ -7,9 +7,9 @@ import pytest
 from tests.engine import plans
 
 import pramble
+from pramble.data.arrays import even_batches
 from pramble.engine.record import as_record
-from pramble.spark.frames import Draws, codes_of, told_by_tasks, words_of
-from pramble.spark.records import cut
+from pramble.spark.frames import SparkDraws, rows_by_tasks
 
 KEY = bytes(range(32))
 N = 4000
@@ -37,7 +37,7 @@ def frame_of(spark, table=None):
 
 def partitions(frame):
     """How many partitions a frame has, as tasks meet them."""
-    return len(told_by_tasks(frame, "sex"))
+    return len(rows_by_tasks(frame, "sex"))
 
 
 def same(out, table):
@@ -123,16 +123,11 @@ def test_a_frame_is_one_release_however_often_it_is_evaluated(spark):
 
 
 @pytest.mark.parametrize("row_number", [None, "id"])
-def test_codes_of_many_columns_take_several_words(sessions, monkeypatch, row_number):
-    """Eight columns of two bits in words of twelve, and one of integers that is no code."""
-    monkeypatch.setattr("pramble.spark.frames.WORD_BITS", 12)
+def test_columns_of_any_name_and_kind_are_drawn_together(sessions, row_number):
     texts = {f"c.`{i}": RNG.choice(["a", "b", "c"], 300) for i in range(8)}
     table = pa.table({"id": np.arange(300), **texts, "age": RNG.integers(0, 5, 300)})
     plan = {name: pramble.randomized_response(["a", "b", "c"], 2.0) for name in texts}
     plan["age"] = PLAN["age"]
-    columns = [*as_record(KEY, plan, threads=1).columns.values()][:8]
-    assert [word.bits for word in words_of(columns, number_bits=9)] == [2, 12, 2]
-    assert [word.bits for word in words_of(columns, number_bits=0)] == [12, 4]
     frame = sessions["classic"].createDataFrame(table)
     out = pramble.perturb(frame, plan, key=KEY, row_number=row_number)
     assert out.toArrow().to_pydict() == pramble.perturb(table, plan, key=KEY).to_pydict()
@@ -156,34 +151,25 @@ def test_undeclared_values_are_refused_when_perturb_is_called(spark):
 
 def test_rows_that_moved_are_refused():
     record = as_record(KEY, PLAN, threads=1)
-    words = words_of([record.columns["sex"]], number_bits=12)
-    packed = (FRAME["id"].to_numpy() << words[0].bits) | (FRAME["sex"] == "m").to_numpy()
-    columns = pa.table({"word": packed, "age": FRAME["age"]})
+    columns = pa.table({"sex": FRAME["sex"], "age": FRAME["age"]})
     batches = [tuple(batch.columns) for batch in columns.to_batches(max_chunksize=900)]
     for counted in (N - 1, N + 1, N):
-        task = Draws(record, words, spans={0: range(counted)})
+        task = SparkDraws(record, spans={0: range(counted)})
         if counted != N:
             with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
                 list(task(batches))
             continue
         drawn = pa.chunked_array(list(task(batches))).combine_chunks()
-        made = drawn.field(0).to_numpy()
-        assert (made >> words[0].bits).tolist() == FRAME["id"].tolist()
-        assert (made & 1).tolist() == (RELEASED["sex"] == "m").astype(int).tolist()
-
-
-def test_codes_of_undeclared_values_are_refused():
-    column = as_record(KEY, PLAN, threads=1).columns["sex"]
-    assert codes_of(np.array([4, 17]), 2, column).tolist() == [1, 0]
-    assert codes_of(np.array([4, 8]), 0, column).tolist() == [0, 0]
-    with pytest.raises(pramble.InvalidData, match=r"Column 'sex' must hold .* 1 row"):
-        codes_of(np.array([5, 6]), 0, column)
+        assert drawn.field(0).to_pylist() == RELEASED["sex"].tolist()
+        assert drawn.field(1).to_pylist() == RELEASED["age"].tolist()
 
 
 def test_pieces_end_where_blocks_of_rows_end():
     table = pa.table({"a": range(950)})
     for size, first in ((33, 0), (100, 40), (950, 99), (1, 250)):
-        pieces = list(cut(table.to_batches(max_chunksize=size), first, block=100))
+        pieces = list(
+            even_batches(table.to_batches(max_chunksize=size), 100, first=100 - first % 100)
+        )
         assert pa.Table.from_batches(pieces) == table
         ends = np.cumsum([first, *(piece.num_rows for piece in pieces)])
         assert not (ends[1:-1] % 100).any()

@@ -1,4 +1,4 @@
-"""What is said of workers that cannot do the tasks, and how far a job has come."""
+"""What is said of workers that cannot do the tasks."""
 
 import platform
 import subprocess
@@ -10,7 +10,6 @@ import pramble
 from pramble.spark import workers
 from pramble.spark.workers import (
     check_workers,
-    collect,
     refuse_other_versions,
     said_by_spark,
     unfit,
@@ -46,17 +45,6 @@ def test_workers_are_asked_once_for_each_session(spark, monkeypatch):
     check_workers(spark)
     monkeypatch.setattr(workers, "mapped", lambda *args: pytest.fail("asked again"))
     check_workers(spark)
-
-
-def test_a_watcher_is_told_how_far_a_job_is(spark):
-    told = []
-    table = collect(spark.range(20, numPartitions=4), lambda rows, share: told.append(share))
-    assert table["id"].to_pylist() == list(range(20))
-    assert told
-    assert all(0 <= share <= 1 for share in told)
-    failing = spark.range(1).selectExpr("raise_error('no')")
-    with pytest.raises(Exception, match="no"):
-        collect(failing, lambda rows, share: None)
 
 
 ALONE = """

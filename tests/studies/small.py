@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pramble_study import errata, estimates, gallery, new_york, ratios, sex, tables
+from pramble_study import errata, estimates, gallery, new_york, sex, tables
 from pramble_study.runner import NAMES, STUDIES, Finished
 from pramble_study.study import generator, in_turn
 
@@ -27,7 +27,6 @@ CONFIGS = {
     "estimates": estimates.Config(
         scenarios=("I",), alphas=(1.0,), sample_size=500, repetitions=3, tolerance=1e-3
     ),
-    "ratios": ratios.Config(priors=2, alphas=(0.2, 1.0, 4.0)),
     "sex": sex.Config(repetitions=3, curve=5, share=0.01),
     "new-york": new_york.Config(variables=("OWNERSHP", "SEX"), alphas=(1.0,), tolerance=1e-3),
 }

@@ -12,7 +12,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.paper import ALPHAS, keep_levels, printed_counts, scenario
 from pramble.privacy.certificate import certify
 from pramble.solvers.design import design
-from pramble_study import errata, ratios, sex
+from pramble_study import errata, sex
 from pramble_study.family import exact_vertices, in_words, information
 from pramble_study.tables import table_row
 
@@ -87,22 +87,6 @@ def test_the_last_keep_probability_of_new_york_is_outside():
     found = errata.outside_interval()
     assert not found.satisfies
     assert found.q > found.end == pytest.approx(0.5124974, abs=5e-8)
-
-
-def test_the_binary_mechanism_is_private_and_splits_most_evenly():
-    prior = np.array([0.05, 0.3, 0.1, 0.25, 0.2, 0.1])
-    mechanism = ratios.binary(prior, 0.7)
-    assert certify(mechanism).satisfies(0.7)
-    assert mechanism.shape == (6, 2)
-    high = mechanism.matrix[:, 0] > 0.5
-    assert prior[high].sum() == pytest.approx(0.5)
-
-
-def test_no_rival_beats_the_optimum_and_the_family_beats_randomised_response():
-    data = finished("ratios").data
-    assert data.ratios.max() <= 1 + 1e-6
-    response, _, family = data.ratios
-    assert (family >= response - 1e-9).all()
 
 
 def test_errors_of_sex_are_as_expected():

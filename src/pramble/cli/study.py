@@ -25,7 +25,7 @@ def study(
     """Reproduce and correct every table and figure of the source paper.
 
     Writes CSV tables, SVG and PNG figures and one self-contained page, index.html. The studies are
-    gallery, errata, tables, estimates, ratios, sex and new-york.
+    gallery, errata, tables, estimates, sex and new-york.
 
     Examples
     --------

@@ -247,27 +247,26 @@ def finite_numbers(
 class Pile:
     """Gathers batches into piles of so many rows each; what is left waits."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows, self.waiting, self.held = rows, list[Any](), 0
+    def __init__(self, rows: int, *, first: int | None = None) -> None:
+        self.rows, self.room, self.waiting = rows, first or rows, list[Any]()
 
     def add(self, batch: Any) -> Iterator[list[Any]]:
         """Take a batch; yield every pile that it completes."""
-        while self.held + batch.num_rows >= self.rows:
-            room = self.rows - self.held
-            full, self.waiting, self.held = [*self.waiting, batch.slice(0, room)], [], 0
+        while batch.num_rows >= self.room:
+            full, self.waiting = [*self.waiting, batch.slice(0, self.room)], []
+            batch, self.room = batch.slice(self.room), self.rows
             yield full
-            batch = batch.slice(room)
         if batch.num_rows:
             self.waiting.append(batch)
-            self.held += batch.num_rows
+            self.room -= batch.num_rows
 
 
-def even_batches(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Cut batches into ones of so many rows each, the last one shorter.
+def even_batches(batches: Iterable[Any], rows: int, *, first: int | None = None) -> Iterator[Any]:
+    """Cut batches into ones of so many rows each; the last is shorter, and the first may be.
 
     Batches as they come follow the files and blocks of the source, which what is written must not.
     """
-    pile = Pile(rows)
+    pile = Pile(rows, first=first)
     for batch in batches:
         yield from map(one_batch, pile.add(batch))
     if pile.waiting:

@@ -1,17 +1,15 @@
-"""Rows that stay on other machines: what is asked of their records, and what serves them.
+"""Rows that stay on other machines: what serves them.
 
 Nothing that lies below `pramble.spark` imports it. What it does for them is listed here, and loaded
 when a session or a frame of Spark is met.
 """
 
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pramble.data.places import Place
-from pramble.data.records import Records
 from pramble.errors import InvalidInput
 
 # What is done to the recoded batches of a part of the rows, which has a number.
@@ -55,44 +53,3 @@ def spark_source(source: Any, session: Any) -> Any:
             f"already. Found {type(source).__name__}."
         )
     return SparkPath(source, session)
-
-
-class RemoteRecords(Records):
-    """Records whose rows stay where they are: tasks go to them."""
-
-    @property
-    def rows_stay(self) -> bool:
-        return True
-
-    @property
-    @abstractmethod
-    def session(self) -> Any:
-        """The session of the engine that holds the rows."""
-
-    @property
-    @abstractmethod
-    def spans(self) -> Mapping[int, range]:
-        """The numbers of the rows of each part."""
-
-    @abstractmethod
-    def sent(
-        self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
-    ) -> Any:
-        """Return the frame of what a task makes of each part of the rows."""
-
-    @abstractmethod
-    def runs(
-        self,
-        task: PartTask,
-        columns: Sequence[str],
-        schema: Any,
-        *,
-        size: int,
-        rows: int,
-        coded: Collection[str] = (),
-    ) -> Any:
-        """Return the frame of what a task makes of each run of so many consecutive rows."""
-
-    @abstractmethod
-    def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "RemoteRecords":
-        """Return some columns with all rows of one key in one part; their order is another."""

@@ -24,7 +24,6 @@ from pramble.data.crosstab import group, grouped_batches
 from pramble.data.encode import Encoder, UndeclaredValues
 from pramble.data.labels import Labels
 from pramble.data.records import LazyRecords, Records, Watch, scan
-from pramble.data.remote import RemoteRecords
 from pramble.engine.keystream import derived_key
 from pramble.errors import InvalidData, InvalidInput, PrambleError, bad_row
 from pramble.values import Integers
@@ -242,7 +241,7 @@ def count_people(
     if isinstance(records, LazyRecords) and not records.reading.recode:
         for batch, times in grouped_batches(records, job.columns):
             job.add(batch, times)
-    elif isinstance(records, RemoteRecords):
+    elif records.rows_stay:
         count_on_spark(records, job, watch)
     else:
         scan(records, [job], watch=watch)
@@ -251,7 +250,7 @@ def count_people(
     return job.tables
 
 
-def count_on_spark(records: RemoteRecords, job: PersonCounts, watch: Watch | None) -> None:
+def count_on_spark(records: Any, job: PersonCounts, watch: Watch | None) -> None:
     """Count where the rows are, after all rows of a person have come to one part of them."""
     if any(records.reading.recode.get(name) for name in job.person):
         raise InvalidInput(

@@ -182,20 +182,6 @@ class Areas(Display):
                 )
         return replace(self, neighbours=(*(self.neighbours or ()), *found))
 
-    def with_points(
-        self,
-        data: Any,
-        *,
-        label: str | None = None,
-        longitude: str | None = None,
-        latitude: str | None = None,
-    ) -> "Areas":
-        """Return the areas at other points, given as to :meth:`from_points`; each must have one."""
-        known = self.labels.values
-        labels, points = points_from(data, label, longitude, latitude, known)
-        other = Areas(as_labels(labels, what="areas"), points)
-        return replace(self, points=other.of(known).points)
-
     def of(self, labels: Iterable[Label]) -> "Areas":
         """Return only these areas, in this order: those of ``mechanism.categories``, say."""
         wanted = labels if isinstance(labels, Labels) else tuple(labels)
@@ -234,7 +220,7 @@ class Areas(Display):
     def kilometres(self) -> Floats:
         """Return the (S, S) great-circle distances of the points, in kilometres."""
         if self.points is None:
-            raise InvalidInput("Distances need points; add them: areas.with_points(…).")
+            raise InvalidInput("Distances need points; read them: Areas.from_points(…).")
         return great_circles(self.points)
 
     def hops(self) -> Integers:
@@ -354,18 +340,12 @@ def great_circles(points: Floats) -> Floats:
     """
     refuse_large_map(len(points))
     longitude, latitude = np.radians(points).T
-    one, other = np.triu_indices(len(points), 1)
-    h = np.sin((latitude[one] - latitude[other]) / 2) ** 2
-    h += (
-        np.cos(latitude[one])
-        * np.cos(latitude[other])
-        * np.sin((longitude[one] - longitude[other]) / 2) ** 2
-    )
+    # Squares of sines and products of cosines are symmetric in floats, too.
+    north = np.sin(np.subtract.outer(latitude, latitude) / 2) ** 2
+    east = np.sin(np.subtract.outer(longitude, longitude) / 2) ** 2
+    h = north + np.multiply.outer(np.cos(latitude), np.cos(latitude)) * east
     h = np.clip(h, 0.0, 1.0)  # rounding may leave the interval for points opposite each other
-    found = np.zeros((len(points), len(points)))
-    found[one, other] = 2 * EARTH_RADIUS * np.arctan2(np.sqrt(h), np.sqrt(1 - h))
-    found[other, one] = found[one, other]
-    return read_only(found)
+    return read_only(2 * EARTH_RADIUS * np.arctan2(np.sqrt(h), np.sqrt(1 - h)))
 
 
 def steps_between(
@@ -431,11 +411,14 @@ def west_of(spans: Floats) -> float:
 
 def missing_in_words(missing: Sequence[Label], labels: Sequence[Label]) -> str:
     first = missing[0]
-    alike = [label for label in labels if is_other_type(first, label)]
-    if alike:
+    alike = next((label for label in labels if is_other_type(first, label)), None)
+    if alike is not None:
+        change = "int" if isinstance(first, int) else "str"
+        if change == "str" and str(alike) != first:
+            change = f"lambda code: str(code).zfill({len(str(first))})"
         return (
-            f"Labels must be of one type; {first!r} is asked for, and the areas have {alike[0]!r}. "
-            f"Rename them: areas.renamed({renaming(first, alike[0])})."
+            f"Labels must be of one type; {first!r} is asked for, and the areas have {alike!r}. "
+            f"Rename them: areas.renamed({change})."
         )
     names = ", ".join(map(repr, missing[:NAMED])) + (", …" if len(missing) > NAMED else "")
     hint = hint_at(str(first), list(map(str, labels)))
@@ -453,9 +436,3 @@ def is_other_type(one: Label, other: Label) -> bool:
         return False
     text, code = (one, other) if isinstance(one, str) else (other, one)
     return bool(text.isdecimal() and text.isascii()) and len(text) < 19 and int(text) == code
-
-
-def renaming(wanted: Label, label: Label) -> str:
-    if isinstance(wanted, int):
-        return "int"
-    return "str" if str(label) == wanted else f"lambda code: str(code).zfill({len(wanted)})"

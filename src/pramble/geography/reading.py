@@ -94,7 +94,6 @@ def points_from(
     label: str | None,
     longitude: str | None,
     latitude: str | None,
-    known: Sequence[Label] | None = None,
 ) -> tuple[list[Label], Floats]:
     if isinstance(data, Mapping):
         return mapped_points(data)
@@ -107,7 +106,7 @@ def points_from(
             f"{records.name} must have a column of labels next to {east} and {north}."
         )
     names = [label or others[0], east, north]
-    labels, *coordinates = label_columns(records, names, labels=1, known=known)
+    labels, *coordinates = label_columns(records, names, labels=1, known=None)
     comma = records.reading.decimal == ","
     points = np.array([[as_number(one, comma=comma) for one in c] for c in coordinates]).T
     refuse_off_the_globe(points, lambda i: f"row {i + 1} of {records.name}")

@@ -63,8 +63,8 @@ def smaller(one: G | None, two: G | None) -> G | None:
     return one if two.allows(one) else two
 
 
+# Numbers of rows that differ by at most this share are alike.
 ALIKE_ROWS = 0.1
-"""Numbers of rows that differ by at most this share are alike."""
 
 
 @value
@@ -140,8 +140,8 @@ CREATE TABLE IF NOT EXISTS spent (
 CREATE INDEX IF NOT EXISTS by_people ON spent (people);
 """
 
+# Columns that ledgers of earlier versions lack.
 LATER = {"spent": ("epsilon", "delta", "mu_squared"), "people": ("central_budget",)}
-"""Columns that ledgers of earlier versions lack."""
 
 FIELDS = (
     "id, created, people, file, fingerprint, rows, file_columns, columns, alpha, rows_per_person, "

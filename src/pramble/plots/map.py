@@ -37,7 +37,7 @@ class MapLayout:
     def __init__(self, areas: Any) -> None:
         if areas.points is None:
             raise InvalidInput(
-                "A map needs shapes or points of the areas; add points: areas.with_points(…)."
+                "A map needs shapes or points of the areas; read them: Areas.from_points(…)."
             )
         west, south, east, north = areas.extent
         self.areas = areas

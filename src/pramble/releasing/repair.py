@@ -19,7 +19,7 @@ from pramble.data.bands import is_finite_number
 from pramble.data.labels import Label, as_whole, place_of, texts_of, typed_texts
 from pramble.data.open import open_records
 from pramble.data.records import Job, Records, Watch
-from pramble.data.remote import PartTask, RemoteRecords
+from pramble.data.remote import PartTask
 from pramble.errors import InvalidData
 from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -141,9 +141,15 @@ class RepairedRecords(Records):
         return shown, [*columns, *sorted(others)]
 
     @property
-    def remote(self) -> RemoteRecords:
-        assert isinstance(self.inner, RemoteRecords), "tasks are sent to rows on Spark alone"
+    def remote(self) -> Any:
+        assert self.inner.rows_stay, "tasks are sent to rows on Spark alone"
         return self.inner
+
+    def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "RepairedRecords":
+        """Return some columns, repaired, with all rows of one key in one part, on Spark."""
+        rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
+        needed = sorted(set(columns).union(*map(rule_columns, rules)))
+        return RepairedRecords(self.remote.gathered_by(key, needed), self.rules)
 
     def sent(
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
@@ -158,7 +164,7 @@ class RepairedRecords(Records):
         return self.remote.runs(shown, needed, schema, **options)
 
     @property
-    def spans(self) -> Mapping[int, range]:
+    def spans(self) -> Any:
         return self.remote.spans
 
     @property

@@ -5,23 +5,22 @@ A shuffle moves runs of rows as one value each: as Arrow streams in a column of 
 
 import hashlib
 import pickle
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pyarrow as pa
 
-from pramble.data.arrays import is_text
+from pramble.data.arrays import even_batches, is_text
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.recode import Reading
 from pramble.data.records import Job, Records, TableRecords, Watch, columns_for, recoded
-from pramble.data.remote import PartTask, RemoteRecords
+from pramble.data.remote import PartTask
 from pramble.errors import InvalidData, PrambleError, rows_later
 from pramble.spark.workers import (
     Batches,
-    collect,
     current_partition,
     functions_for,
     line,
@@ -29,22 +28,6 @@ from pramble.spark.workers import (
     quoted,
 )
 from pramble.values import value
-
-
-def cut(batches: Batches, row: int, *, block: int) -> Iterator[Any]:
-    """Cut batches, the first of which begins at a row, so that they end with blocks of rows."""
-    held: list[Any] = []
-    left = block - row % block
-    for batch in batches:
-        start = 0
-        while batch.num_rows - start >= left:
-            yield pa.concat_batches([*held, batch.slice(start, left)])
-            start, left, held = start + left, block, []
-        if start < batch.num_rows:
-            held.append(batch.slice(start))
-            left -= held[-1].num_rows
-    if held:
-        yield pa.concat_batches(held)
 
 
 def stream_bytes(batch: Any) -> bytes:
@@ -60,25 +43,26 @@ def batches_in(piece: Any) -> Iterator[Any]:
     yield from pa.ipc.open_stream(piece)
 
 
-def counted(batches: Batches, expected: int, partition: int) -> Iterator[Any]:
+def counted(
+    batches: Batches,
+    expected: int,
+    partition: int,
+    *,
+    rows_of: Callable[[Any], int] = attrgetter("num_rows"),
+) -> Iterator[Any]:
     """Yield batches; raise before one that goes beyond the rows counted, or when some are gone."""
     met = 0
     for batch in batches:
-        met += batch.num_rows
+        met += rows_of(batch)
         if met > expected:
             break
         yield batch
     if met != expected:
-        raise moved(partition, expected, met)
-
-
-def moved(partition: int, expected: int, met: int) -> InvalidData:
-    """Return the error for a partition that changed between counting and drawing."""
-    return InvalidData(
-        f"Rows must stand still to be numbered by position; partition {partition} had {expected} "
-        f"rows when they were counted and {met} when they were drawn. Write the frame to files "
-        "first, or give row_number= the name of a column that numbers the rows."
-    )
+        raise InvalidData(
+            f"Rows must stand still to be numbered by position; partition {partition} had "
+            f"{expected} rows when they were counted and {met} when they were drawn. Write the "
+            "frame to files first, or give row_number= the name of a column that numbers the rows."
+        )
 
 
 # Some rows on their way to the run that they belong to, with the number of the first.
@@ -88,8 +72,8 @@ CHUNKS = "run int, number long, chunk binary"
 
 
 @value(eq=False)
-class SparkRecords(RemoteRecords):
-    """Records on a cluster.
+class SparkRecords(Records):
+    """Records on a cluster, whose rows stay where they are: tasks go to them.
 
     ``frame`` is Spark's own. A scan sends copies of its jobs to every partition and merges what
     they bring back in the order of the partitions, as if one job had seen all rows in turn.
@@ -105,6 +89,10 @@ class SparkRecords(RemoteRecords):
         from pyspark.sql.pandas.types import to_arrow_schema
 
         return to_arrow_schema(self.frame.schema, timezone="UTC").remove_metadata()
+
+    @property
+    def rows_stay(self) -> bool:
+        return True
 
     @property
     def session(self) -> Any:
@@ -145,10 +133,12 @@ class SparkRecords(RemoteRecords):
         wanted = columns_for(jobs, self.names)
         self.refuse_missing(wanted)
         task = partial(run_jobs, packed=pickle.dumps(list(jobs)))
-        lines = collect(self.sent(task, wanted, STATES, coded=wanted), watch).to_pylist()
+        lines = self.sent(task, wanted, STATES, coded=wanted).toArrow().to_pylist()
         found = sorted(lines, key=itemgetter("partition"))
         rows = merge_states(jobs, found)
         vars(self).setdefault("spans", spans_of(found))
+        if watch is not None:
+            watch(rows, 1.0)
         return rows
 
     def raw_batches(
@@ -194,6 +184,7 @@ class SparkRecords(RemoteRecords):
         return self.frame
 
     def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "SparkRecords":
+        """Return some columns with all rows of one key in one part; their order is another."""
         frame = self.rows_in_spark().select(*map(quoted, columns))
         return SparkRecords(frame.repartition(*map(quoted, key)), reading=self.reading)
 
@@ -245,7 +236,9 @@ def cut_part(
     span = spans.get(part, range(0))
     number = span.start
     block = min(size, BATCH_ROWS)
-    for chunk in cut(counted(batches, len(span), part), number, block=block):
+    # chunks end with blocks, so the first fills the block in which the part begins
+    rows = counted(batches, len(span), part)
+    for chunk in even_batches(rows, block, first=block - number % block):
         yield chunk_line(number // size, number, chunk)
         number += chunk.num_rows
 

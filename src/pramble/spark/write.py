@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 
 from pramble.data.arrays import even_batches
@@ -46,7 +47,7 @@ from pramble.releasing.write.verify import (
     value_checks,
 )
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
-from pramble.spark.workers import collect, map_partitions
+from pramble.spark.workers import line
 from pramble.values import Clock, value
 
 # The folder, in the one that is built, in which tasks write before a piece gets its name.
@@ -54,8 +55,6 @@ ATTEMPTS = ".attempts"
 
 # What is said of a written piece; the state is what was counted and sampled, or an error.
 WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
-KINDS = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
-LINE = pa.schema(zip(("piece", "rows", "bytes", "sha256", "state"), KINDS, strict=True))
 
 
 @value(eq=False)
@@ -76,7 +75,13 @@ class PieceTask:
             rows, state = tally.rows, pickle.dumps((tally, links))
         except PrambleError as error:
             state = pickle.dumps(error)
-        yield written_line(piece, rows, size, sha256, state)
+        yield line(
+            piece=(piece, pa.int32()),
+            rows=(rows, pa.int64()),
+            bytes=(size, pa.int64()),
+            sha256=(sha256, pa.string()),
+            state=(state, pa.binary()),  # what was counted and sampled, or an error
+        )
 
     def written(self, batches: Iterable[Any], piece: int) -> tuple[WrittenTally, Links, int, str]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
@@ -108,42 +113,13 @@ class PieceTask:
         return tally, links, *found
 
 
-def written_line(*values: Any) -> Any:
-    """Return what is said of a written piece, as one line of a frame."""
-    return pa.RecordBatch.from_arrays(
-        [pa.array([one], kind) for one, kind in zip(values, LINE.types, strict=True)], schema=LINE
-    )
-
-
-def merged_pieces(lines: Sequence[Mapping[str, Any]]) -> tuple[WrittenTally, Links]:
-    """Return what was counted and sampled in all pieces; raise the first error of a task."""
-    return merge_pieces(states_of(lines))
-
-
-def states_of(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTally, Links]]:
-    """Yield what was counted and sampled; where there is nothing, it is in that of a piece before.
-
-    An error is raised.
-    """
+def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTally, Links]]:
+    """Yield what was counted and sampled in each piece; raise the first error of a task."""
     for one in lines:
-        state = pickle.loads(one["state"]) if one["state"] else None  # noqa: S301 (our workers')
+        state = pickle.loads(one["state"])  # noqa: S301 (our workers')
         if isinstance(state, PrambleError):
             raise state
-        if state is not None:
-            yield state
-
-
-def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the lines of some pieces with all that was counted in the first line, or an error."""
-    lines = [one for batch in batches for one in batch.to_pylist()]
-    if not lines:
-        return
-    try:
-        state = pickle.dumps(merged_pieces(lines))
-    except PrambleError as error:
-        state = pickle.dumps(error)
-    for place, one in enumerate(lines):
-        yield written_line(*list(one.values())[:-1], b"" if place else state)
+        yield state
 
 
 def sample_step(rows: int) -> int:
@@ -172,12 +148,15 @@ class PieceAssignment:
     key: bytes
     spans: Mapping[int, range]
     coded: tuple[str, ...]
+    columns: int  # how many are read
 
     def __call__(self, batches: Iterable[Any], part: int) -> Iterator[Any]:
         """Yield chunks of rows with their sorting words, each bound for a piece."""
         span = self.spans.get(part, range(0))
         row = span.start
-        for batch in gathered_rows(counted(batches, len(span), part)):
+        # larger batches, so that what goes to a piece is not tiny
+        rows = max(GATHERED_CELLS // self.columns, 1)
+        for batch in even_batches(counted(batches, len(span), part), rows):
             words = sorting_words(range(row, row + batch.num_rows), key=self.key)
             pieces = self.boundaries.pieces(words, row)
             order = pieces.argsort(kind="stable")
@@ -186,45 +165,16 @@ class PieceAssignment:
             sorted_rows = taken(
                 pa.table([*known.columns, *map(pa.array, words)], names=names), order
             )
-            for piece, start, stop in stretches(pieces[order]):
-                own = sorted_rows.slice(start, stop - start).combine_chunks().to_batches()[0]
+            found, starts = np.unique(pieces[order], return_index=True)
+            ends = [*starts[1:].tolist(), len(order)]
+            for piece, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
+                own = sorted_rows.slice(start, end - start).combine_chunks().to_batches()[0]
                 yield chunk_line(piece, row, own)
             row += batch.num_rows
 
 
-def gathered_rows(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield batches joined into larger ones, so that what goes to a piece is not tiny."""
-    found = iter(batches)
-    first = next(found, None)
-    if first is None:
-        return
-    rows = max(GATHERED_CELLS // max(first.num_columns, 1), 1)
-
-    def all_of() -> Iterator[Any]:
-        yield first
-        yield from found
-
-    yield from even_batches(all_of(), rows)
-
-
-def stretches(numbers: Any) -> Iterator[tuple[int, int, int]]:
-    """Yield each of some sorted numbers with the places at which it begins and ends.
-
-    >>> import numpy as np
-    >>> list(stretches(np.array([3, 3, 7])))
-    [(3, 0, 2), (7, 2, 3)]
-    """
-    if len(numbers):
-        ends = [*((numbers[1:] != numbers[:-1]).nonzero()[0] + 1).tolist(), len(numbers)]
-        for start, stop in zip([0, *ends], ends, strict=False):
-            yield int(numbers[start]), start, stop
-
-
 # Rows of a piece on Spark, unless the plan says otherwise.
 ROWS_PER_FILE = 1 << 22
-
-# Pieces whose counts and samples are merged by a task, where there are more.
-MERGED_TOGETHER = 16
 
 # How often leftovers of attempts are removed, in case one of them is still at work.
 PATIENCE = 5
@@ -274,15 +224,16 @@ def write_on_spark(
         frame = records.runs(task, job.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded)
     else:
         assign = PieceAssignment(
-            piece_boundaries(job.rows, size, key=key), key, records.spans, coded
+            piece_boundaries(job.rows, size, key=key), key, records.spans, coded, len(job.names)
         )
         chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
     try:
-        lines = done_on_spark(merged_on_spark(frame, pieces=len(file.files)), clock)
+        lines = done_on_spark(frame)
     finally:
         remove_attempts(folder / ATTEMPTS)
-    tally, links = merged_pieces(lines)
+    clock.tell("randomising", 1.0)
+    tally, links = merge_pieces(piece_states(lines))
     refuse_missing_pieces(file, lines, folder)
     refuse_other_rows(job, tally)
     if links.rows:
@@ -299,12 +250,12 @@ def write_on_spark(
     return tally, entry, (*checks, *drawn_checks(tally))
 
 
-def done_on_spark(frame: Any, clock: Clock) -> list[dict[str, Any]]:
+def done_on_spark(frame: Any) -> list[dict[str, Any]]:
     """Return one line for each piece, in order; what fails on the cluster is told in a sentence."""
     from pyspark.errors import PySparkException
 
     try:
-        found = collect(frame, lambda _, share: clock.tell("randomising", share))
+        found = frame.toArrow()
     except PySparkException as error:
         raise failed_on_spark(str(error)) from error
     lines: list[dict[str, Any]] = sorted(found.to_pylist(), key=itemgetter("piece"))
@@ -327,18 +278,6 @@ def failed_on_spark(said: str) -> InvalidInput:
         "executors' logs say why; mend it and release again."
     )
     return with_values(error, said)
-
-
-def merged_on_spark(frame: Any, *, pieces: int) -> Any:
-    """Return the lines of many pieces with what was counted merged in groups of them."""
-    if pieces <= MERGED_TOGETHER:
-        return frame
-    group = f"cast(piece div {MERGED_TOGETHER} as int) as group"
-    groups = -(-pieces // MERGED_TOGETHER)
-    near = frame.selectExpr("*", group).repartitionById(groups, "group")
-    return map_partitions(
-        near.sortWithinPartitions("piece").drop("group"), merge_lines, WRITTEN_PIECES
-    )
 
 
 def refuse_other_rows(job: Prepared, tally: WrittenTally) -> None:

@@ -1,0 +1,74 @@
+"""Releases by a plan that a test brings, in place of a search: the one seam of these tests."""
+
+from functools import partial
+from importlib import import_module
+
+import pytest
+
+import pramble
+import pramble.releasing.record_design as record_design
+from pramble.solvers.central.promise import as_promise
+from pramble.solvers.record.problem import RecordDesign
+
+
+@pytest.fixture
+def designed_once(monkeypatch):
+    """Design plans under a central promise once each: they depend on no record. No advice."""
+    monkeypatch.setattr(record_design, "design_record", remembered)
+    monkeypatch.setattr(import_module("pramble.releasing.release"), "advice", lambda *_: None)
+
+
+DESIGNS = {}
+
+
+def remembered(labels, **options):
+    options["effort"] = 0.5
+    if options["prior"] or options["possible"].tables:
+        return pramble.design_record(labels, **options)
+    key = repr(
+        (labels, sorted((name, repr(v)) for name, v in options.items() if name != "possible"))
+    )
+    if key not in DESIGNS:
+        DESIGNS[key] = pramble.design_record(labels, **options)
+    return DESIGNS[key]
+
+
+@pytest.fixture
+def given_plan(monkeypatch):
+    """Take a plan as it is in place of a design, with what is proven of them."""
+
+    def take(plan, cost=1.0):
+        monkeypatch.setattr(record_design, "design_record", partial(as_designed, plan, cost))
+
+    return take
+
+
+def as_designed(plan, cost, _labels, **options):
+    promise = as_promise(
+        options["central"], options["rows"], rows_per_person=options["rows_per_person"]
+    )
+    costs = dict.fromkeys(options["tables"], cost)
+    alpha, proven = pramble.certify(plan).alpha, promise.guarantee(plan)
+    return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs, central=proven)
+
+
+def as_designed_locally(plan, _labels, alpha, **options):
+    costs = dict.fromkeys(options["tables"], 1.0)
+    return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs)
+
+
+def release_by(plan, source, target, **settings):
+    """Release with a plan as it is; promises are as large as they need to be."""
+    labels = {name: list(own.labels.values) for name, own in plan.column_labels().items()}
+    columns = {name: {"categories": own} for name, own in labels.items()}
+    verb = import_module("pramble.releasing.release")
+    promise = {} if "central" in settings else {"alpha": 40.0}
+    options = {"columns": columns, "prior": "uniform", "ledger": False, "pages": False, **promise}
+    with pytest.MonkeyPatch.context() as patch:
+        of_plan = partial(as_designed_locally, plan) if promise else partial(as_designed, plan, 1.0)
+        patch.setattr(record_design, "design_record", of_plan)
+        patch.setattr(
+            record_design, "plan_costs", lambda *_, tables, **__: dict.fromkeys(tables, 1.0)
+        )
+        patch.setattr(verb, "advice", lambda *_: None)
+        return pramble.release(source, target, **{**options, **settings})
