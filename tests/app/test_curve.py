@@ -167,13 +167,14 @@ def test_the_target_is_proposed_and_one_that_exists_is_refused(desk, tmp_path):
 def test_the_settings_of_a_release_go_into_the_plan(desk):
     before = ready.settled(desk)
     for about, given in [
-        ("output", "tsv"), ("copy csv", True),
+        ("output", "csv"), ("copy stata", True), ("copy excel", True), ("copy stata", False),
+        ("copy csv", True),
         ("shuffle", False), ("synthetic", True), ("people", " staff "), ("ledger", False),
     ]:  # fmt: skip
         set_in(desk, about, given)
     assert ready.settled(desk) != before
     text = desk.toml()
-    for line in ('output = "tsv"', 'copies = ["csv"]', "synthetic = true", 'people = "staff"'):
+    for line in ('output = "csv"', 'copies = ["excel"]', "synthetic = true", 'people = "staff"'):
         assert line in text
     assert "shuffle" not in text
     desk.target = "/some where/out"

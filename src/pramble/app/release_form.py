@@ -90,6 +90,7 @@ def command(wizard: Wizard) -> str:
     return shlex.join(words if wizard.has_ledger else [*words, "--no-ledger"])
 
 
+COPY_NAMES = {"csv": "CSV", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
 # The files of protected tables, and what they are.
 TABLES_GIVE = (
     (
@@ -142,7 +143,7 @@ def form(session: Session, wizard: Wizard) -> Tag:
             tags.legend(f"The {which} records again, for other programs", class_="fs-6"),
             *[
                 setting_tick(
-                    session, f"copy {one}", one.upper(), is_on=one in plan.get("copies", ())
+                    session, f"copy {one}", COPY_NAMES[one], is_on=one in plan.get("copies", ())
                 )
                 for one in COPIES
                 if one != plan.get("output")

@@ -101,7 +101,7 @@ def release(
 
       pramble release people.parquet --out out --columns sex,age,region --central 1 --drop id
 
-      pramble release people.parquet --out out --plan plan.toml --set copies=csv
+      pramble release people.parquet --out out --plan plan.toml --set copies=csv,stata
     """
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
