@@ -28,7 +28,7 @@ from pramble.engine import canonical
 from pramble.engine.block import ColumnBlock
 from pramble.releasing.folder.layout import SCRIPTS
 from pramble.releasing.spec.spec import COPIES
-from pramble.solvers.central.promise import as_promise
+from pramble.solvers.record.central import as_promise
 from pramble.solvers.record.problem import RecordDesign
 
 release_verb = import_module("pramble.releasing.release")

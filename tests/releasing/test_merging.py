@@ -62,9 +62,10 @@ def state(tally, links):
         for name, one in links.values.items()
     }
     draws = {
-        path: (one.rows, one.kept, one.expected, one.variance) for path, one in tally.draws.items()
+        path: (one.rows, one.unchanged, one.expected, one.variance)
+        for path, one in tally.draws.items()
     }
-    kept = pa.concat_tables(links.kept).combine_chunks()
+    kept = pa.concat_tables(links.sampled).combine_chunks()
     counts = [
         {name: values.tolist() for name, values in side.items()}
         for side in (tally.before, tally.after)

@@ -201,7 +201,6 @@ def promise_text(outcome: ReleaseOutcome) -> str:
 
 
 def column_grid(outcome: ReleaseOutcome) -> Grid:
-    """Return what each column keeps, where columns were designed one by one."""
     rows = [
         [
             c.name, c.prior_source, f"{c.alpha:.4g}", f"{c.change_expected:.1%}",
@@ -272,5 +271,4 @@ def release_document(result: Release) -> dict[str, Any]:
 
 
 def figures_of(part: Any, *names: str) -> dict[str, Any]:
-    """Return some figures of a part of the outcome."""
     return {name: getattr(part, name) for name in names}

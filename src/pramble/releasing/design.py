@@ -25,8 +25,7 @@ from pramble.releasing.priors import Prior, RecordPrior
 from pramble.releasing.scan import Counted, FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
-from pramble.solvers.tables.design_tables import design_tables, valued
-from pramble.solvers.tables.result import TableDesign
+from pramble.solvers.tables.design_tables import TableDesign, design_of_chosen, design_tables
 from pramble.values import value
 
 # A cost above this is that of a matrix whose equal rows differ by rounding alone.
@@ -257,7 +256,7 @@ class TablesDesign(ReleaseDesign):
         """Return the design with the tables that were chosen when the file was measured."""
         if plan.choice is None:
             return self
-        return replace(self, design=valued(plan, self.design.epsilon))
+        return replace(self, design=design_of_chosen(plan, self.design.epsilon))
 
 
 def protected_outcome(plan: TablePlan, table: Table, *, rows: int) -> TableOutcome:
