@@ -16,7 +16,7 @@ from pramble.app.wizard import Source, Wizard
 from pramble.data.formats.registry import FORMATS
 from pramble.data.recode import reading_of
 from pramble.errors import InvalidInput
-from pramble.releasing.profile.survey import Survey
+from pramble.releasing.profile.survey import FileProfile
 from pramble.releasing.spec.document import FILE
 from pramble.words import several, visible
 
@@ -101,7 +101,7 @@ def begin(
     view: View,
     source: Source,
     reading: dict[str, Any] | None = None,
-    task: Callable[..., Survey] = survey,
+    task: Callable[..., FileProfile] = survey,
 ) -> None:
     wizard = view.wizard
     wizard.source, wizard.reading, wizard.survey = source, reading or {}, None

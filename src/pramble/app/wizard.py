@@ -15,7 +15,7 @@ from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
 from pramble.releasing.profile.columns import ColumnProfile
-from pramble.releasing.profile.survey import Survey, column_lines
+from pramble.releasing.profile.survey import FileProfile, column_lines
 from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
 from pramble.releasing.spec.readers import TABLES
 from pramble.releasing.spec.rules import rule_columns
@@ -61,7 +61,7 @@ class Wizard:
         self.worker, self.trier, self.reader = Worker(), Worker(), Worker()
         self.source: Source | None = None
         self.reading: dict[str, Any] = {}  # how to read the file, as far as the curator said so
-        self.survey: Survey | None = None
+        self.survey: FileProfile | None = None
         self.document: dict[str, Any] = {}  # all that was said; `plan` is what `release` takes
         self.declared: set[str] = set()  # columns whose categories are confirmed to be complete
         self.picked: str | None = None  # the column whose details are shown
@@ -121,7 +121,7 @@ class Wizard:
         """Whether anything goes on, or has ended and was not taken."""
         return bool(self.then)
 
-    def take_survey(self, survey: Survey) -> None:
+    def take_survey(self, survey: FileProfile) -> None:
         """Begin with a file that was looked at: its proposed plan, nothing declared."""
         self.survey = survey
         self.document = tomllib.loads(survey.draft(accepted=self.names))

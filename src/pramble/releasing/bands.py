@@ -32,6 +32,7 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Floats
 
 # Cells of the histogram that quantiles are read off.
+# More cells would be finer and noisier: the sum of k noisy cells has √k times the noise of one.
 CELLS = 100
 
 
@@ -83,6 +84,7 @@ def settle_column(
     noisy = noisy_histogram(counts, epsilon, randbelow=randbelow)
     found = np.array(noisy, dtype=np.float64)
     filled = sum(counts) - sum(noisy[CELLS:])
+    # Empty cells are noisy too; what is left of the public number of rows is filled.
     places = cuts(found[:CELLS], int(stated["quantiles"]), rows=filled)
     if len(places) < 2:
         raise InvalidPlan(
@@ -122,6 +124,7 @@ def cuts(noisy: Floats, bands: int, *, rows: int) -> list[int]:
     >>> cuts(np.array([1.0, 1.0, 1.0, 1.0]), 2, rows=4), cuts(np.array([0.0, 9, 1, 0]), 3, rows=10)
     ([0, 2], [0, 2])
     """
+    # Noise can make cumulative counts go down, and then a quantile would be passed twice.
     reached = np.maximum.accumulate(np.cumsum(noisy)) / max(rows, 1)
     passed = np.searchsorted(reached, np.arange(1, bands) / bands, side="left") + 1
     return sorted({0, *(int(place) for place in passed if place < len(noisy))})

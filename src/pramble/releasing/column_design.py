@@ -213,6 +213,7 @@ def loosened(found: ColumnDesign) -> ColumnDesign:
     """Return a design whose categories can be estimated: some records by randomised response."""
     alpha, labels = found.alpha, found.column.labels
     plain = randomized_response(labels, alpha)
+    # A mixture of two matrices that keep α keeps α.
     mixed = (1 - LOOSE) * found.mechanism.matrix + LOOSE * plain.matrix
     note = (
         f"The matrix of least loss merges categories, so that their frequencies could not be "

@@ -310,7 +310,8 @@ def try_release(
     notes = [PEEK]
     if not 0 < delta < LARGEST_DELTA:
         raise InvalidInput(f"delta must be a number in (0, {LARGEST_DELTA:g}); found {delta!r}.")
-    for kind, promise in list(asked):  # all are checked before any is tried, which may take long
+    # Designs may take minutes: a plan that cannot be tried is refused before the first of them.
+    for kind, promise in list(asked):
         try:
             trials.spec(kind, promise)
         except InvalidPlan as error:

@@ -147,6 +147,7 @@ class ReleaseDesign:
         singles: list[Table] = [
             (name,) for name, own in ground.labels.items() if len(own) <= MOST_WANTED_CELLS
         ]
+        # The search has valued the wanted tables already, single columns perhaps not.
         asked = singles if known else [*singles, *ground.wanted]
         rest = [table for table in dict.fromkeys(asked) if table not in known]
         assert isinstance(self.plan, Plan), "protected tables are valued by their noise"

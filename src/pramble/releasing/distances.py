@@ -57,6 +57,7 @@ def column_metrics(
     """
     if all(column.distance is None for column in columns):
         return {}
+    # Records that differ in every column are as far apart as the sum over columns: α in all.
     part = float_below(Fraction(alpha) / len(columns))
     found = {}
     for column in columns:

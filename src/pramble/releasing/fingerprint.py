@@ -69,6 +69,7 @@ class Fingerprint:
         return known
 
     def merge(self, later: "Fingerprint") -> None:
+        # Horner: the rows before move up by as many powers of r as rows follow.
         for place, ratio in enumerate(self.ratios):
             power = pow(ratio, later.rows, PRIME)
             self.sums[place] = (self.sums[place] * power + later.sums[place]) % PRIME

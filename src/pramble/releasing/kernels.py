@@ -14,6 +14,7 @@ B3, B29, B32, B61 = (np.uint64(bits) for bits in (3, 29, 32, 61))
 @compiled
 def times(a: Any, b: Any) -> Any:
     r"""Return :math:`ab \bmod p` of numbers below p, by halves of 32 bits; :math:`2^{61} = 1`."""
+    # A product of 61-bit numbers does not fit into 64 bits; halves of 32 bits do, and 2^61 = 1.
     a_high, a_low = a >> B32, a & LOW_32
     b_high, b_low = b >> B32, b & LOW_32
     middle = a_low * b_high + a_high * b_low

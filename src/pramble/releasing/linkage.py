@@ -38,6 +38,8 @@ from pramble.values import Integers, value
 LEAST_ROWS = 20
 
 # κ from which on a column tells another: in groups of rows, in small groups, and as a function.
+# In small groups the other rows of a person are few, and half of them alike say enough; in large
+# ones chance alone makes many alike. 0.99 allows for errors in the data.
 ALIKE, ALIKE_IN_SMALL_GROUPS, SMALL, FUNCTION = 0.9, 0.5, 20.0, 0.99
 
 # Distinct values for each row, from which on a column is taken as one that names rows.
@@ -101,6 +103,7 @@ class Neighbours:
         found = [count for count in counts if count]
         rows = max(sum(found), 1)
         q, cubes = (sum((count / rows) ** power for count in found) for power in (2, 3))
+        # Rounding may take the variance of a constant column a little below zero.
         spread = math.sqrt(self.pairs * max(q * (1 - q) + 2 * (cubes - q * q), 0.0))
         excess = abs(self.equal - q * self.pairs)
         return excess > max(DEVIATIONS * spread, LEAST_EXCESS * (1 - q) * self.pairs)
@@ -155,6 +158,8 @@ class Links:
         )
         self.thin(self.step)
         if self.values is None:
+            # The first batch decides for the whole file, so a later part cannot leave columns out
+            # yet.
             wanted = is_scalar if self.first_row else is_nearly_unique
             self.values = {
                 name: ValueSample(self.key, name)
@@ -168,6 +173,8 @@ class Links:
     def thin(self, least: int) -> None:
         """Keep every so many rows at least, and fewer where they are too many."""
         while self.step < least or sum(map(len, self.sampled)) > MOST_SAMPLED:
+            # The rows that stay are those whose number in the whole file is divisible by twice the
+            # step.
             odd = -(-self.first_row // self.step) % 2
             self.step *= 2
             together = pa.concat_tables(self.sampled, promote_options="permissive")
@@ -225,6 +232,8 @@ def links_in_groups(
     enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
     alike = [other for other, codes in protected.items() if likeness(groups, codes) >= enough]
     yield from (Link(name, other, "alike") for other in alike)
+    # An identifier that repeats reveals nothing by itself, but a person with several rows spends
+    # more than the α that was asked for.
     if not alike and is_identifier(name) and np.count_nonzero(sizes) >= MANY:
         yield Link(name, "", "identifier")
 
@@ -310,6 +319,7 @@ def likeness(groups: Integers, codes: Integers) -> float:
     alike = float((counts * (counts - 1) / (sizes - 1)).sum() / rows)
     shares = np.bincount(cells % width, weights=counts) / rows
     chance = float(shares @ shares)
+    # A constant column is alike everywhere and reveals nothing.
     return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
 
 

@@ -64,6 +64,7 @@ def discrete_laplace(rate: Fraction, randbelow: RandBelow = secrets.randbelow) -
             above += 1
         size = (below + t * above) // s
         negative = randbelow(2) == 1
+        # Zero would have twice its probability if both signs of it counted.
         if not (negative and size == 0):
             return -size if negative else size
 

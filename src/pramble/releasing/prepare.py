@@ -176,6 +176,7 @@ def design_scanned(
     design: ReleaseDesign = design_release(
         spec, found, confidential_allowed=confidential_allowed, effort=effort
     )
+    # A proof against readers takes seconds, and a comparison of local promises needs none.
     proven: CentralGuarantee | TableGuarantee | None = None
     if for_readers or spec.central is not None:
         proven = central_of(records, spec, found, design=design)

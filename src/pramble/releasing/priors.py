@@ -130,6 +130,7 @@ def private_prior(
     (Fraction(1, 10), 'private')
     """
     noisy = noisy_histogram(list(counts), epsilon, randbelow=randbelow)
+    # Post-processing costs nothing: what is known anyway, the number of rows, takes noise away.
     counted = nearest_on_simplex(np.array(noisy, dtype=np.float64), total=float(sum(counts)))
     return Prior(
         normalised(counted + 0.5),
@@ -180,6 +181,7 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
             "at least one of them positive."
         )
     lacks = [str(label) for label, count in zip(categories, found, strict=True) if not count]
+    # A category of probability 0 would be merged with others by the best matrix.
     found = np.where(found > 0, found, found[found > 0].min() / 2)
     detail = f"Frequencies of {Path(path).name}, public{lacking(lacks, column)}."
     return Prior(normalised(found), "public", Fraction(0), detail)
@@ -264,6 +266,7 @@ def precise_tables(
     singles = tuple((name,) for name in sizes)
     for tables in (tuple(wanted), singles):
         cells = sum(int(np.prod([sizes[name] for name in table])) for table in tables)
+        # Each of m tables has noise of scale 2m/ε in a cell, whatever the data are.
         noise = float(2 * len(tables) / epsilon) * cells / len(tables)
         if noise <= MOST_NOISE * rows:
             return tables
@@ -366,6 +369,7 @@ def with_some_everywhere(
     if not tables:
         return {}
     most = max(table.size for table in tables.values())
+    # A tenth at most, lest a small file be designed for as if nothing were known of it.
     part = min(0.1, UNIFORM * most / rows)
     return restricted(
         {names: (1 - part) * table + part / table.size for names, table in tables.items()},

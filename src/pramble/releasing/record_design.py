@@ -200,6 +200,7 @@ def design_of_record(
         spec, found, tables=tables, total=total, possible=possible,
         allowed=confidential_allowed,
     )  # fmt: skip
+    # Rounded down, so that the exact sum with the prior never passes the total.
     alpha = float_below(total - prior.spent)
     distribution = distribution_of(prior, labels, tables, possible=possible)
     metrics = column_metrics(spec.columns, labels, alpha)
@@ -210,6 +211,7 @@ def design_of_record(
         whole=needs_whole_records(spec, labels),
         **options,
     )
+    # Distances were given in units of α; the promise between any two records is α itself.
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
     costs = plan_costs(best.plan, labels, distribution, tables=tables, possible=possible)

@@ -46,6 +46,7 @@ def meets_condition(values: Any, wanted: Any, *, typed: bool) -> Mask:
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
     occurring = coded.dictionary.to_pylist()
+    # The last entry is for missing values, which meet no condition.
     met = np.array([*(met_by(one, wanted, typed=typed) for one in occurring), False])
     place = coded.indices.cast(pa.int64()).fill_null(len(occurring))
     return np.asarray(met[place.to_numpy(zero_copy_only=False)])

@@ -111,6 +111,7 @@ class ValueCounts:
     def add(self, batch: Any) -> None:
         self.codes = self.levels.codes(batch[self.columns[0]])
         found = np.bincount(self.codes, minlength=self.size)
+        # A batch may bring new values, which stand after those that were known.
         found[: len(self.totals)] += self.totals
         self.totals = found
         self.neighbours.add(self.codes)
@@ -244,6 +245,11 @@ class FileCounts:
     fingerprint: str = ""  # of the randomised columns, where a release has a secret
 
 
+def count_rows(records: Records, jobs: Sequence[Any], *, clock: Clock) -> int:
+    """Show every row to some jobs; return how many there are."""
+    return scan(records, jobs, watch=lambda count, share: clock.tell("counting", share, rows=count))
+
+
 def count_columns(
     records: Records,
     spec: ReleaseSpec,
@@ -263,14 +269,12 @@ def count_columns(
     counted = None if whose is None else records.most_of_a_value(whose)
     people = None if whose is None or counted is not None else RowsOfPeople(whose)
     mark = None if secret is None else Fingerprint(jobs, secret)
-    rows = scan(
-        records,
-        [*jobs.values(), joint, rules, *(job for job in (mark, keys, people) if job is not None)],
-        watch=lambda count, share: clock.tell("counting", share, rows=count),
-    )
+    others = [job for job in (mark, keys, people) if job is not None]
+    rows = count_rows(records, [*jobs.values(), joint, rules, *others], clock=clock)
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
     declared = spec.rows_per_person
+    # Where tables are measured, further rows of a person are left out and break no promise.
     limit = None if spec.of_tables else declared  # more rows than declared are left out there
     most = declared or 1 if people is None else people.most(limit)
     if whose is not None and counted is not None:
@@ -298,11 +302,7 @@ def count_each(
     records: Records, columns: Sequence[ColumnSpec], *, clock: Clock
 ) -> dict[str, Counted | InvalidData]:
     jobs = {column.name: ValueCounts(column.name) for column in columns}
-    scan(
-        records,
-        list(jobs.values()),
-        watch=lambda count, share: clock.tell("counting", share, rows=count),
-    )
+    count_rows(records, list(jobs.values()), clock=clock)
     found: dict[str, Counted | InvalidData] = {}
     for column in columns:
         try:
@@ -322,6 +322,7 @@ def with_missing(table: Crosstab, columns: Sequence[ColumnSpec]) -> Crosstab:
 def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
     """Return a column with its categories and its values checked against them."""
     counts = found.counts
+    # Categories that nobody declared are what occurs: the release reveals which do.
     seen = () if spec.declared is not None else seen_labels(spec.name, counts, typed=typed)
     labels = spec.labels(seen)
     places = declared_places(spec, labels, counts=counts, typed=typed)
@@ -336,16 +337,12 @@ def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counte
     )
 
 
-def encoder_of(spec: ColumnSpec, labels: Sequence[Label], *, typed: bool) -> Encoder:
-    null = None if spec.missing is True else spec.missing
-    return Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=null)
-
-
 def declared_places(
     spec: ColumnSpec, labels: Sequence[Label], *, counts: Mapping[Label, int], typed: bool
 ) -> tuple[int, ...]:
     """Return where each value stands among the labels; refuse values that are none of them."""
-    encoder = encoder_of(spec, labels, typed=typed)
+    null = None if spec.missing is True else spec.missing
+    encoder = Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=null)
     places = [int(encoder.places(pa.array([label]))[0]) for label in counts]
     strange = {
         label: count

@@ -60,6 +60,8 @@ class ValueSample:
 
     def add(self, values: Any, codes: Sequence[Integers]) -> None:
         """Take the rows of a batch whose value belongs to the part."""
+        # Multiplying by a secret odd number permutes the 64 bits, so nobody can choose values that
+        # stay.
         mixed = (hashes(values) ^ self.offset) * self.odd
         self.held.append((mixed, ~np.asarray(pc.is_null(values, nan_is_null=True)), *codes))
         self.thin(len(self.held) - 1)

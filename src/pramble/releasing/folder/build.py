@@ -51,11 +51,13 @@ def building(target: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(target)
+        # The same file system as the target, so that the move is one atomic step.
         folder = target.parent / f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
         lock = locked(folder)
         try:
             yield folder
+            # Without this a crash after the move could leave a complete name on empty files.
             for path in (*sorted(folder.rglob("*"), reverse=True), folder):
                 sync(path)
             folder.rename(target)

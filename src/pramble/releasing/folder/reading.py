@@ -67,6 +67,7 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     It knows the part of JSON Schema that the manifest's uses: type, enum, pattern, minimum,
     required, properties, additionalProperties and items.
     """
+    # Further checks would only repeat that the type is wrong.
     if "type" in schema and not is_a(value, schema["type"]):
         yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
         return

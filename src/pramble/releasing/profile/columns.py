@@ -91,6 +91,7 @@ class Distinct:
     def are_whole(self) -> bool:
         if not self.numbers or all(isinstance(label, int) for label in self.labels):
             return bool(self.numbers)
+        # "1" and "1.0" are two texts of one number: as labels they would be two categories.
         once = len(set(self.numbers)) == len(self.labels)
         return once and all(number.is_integer() for number in self.numbers)
 
@@ -342,6 +343,7 @@ def round_bands(values: Sequence[float], quantity: str | None, *, all_seen: bool
         if low <= least and most <= high:
             return RoundBands(known, low=known[0] > 0 or not all_seen, public=True)
     usual = numbers[np.abs(numbers) < HUGE]
+    # Infinite numbers have no size and would stretch every band.
     edges = edges_by_size(usual) if usual.size else (0, 1)
     return RoundBands(edges, low=least < edges[0] or not all_seen, public=False)
 
@@ -353,6 +355,7 @@ def edges_by_size(numbers: np.ndarray) -> tuple[float, ...]:
         return growing_edges(max(low, middle / 50), high)
     step = nice((high - low) / BANDS or 1.0)
     start = math.floor(low / step)
+    # People expect bands of positive numbers to begin at zero where they nearly do.
     start = 0 if start in (1, 2) else start
     count = min(max(math.floor(high / step) - start + 1, 2), MOST_BANDS)
     return tuple(tidy((start + i) * step) for i in range(count))

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +19,7 @@ from pramble.errors import InvalidInput
 from pramble.information.fisher import HALF_WIDTH
 from pramble.releasing.linkage import FUNCTION, Links, likeness
 from pramble.releasing.profile.columns import ColumnProfile, profile_columns
-from pramble.releasing.profile.vocabulary import KEYS, key_variable
+from pramble.releasing.profile.vocabulary import KEY_WORDS, key_variable
 from pramble.releasing.spec.document import toml_table, toml_value
 from pramble.releasing.spec.spec import OUTPUTS
 from pramble.releasing.value_sample import FirstRows
@@ -63,7 +64,7 @@ ALPHA = 2.0  # the promise of a first plan
 
 
 @value(eq=False)
-class Survey:
+class FileProfile:
     """What a file looks like, and which columns to randomise."""
 
     profiles: tuple[ColumnProfile, ...]  # of every column, in order
@@ -87,12 +88,14 @@ class Survey:
         others = [one for one in self.profiles if one.name not in self.chosen]
         spare = [one for one in others if one.is_fit]
         tables = TWO_WAY if central else tables_wanted(chosen, alpha=alpha, rows=self.rows)
-        promise = LOCAL.format(toml_value(float(alpha)))
+        promise = DRAFT["local"].format(toml_value(float(alpha)))
         if central is not None:
-            promise = CENTRAL.format(toml_value(float(central)))
+            promise = DRAFT["central"].format(toml_value(float(central)))
+        outputs = ", ".join(map(toml_value, OUTPUTS))
+        settings = DRAFT["settings"].format(outputs)
         lines = [
-            *(HEAD + promise + TABLES + tables).splitlines(),
-            *([] if central else SETTINGS.splitlines()),
+            *(DRAFT["head"] + promise + DRAFT["tables"] + tables).splitlines(),
+            *([] if central else settings.splitlines()),
             *drop_lines(others, self.tells),
             *file_lines(self.reading),
         ]
@@ -107,7 +110,7 @@ class Survey:
         known = [one.name for one in chosen if key_variable(one.name)] or [
             one.name for one in chosen
         ]
-        return "\n".join([*lines, RISK.format(toml_comment(toml_value(known[:4])))])
+        return "\n".join([*lines, DRAFT["risk"].format(toml_comment(toml_value(known[:4])))])
 
 
 def survey_file(
@@ -116,7 +119,7 @@ def survey_file(
     *,
     columns: Sequence[str] | None = None,
     progress: Watcher | None = None,
-) -> Survey:
+) -> FileProfile:
     """Look at every column of a file in one scan, and choose those to randomise.
 
     >>> found = survey_file({"sex": ["f", "m"] * 30, "name": [f"p{i}" for i in range(60)]})
@@ -134,7 +137,7 @@ def survey_file(
     if columns is None:  # a copy would spend the budget twice on one thing
         chosen = tuple(name for name in chosen if name not in follows)
         tells, follows = {**tells, **follows}, {}
-    return Survey(tuple(profiles), first.rows, records.reading, rows, chosen, follows, tells)
+    return FileProfile(tuple(profiles), first.rows, records.reading, rows, chosen, follows, tells)
 
 
 def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
@@ -146,7 +149,7 @@ def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
     fit = [one for one in profiles if one.is_fit and one.size <= MOST_CATEGORIES]
     if len(fit) <= MOST_CHOSEN:
         return tuple(one.name for one in fit)
-    kinds, met, ranked = list(KEYS), Counter[str](), []
+    kinds, met, ranked = list(KEY_WORDS), Counter[str](), []
     for place, one in enumerate(fit):
         if key := key_variable(one.name):
             met[key] += 1
@@ -204,67 +207,24 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")
 OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
 
 
-HEAD = """\
-# A plan for `pramble release FILE --plan THIS --out FOLDER`; --dry-run says beforehand
-# what the release will be worth. Read it, edit it.
-
-"""
-LOCAL = """\
-# The promise to each record, over all randomised columns (often called ε): it holds
-# against everybody, also whoever handles the file before it is released. If it is
-# enough to protect against readers of the release: central = 1.0 and delta = 1e-6.
-# `pramble try FILE --plan THIS` compares both for this file.
-alpha = {}
-"""
-CENTRAL = """\
-# The promise to each person against everybody who reads the release: protected tables,
-# with exact noise, and complete records drawn from them. It rests on trust in whoever
-# handles the file; a promise against them too is alpha = 2.0 in place of these two.
-# `pramble try FILE --plan THIS` compares both for this file.
-central = {}
-delta = 1e-6
-"""
-TABLES = """\
-# The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as
-# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.
-"""
+# The texts of a first plan, by their names.
+DRAFT = dict(
+    re.findall(
+        r"@(\w+)@\n(.*?)(?=@\w+@\n|\Z)",
+        (files("pramble") / "resources" / "draft.toml.txt").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
+)
 TWO_WAY = "tables = 2\n"
-ONE_WAY = """\
-# Here of single columns: by a rough guess {} of the {} tables of two columns
-# would be noise with {} at this alpha; --dry-run tells it.
-tables = 1
-"""
-SETTINGS = f"""\
-# false: each record shows the columns that are best for the tables and leaves the others
-# blank; true: every record keeps all its columns.
-whole = false
-# Where probabilities come from: "private" (a noisy histogram that spends prior_share of
-# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).
-prior = "private"
-prior_share = 0.02
-# {", ".join(toml_value(name) for name in OUTPUTS)}
-output = "parquet"
-# Release the rows in a random order: in a sorted file a row's place tells its values.
-shuffle = true
-"""
-RISK = """
-# Records that cannot occur, from public knowledge alone; never counted on this file:
-# [[possible]]
-# if = {{ age = ["0-14"] }}
-# then = {{ marital = ["never married"] }}
-# repair = {{ marital = "never married" }}
-
-# Risk of re-identification before and after; keys are what an intruder may know:
-# [risk]
-# keys = {}
-# population_size = 1000000
-# model = "two-way"
-"""
 
 
 def tables_wanted(chosen: Sequence[ColumnProfile], *, alpha: float, rows: int) -> str:
     noisy, pairs = noisy_pairs(chosen, alpha=alpha, rows=rows)
-    return TWO_WAY if 2 * noisy <= pairs else ONE_WAY.format(noisy, pairs, several(rows, "row"))
+    return (
+        TWO_WAY
+        if 2 * noisy <= pairs
+        else DRAFT["one_way"].format(noisy, pairs, several(rows, "row"))
+    )
 
 
 def drop_lines(others: Sequence[ColumnProfile], tells: Mapping[str, str]) -> list[str]:

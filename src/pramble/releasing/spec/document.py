@@ -70,6 +70,7 @@ def spec_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> Rel
     if found["design"] == TABLES:
         found.setdefault("objective", TABLE_OBJECTIVES[0])
     spec = None if mistakes else assemble(found, columns, risk, file)
+    # What could not be read is no ground for saying that it contradicts something.
     mistakes = mistakes or contradictions(found, spec)
     if spec is None or mistakes:
         raise InvalidPlan("\n".join(mistakes))

@@ -72,18 +72,6 @@ class PriorReader:
         return probabilities(value) if is_list else OneOf(self.words)(value)
 
 
-def one_of(*words: str) -> OneOf:
-    return OneOf(words)
-
-
-def several_of(*words: str) -> SeveralOf:
-    return SeveralOf(words)
-
-
-def prior(sources: Sequence[str]) -> PriorReader:
-    return PriorReader(tuple(sources))
-
-
 def design_name(value: Any) -> str:
     return OneOf(("records", "columns", "tables"))("columns" if value == "paper" else value)
 
@@ -182,6 +170,7 @@ def probabilities(value: Any) -> tuple[float, ...]:
     found = tuple(bounded_number(part) for part in a_list(value, "probabilities"))
     if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
         raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
+    # Rounded percentages sum to 1 only nearly.
     return tuple(part / math.fsum(found) for part in found)
 
 

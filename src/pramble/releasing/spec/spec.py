@@ -40,7 +40,7 @@ class RiskSpec:
     )
     model: str = setting(
         "two-way",
-        read.one_of(*MODELS),
+        read.OneOf(tuple(MODELS)),
         "The model of how many people of the population share a combination of keys.",
         example='"independence"',
     )
@@ -150,7 +150,7 @@ class ReleaseSpec:
     )
     objective: Any = setting(
         "estimation",
-        read.one_of(*OBJECTIVES, *TABLE_OBJECTIVES),
+        read.OneOf((*OBJECTIVES, *TABLE_OBJECTIVES)),
         'What the design is best for. For tables: the least ``"variance"`` of all cells unless '
         'stated; ``"relative"`` errors, each table in shares of its mean count; or the '
         '``"largest"`` error of a cell. For records: ``"estimation"`` of the wanted tables unless '
@@ -216,7 +216,7 @@ class ReleaseSpec:
     )
     output: str = setting(
         "parquet",
-        read.one_of(*OUTPUTS),
+        read.OneOf(OUTPUTS),
         "The format of the data file of randomised records.",
         example='"csv"',
         designs=RANDOMISED,
@@ -231,7 +231,7 @@ class ReleaseSpec:
     )
     copies: tuple[str, ...] = setting(
         (),
-        read.several_of(*COPIES),
+        read.SeveralOf(COPIES),
         "Formats in which the released records, of protected tables the complete ones, are written "
         "again.",
         example='["csv", "stata"]',

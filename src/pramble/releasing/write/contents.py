@@ -156,6 +156,7 @@ def write_synthetic(
 
     The seed follows from the SHA-256 of the evidence, so that every reader can draw the same.
     """
+    # A seed drawn anew would make every release of one evidence different for no reason.
     seed = int(hashlib.sha256(evidence.entry["sha256"].encode()).hexdigest()[:12], 16)
     made = synthesis(
         evidence.here,

@@ -211,6 +211,7 @@ def rehearse_writing(job: Prepared) -> tuple[int, float]:
     assert form.write is not None, "an output is a written format"
     with form.write(sink, work.schema) as writer:
         writer.write(work.released(first, range(first.num_rows)))
+    # The first batch stands for all: batches have the same number of rows.
     scale = job.rows / max(first.num_rows, 1)
     return int(len(sink.getvalue()) * scale), (time.perf_counter() - started) * scale * PASSES
 

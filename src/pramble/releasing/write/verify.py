@@ -185,6 +185,7 @@ class WrittenTally(DrawObserver):
 
     def release(self, name: str, z: Codes) -> None:
         self.after[name] += np.bincount(z, minlength=len(self.after[name]))
+        # Codes, not labels: files of any format are compared by what they mean.
         digest = hashlib.sha256(np.ascontiguousarray(z, dtype=np.int32).tobytes())
         self.digests[name].append(digest.digest())
 
@@ -285,6 +286,7 @@ def value_checks(
 
 def drawn_checks(meant: WrittenTally) -> tuple[Check, ...]:
     plan, draws = meant.plan, meant.draws
+    # Blocks and branches share columns, so that rates of single columns mean nothing there.
     if plan.is_simple:
         order = sorted(draws, key=lambda path: plan.columns.index(path[0]))
         return tuple(change_check(f"in {draws[path].name}", [draws[path]]) for path in order)
