@@ -125,10 +125,7 @@ def risk_figures(table: Crosstab, risk: RiskSpec, *, plan: Plan) -> RiskOutcome:
 
 def observed_risk(outcome: RiskOutcome, data: Any, plan: Plan) -> RiskOutcome:
     """Add how many released records are alone by the keys at face value, if all keep them."""
-<<<<<<< HEAD
     # Blanks would count as a label of their own and make records look alone.
-=======
->>>>>>> main
     if plan.is_split:
         return outcome
     counts = crosstab(open_records(data), list(outcome.keys)).counts

@@ -491,15 +491,8 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
-<<<<<<< HEAD
     if not record.plan.is_split:
         joint = [" with ".join(block) for block, _ in record.plan.mechanisms() if len(block) > 1]
-=======
-    """Say what is done to a record."""
-    if not record.plan.is_split:
-        blocks = [block for block, _ in record.plan.mechanisms()]
-        joint = [" with ".join(block) for block in blocks if len(block) > 1]
->>>>>>> main
         how = f"randomised together: {'; '.join(joint)}" if joint else "each is randomised alone"
         return [f"Every record keeps all its columns; {how}."]
     return [

@@ -18,14 +18,9 @@ from pramble.data.bands import Points
 from pramble.data.labels import Labels, label_keys
 from pramble.estimation.inverse.branches import answerable
 from pramble.mechanisms.base import Mechanism
-<<<<<<< HEAD
 from pramble.mechanisms.channel import BranchView
-from pramble.mechanisms.measured_table import own_names
-from pramble.mechanisms.plan import Block, Plan
-=======
 from pramble.mechanisms.measured import own_names
-from pramble.mechanisms.plan import Block, Branch, Plan
->>>>>>> main
+from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.releasing.folder.layout import SCRIPTS, STEM, stated_file
@@ -75,12 +70,8 @@ class Unwritable(Exception):
 
 def plan_code(plan: Plan) -> dict[str, str]:
     plan = plan.without_products()
-<<<<<<< HEAD
     views = plan.channel().views
     if len({frozenset(view.columns) for view in views}) < len(views):
-=======
-    if len({frozenset(view.columns) for view in plan.channel().views}) < len(plan.shares):
->>>>>>> main
         raise Unwritable("two branches of the plan show the same columns")
     columns = plan.column_labels()
     before = {name: own.labels for name, own in columns.items()}
@@ -94,11 +85,7 @@ def plan_code(plan: Plan) -> dict[str, str]:
     ]
     written: dict[str, int] = {}
     places: dict[int, int] = {}
-<<<<<<< HEAD
     for mechanism in (one for view in views for one in view.mechanisms):
-=======
-    for _, mechanism in plan.mechanisms():
->>>>>>> main
         if id(mechanism) not in places:
             code = mechanism_code(mechanism)
             places[id(mechanism)] = written.setdefault(code, len(written) + 1)

@@ -104,15 +104,8 @@ def change_check(name: str, draws: Sequence[BlockDraws]) -> Check:
     )
 
 
-<<<<<<< HEAD
 def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], BlockDraws], *, rows: int) -> Check:
     found = {int(path[1]): one.rows for path, one in draws.items()}
-=======
-def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], Draws], *, rows: int) -> Check:
-    """Compare how many records each branch got with its share."""
-    found = dict.fromkeys(range(len(plan.shares)), 0)
-    found |= {int(path[1]): one.rows for path, one in draws.items()}
->>>>>>> main
     off = []
     for number, share in enumerate(map(float, plan.shares)):
         spread = math.sqrt(rows * share * (1 - share))
