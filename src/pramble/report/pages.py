@@ -12,7 +12,6 @@ from pramble.outcome import (
     ProtectedOutcome,
     RecordOutcome,
     ReleaseOutcome,
-    RiskOutcome,
 )
 from pramble.plots.estimates import budget_figure, frequency_figure, frequency_note
 from pramble.plots.images import page_environment, to_svg
@@ -53,11 +52,13 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
     return {
         "title": f"Release of {numbers.count(outcome.rows)} records"
         + (" (dry run)" if outcome.dry_run else ""),
-        "lead": lead(outcome),
+        "size": numbers.size(outcome.data_bytes),
         "outcome": {**vars(outcome), "raw": raw},
         "cards": headline_figures(outcome, verdict),
         "verdict": verdict,
-        "plain_words": plain_words(outcome),
+        "names": names_in_words(list(outcome.names)),
+        "is_one_column": len(outcome.names) < 2,
+        "promise": outcome.guarantee.sentence(),
         "tables": [table_row(table) for table in worst_first(outcome.tables)[:MOST_LISTED]],
         "more_tables": max(len(outcome.tables) - MOST_LISTED, 0),
         "pairs_chart": _error_picture(outcome.tables),
@@ -73,13 +74,13 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         if isinstance(outcome.limit, CentralPrivacy)
         else numbers.alpha_text(outcome.limit.shown),
         "central": outcome.central and central_view(outcome),
-        "promises": promises_of(outcome),
         "ledger_total": None
         if outcome.ledger_total is None or outcome.ledger_total.is_none
         else numbers.alpha_text(outcome.ledger_total.shown),
-        "risk": outcome.risk and risk_view(outcome.risk),
+        "risk": outcome.risk,
+        "count": numbers.count,
+        "expected": numbers.expected,
         "rows": numbers.count(outcome.rows),
-        "use": use(outcome, raw=raw),
         "example_by": ", ".join(f'"{name}"' for name in example_of(outcome)),
     }
 
@@ -124,26 +125,6 @@ def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
     return wanted[0] if wanted else outcome.names[:1]
 
 
-def use(outcome: ReleaseOutcome, *, raw: bool) -> str:
-    page = "summary.html" if raw else "this page"
-    stays = " This page stays with the curator: it lies outside the folder." if raw else ""
-    if outcome.protected is not None:
-        return (
-            "Open and count synthetic.parquet: its records are complete. Estimates and intervals "
-            f"come from tables.parquet. The files, the manifest and {page} belong together.{stays}"
-        )
-    return (
-        f"The released file, its manifest and {page} belong together. An analyst needs only the "
-        f"folder: the manifest holds every matrix.{stays}"
-    )
-
-
-def lead(outcome: ReleaseOutcome) -> str:
-    source = f"from {outcome.source} " if outcome.source else ""
-    took = f", in {outcome.seconds:.1f} s" if outcome.seconds else ""
-    return f"Data {source}in {outcome.data_file} ({numbers.size(outcome.data_bytes)}{took})."
-
-
 def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
     central, unit = outcome.central, outcome.guarantee.unit
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
@@ -173,88 +154,9 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
         "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
         "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
-        "rests": rests_on(outcome),
+        "sentence": central.sentence(),
         "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
     }
-
-
-def rests_on(outcome: ReleaseOutcome) -> str:
-    if outcome.protected is not None:
-        return (
-            "trust in whoever handles the file, and noise that was drawn once and stays secret; "
-            "releases of the same people add up"
-        )
-    return (
-        "every released column randomised, rows in random order, "
-        f"{numbers.count(outcome.rows)} rows as a crowd; releases of the same people add up"
-    )
-
-
-def promises_of(outcome: ReleaseOutcome) -> list[dict[str, Any]]:
-    found = []
-    if outcome.central is not None:
-        central = central_view(outcome)
-        found.append({
-            "who": "whoever reads the release, and knows everybody else in the file",
-            "what": f"ε = {central['epsilon']}, δ = {central['delta']}",
-            "rests": central["rests"],
-        })  # fmt: skip
-    if outcome.protected is None:
-        found.append({
-            "who": "whoever handles the file before its rows are shuffled",
-            "what": f"α = {numbers.alpha_text(outcome.alpha)}",
-            "rests": "nothing: it holds value by value"
-            + (central["weak"] if outcome.central is not None else ""),
-        })  # fmt: skip
-    return found
-
-
-def plain_words(outcome: ReleaseOutcome) -> list[str]:
-    """Say what was done in sentences without symbols where they can be avoided."""
-    names = names_in_words(list(outcome.names))
-    if outcome.protected is not None and outcome.central is not None:
-        return [
-            (
-                f"The people in the file were counted by {names}, in tables of a few columns each. "
-                "Random noise was added to every count, and nothing else of the file is released. "
-                "The complete records were made from the noisy counts alone: none of them is a "
-                "person."
-            ),
-            outcome.central.sentence(),
-        ]
-    columns = "these columns" if len(outcome.names) > 1 else names
-    blank = outcome.record is not None and outcome.record.plan.is_split
-    if outcome.central is not None:
-        return shuffled_words(outcome, names)
-    return [
-        (
-            f"In {names}, every person's values were replaced at random: "
-            + ("blank, " if blank else "")
-            + "kept with a known probability, else changed."
-        ),
-        outcome.guarantee.sentence(),
-        (
-            f"Whatever a person's true values in {columns} are, what is released of the "
-            f"{outcome.guarantee.unit} is at most {numbers.ratio_text(outcome.alpha)} times "
-            "likelier under them than under any other values."
-        ),
-        *(() if outcome.record is None else outcome.record.by_distance),
-    ]
-
-
-def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
-    assert outcome.central is not None, "asked for where there is one"
-    return [
-        (
-            f"In {names}, every person's values were kept or replaced at random, with known "
-            "probabilities. Then the rows were put into a random order. Nothing else is released."
-        ),
-        outcome.central.sentence(),
-        (
-            f"Towards whoever handled the file before its rows were shuffled: "
-            f"{outcome.guarantee.sentence()}"
-        ),
-    ]
 
 
 def names_in_words(names: list[str]) -> str:
@@ -372,41 +274,6 @@ def _frequency_caption(column: ColumnOutcome) -> str:
     ).rstrip()
 
 
-def risk_view(risk: RiskOutcome) -> dict[str, Any]:
-    after = risk.classes_after or (None, None)
-    counted = [
-        ("records alone in their combination of keys", risk.sample_uniques, risk.uniques_after),
-        *(
-            (f"records in combinations of fewer than {k}", own, later)
-            for k, own, later in zip((3, 5), risk.classes or (), after, strict=False)
-        ),
-    ]
-    models = [
-        ("right matches expected among them (τ2)", risk.tau2_before, risk.tau2_after),
-        ("of them alone in the population too (τ1)", risk.tau1_before, risk.tau1_after),
-    ]
-    return {
-        "sentence": f"Of {len(risk.keys)} keys that an intruder may know of everybody. Before: he "
-        "looks them up in the file as it is. After: in the release, whose records are randomised, "
-        "with the matrices at hand; that a released record is alone says nothing of the true one.",
-        "rows": [
-            {
-                "name": name,
-                "before": numbers.count(before),
-                "after": "—" if later is None else f"{numbers.count(later)}, at face value",
-            }
-            for name, before, later in counted
-        ]
-        + [
-            {"name": name, "before": numbers.expected(before), "after": numbers.expected(later)}
-            for name, before, later in models
-        ],
-        "names": ", ".join(risk.keys),
-        "model": risk.model,
-        "population": numbers.count(risk.population_size),
-    }
-
-
 def protected_view(outcome: ProtectedOutcome) -> dict[str, Any]:
     return {
         "sentences": protected_sentences(outcome),
@@ -484,6 +351,8 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "prior": record.prior_detail,
         "certificate": f"Certificate, decided in integers: {record.certificate}.",
         "sentences": plan_sentences(record),
+        "blank": record.plan.is_split,
+        "by_distance": record.by_distance,
         "plan_chart": to_svg(record.plan.plot(), name="plan", description=PLAN_PICTURE),
         "plan_caption": PLAN_CAPTION,
         "columns": _frequency_views(record.columns),
