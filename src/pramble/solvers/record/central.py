@@ -210,16 +210,10 @@ NEARLY = 0.02
 
 
 def best_file(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
-    """Return the best plan whose shuffled file keeps a promise, with what is proven of it."""
-    found = best_design(problem, promise, budget)
-    return replace(found, central=promise.guarantee(found.plan))
-
-
-def best_design(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
     """Return the best of randomised response and of the plans for a local promise."""
     response = response_design(problem, promise)
     if response is not None and response.gap < NEARLY:
-        return response
+        return replace(response, central=promise.guarantee(response.plan))
     high = LARGEST_ALPHA if response is None else response.alpha
     found = [*([] if response is None else [response])]
     found += local_plans(problem, promise, budget, high=high)
@@ -229,18 +223,16 @@ def best_design(problem: RecordProblem, promise: Promise, budget: SearchBudget) 
             f"with {promise.rows:,} rows: want fewer columns, or allow more."
         )
     least = min if problem.objective == "estimation" else max
-    return least(found, key=lambda one: one.value)
+    best = least(found, key=lambda one: one.value)
+    return replace(best, central=promise.guarantee(best.plan))
 
 
 def response_design(problem: RecordProblem, promise: Promise) -> RecordDesign | None:
     if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
         return None
-    found = largest_response(problem, promise)
-    return None if found is None else response_value(problem, found)
-
-
-def response_value(problem: RecordProblem, plan: Plan) -> RecordDesign:
-    """Return randomised response on all cells with its value."""
+    plan = largest_response(problem, promise)
+    if plan is None:
+        return None
     distribution = problem.block(problem.columns).distribution
     mechanism = plan.only_mechanism()
     assert mechanism is not None, "randomised response on all cells is one matrix"

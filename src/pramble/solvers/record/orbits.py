@@ -161,7 +161,6 @@ class Characters:
         return self.orbit(columns, inside.reshape([self.sizes[name] for name in columns]))
 
     def cost(self, orbits: Sequence[Orbit], shares: Floats) -> float:
-        """Return the summed variance of the wanted tables."""
         whole = shares @ np.array([one.information for one in orbits])
         return float((self.weights / np.maximum(whole, 1e-300)).sum())
 

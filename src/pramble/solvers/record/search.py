@@ -69,7 +69,6 @@ SMALL = 0.2
 
 
 def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
-    """Return the best mixture of branches that was found."""
     ground = valuation_of(problem, budget)
     budget.clock.tell("randomised response", 0.0)
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
