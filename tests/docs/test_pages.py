@@ -1,7 +1,7 @@
 """Every built page in a real browser; run with ``make test-docs``."""
 
 import pytest
-from tests.docs.profiles import broken_links, wrong
+from tests.docs.looks import broken_links, wrong
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.xdist_group("pages")]
 
