@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -298,6 +299,10 @@ def test_a_promise_towards_readers_alone_is_asked_for_or_said(csv):
     run("init", "people.csv", "--accept-seen", "--central", 0.5, "--out", "said.toml")
     said = read_spec("said.toml")
     assert (said.alpha, said.central, said.delta) == (None, 0.5, 1e-6)
+    text = Path("said.toml").read_text(encoding="utf-8")
+    assert '"auto"' in text
+    assert "[risk]" not in text  # both are of records, and refused of tables
+    assert "published as it is" not in text
     run("init", "people.csv", "--out", "asked.toml", words="y\ny\ny\nn\n")
     asked = read_spec("asked.toml")
     assert (asked.alpha, asked.central) == (None, 1.0)

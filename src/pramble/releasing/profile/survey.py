@@ -87,16 +87,17 @@ class FileProfile:
         chosen = [one for one in self.profiles if one.name in self.chosen]
         others = [one for one in self.profiles if one.name not in self.chosen]
         spare = [one for one in others if one.is_fit]
-        tables = TWO_WAY if central else tables_wanted(chosen, alpha=alpha, rows=self.rows)
+        tables = tables_wanted(chosen, alpha=alpha, rows=self.rows)
         promise = DRAFT["local"].format(toml_value(float(alpha)))
         if central is not None:
             promise = DRAFT["central"].format(toml_value(float(central)))
+            tables = DRAFT["auto"] + TWO_WAY
         outputs = ", ".join(map(toml_value, OUTPUTS))
         settings = DRAFT["settings"].format(outputs)
         lines = [
             *(DRAFT["head"] + promise + DRAFT["tables"] + tables).splitlines(),
             *([] if central else settings.splitlines()),
-            *drop_lines(others, self.tells),
+            *drop_lines(others, self.tells, central=central is not None),
             *file_lines(self.reading),
         ]
         for one in chosen:
@@ -110,7 +111,9 @@ class FileProfile:
         known = [one.name for one in chosen if key_variable(one.name)] or [
             one.name for one in chosen
         ]
-        return "\n".join([*lines, DRAFT["risk"].format(toml_comment(toml_value(known[:4])))])
+        keys = toml_comment(toml_value(known[:4]))
+        risk = "" if central is not None else DRAFT["risk"].format(keys)
+        return "\n".join([*lines, DRAFT["possible"] + risk])
 
 
 def survey_file(
@@ -227,7 +230,9 @@ def tables_wanted(chosen: Sequence[ColumnProfile], *, alpha: float, rows: int) -
     )
 
 
-def drop_lines(others: Sequence[ColumnProfile], tells: Mapping[str, str]) -> list[str]:
+def drop_lines(
+    others: Sequence[ColumnProfile], tells: Mapping[str, str], *, central: bool
+) -> list[str]:
     reasons = {one.name: toml_comment(reason_dropped(one, tells.get(one.name))) for one in others}
     listed = [f"  {toml_value(name)},  # {reason}" for name, reason in reasons.items()]
     note = [
@@ -237,7 +242,8 @@ def drop_lines(others: Sequence[ColumnProfile], tells: Mapping[str, str]) -> lis
     return [
         "",
         "# Left out of the release. A column that you take off this list without giving it a table",
-        "# [columns.NAME] is published as it is, without any protection.",
+        "# [columns.NAME] "
+        + ("is refused." if central else "is published as it is, without any protection."),
         *(note if any(one.is_fit for one in others) else ()),
         *(["drop = [", *listed, "]"] if others else ["drop = []"]),
     ]
