@@ -16,11 +16,12 @@ from pramble.app.wizard import SourceFile, Wizard
 from pramble.data.formats.registry import FORMATS
 from pramble.data.recode import reading_of
 from pramble.errors import InvalidInput
-from pramble.releasing.profile.survey import Survey
+from pramble.releasing.profile.survey import FileProfile
 from pramble.releasing.spec.document import FILE
 from pramble.words import several, visible
 
 READING = ("separator", "encoding", "decimal", "missing", "sheet")
+# Enough to see whether a file was read right.
 SHOWN_ROWS = 20
 SHOWN_LETTERS = 40
 KNOWN = {
@@ -106,7 +107,7 @@ def begin_survey(
     view: PageView,
     source: SourceFile,
     reading: dict[str, Any] | None = None,
-    task: Callable[..., Survey] = survey,
+    task: Callable[..., FileProfile] = survey,
 ) -> None:
     wizard = view.wizard
     wizard.source, wizard.reading, wizard.survey = source, reading or {}, None
@@ -130,6 +131,7 @@ def uploaded(wizard: Wizard, files: Sequence[Mapping[str, Any]]) -> SourceFile:
     name = Path(files[0]["name"]).name.strip(".") or "upload"
     own = wizard.folder / "upload" / name
     shutil.rmtree(own.parent, ignore_errors=True)
+    # Other users of the machine must not read it, not even while it is moved.
     own.parent.mkdir(mode=0o700)
     shutil.move(files[0]["datapath"], own)
     own.chmod(0o600)
@@ -140,7 +142,7 @@ def opened_file(session: Session, wizard: Wizard) -> TagChild:
     """Return the size of the file, how it was read and its first rows."""
     if wizard.survey is None or wizard.source is None:
         return None
-    rows, columns = wizard.survey.rows, len(wizard.survey.looks)
+    rows, columns = wizard.survey.rows, len(wizard.survey.profiles)
     return TagList(
         tags.h3(visible(wizard.source.name)),
         tags.p(

@@ -1,4 +1,4 @@
-r"""Invariant designs: the law of the release equals the prior, :math:`pR = p`.
+r"""Invariant designs: the distribution of the release equals the prior, :math:`pR = p`.
 
 Candidates, for the categories of positive probability (an impossible category cannot be released,
 and its row is p):

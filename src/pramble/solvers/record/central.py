@@ -13,7 +13,7 @@ with the share γ of false records adds to component s of a table of :math:`S_t`
           - 2\gamma(1-\gamma)\, p_s^\top P_s \kappa - \gamma^2 \kappa^\top P_s \kappa\right)
 
 with the projection :math:`P_s` on the component and the shares :math:`\kappa` of all possible cells
-that each cell of s has: an even law unless some cells are impossible, and then
+that each cell of s has: an even distribution unless some cells are impossible, and then
 :math:`P_s\kappa = 0`.
 
 The central promise that a design must keep.
@@ -27,7 +27,7 @@ ones, whatever n and S. The error that it adds to a table is that of
 
 .. math:: c = \frac{1}{(1-\gamma)^2} - 1
 
-records in n, summed over the cells, whatever the table and whatever the law; in Gaussian terms it
+records in n, summed over the cells, whatever the table and whatever the prior; in Gaussian terms it
 spends :math:`\mu^2 = 2(1-\gamma)^2 S/(\gamma n) = 2S/(n\,(1 + c - \sqrt{1+c}))`.
 """
 
@@ -120,7 +120,7 @@ def largest_scale(
 ) -> float:
     """Return nearly the largest scale up to ``high`` whose proven ε is within a limit.
 
-    The ε grows with the scale, nearly as a power of it: each step goes where that law puts the
+    The ε grows with the scale, nearly as a power of it: each step goes where that puts the
     limit. What is returned was itself proven; zero if no scale was.
 
     >>> 3.98 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
@@ -148,7 +148,7 @@ def next_scale(
 ) -> float:
     """Return the scale to try after these pairs of scale and ε: where a power law meets the aim.
 
-    The power is 1/2 until both sides are known; the middle is tried where the law does not help.
+    The power is 1/2 until both sides are known; the middle is tried where that does not help.
 
     >>> round(next_scale((1.0, 1.0), (9.0, 3.0), 2.0, halve=False), 9)
     4.0

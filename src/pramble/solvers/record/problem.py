@@ -73,7 +73,7 @@ class RecordBlock:
 
 @value(eq=False)
 class RecordProblem:
-    """Columns, a law of records, what is possible, and the tables that are wanted."""
+    """Columns, a distribution of records, what is possible, and the tables that are wanted."""
 
     labels: Mapping[str, Labels]
     alpha: float
@@ -102,7 +102,7 @@ class RecordProblem:
         return {}
 
     def block(self, columns: Sequence[str]) -> RecordBlock:
-        """Return the possible cells of some columns with their law."""
+        """Return the possible cells of some columns with their distribution."""
         names = tuple(columns)
         if names not in self.blocks:
             possible = self.mask(names)
@@ -189,7 +189,7 @@ def refuse_wide_tables(problem: RecordProblem) -> None:
 
 
 def refuse_impossible_prior(distribution: RecordDistribution, possible: Possible) -> None:
-    """Refuse a stated law that gives probability to cells that cannot occur."""
+    """Refuse a stated distribution that gives probability to cells that cannot occur."""
     stated = distribution.tables if isinstance(distribution, TableDistribution) else {}
     if isinstance(distribution, ArrayDistribution):
         stated = {tuple(distribution.sizes): distribution.cells}

@@ -181,7 +181,7 @@ class TableOption:
 
 
 class TableValuation:
-    """The wanted tables with their possible cells and laws."""
+    """The wanted tables with their possible cells and distributions."""
 
     def __init__(self, problem: RecordProblem, budget: SearchBudget) -> None:
         self.problem, self.budget = problem, budget
