@@ -210,7 +210,7 @@ def release(data, folder):
 
 def init(data, _):
     survey = replace(survey_file(data), reading=Reading())  # how it was read differs by door
-    return survey.draft(accepted={look.name for look in survey.looks})
+    return survey.draft(accepted={look.name for look in survey.profiles})
 
 
 VERBS = {

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from pramble.errors import InvalidInput
-from pramble.releasing.priors import bernoulli_exp, discrete_laplace, noisy_histogram
+from pramble.releasing.noise import bernoulli_exp, discrete_laplace, noisy_histogram
 
 
 class OutOfDrawsError(Exception):

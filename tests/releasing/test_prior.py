@@ -14,12 +14,12 @@ from pramble.errors import InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
 from pramble.releasing.priors import (
     Prior,
+    RecordPrior,
     confidential_prior,
     private_prior,
     public_prior,
     uniform_prior,
 )
-from pramble.releasing.record_priors import RecordPrior
 
 counts = st.lists(st.integers(0, 10**6), min_size=2, max_size=12).filter(any)
 
