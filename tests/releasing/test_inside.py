@@ -88,7 +88,7 @@ def test_a_design_that_does_not_exist_is_refused_by_column(people_file, tmp_path
 
 
 def test_an_engine_that_changes_nothing_is_caught(people_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("pramble.engine.block.Block.draw", lambda self, codes, rows: codes)
+    monkeypatch.setattr("pramble.engine.block.ColumnBlock.draw", lambda self, codes, rows: codes)
     with pytest.raises(PrivacyError, match=r"rate of change in SEX.*Nothing was released"):
         release(people_file, tmp_path / "out", plan=PLAN)
     assert not list(tmp_path.glob("*out*"))
@@ -200,7 +200,7 @@ def test_an_engine_that_keeps_all_records_is_caught(people_file, tmp_path, monke
     def keep(self, codes, rows):
         return np.minimum(codes, self.mechanism.shape[1] - 1)
 
-    monkeypatch.setattr("pramble.engine.block.Block.draw", keep)
+    monkeypatch.setattr("pramble.engine.block.ColumnBlock.draw", keep)
     with pytest.raises(PrivacyError, match=r"rate of change over all blocks.*Nothing was"):
         release(people_file, tmp_path / "out", columns=records.COLUMNS, alpha=1.0)
     assert not (tmp_path / "out").exists()
