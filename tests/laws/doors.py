@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -134,13 +133,9 @@ def perturb(data, folder):
 def released_by(data, plan, folder):
     if not isinstance(data, Path):
         return released(pramble.perturb(data, plan, key=KEY))
-    target = folder / (f"out-{data.name}" if data.is_dir() else "out.parquet")
-    if target.is_dir():
-        shutil.rmtree(target)
-    target.unlink(missing_ok=True)
-    pramble.perturb_file(data, target, plan, key=KEY)
-    written = sorted(target.iterdir()) if target.is_dir() else [target]
-    return released(pa.concat_tables([pq.read_table(path) for path in written]))
+    target = folder / "out.parquet"
+    pramble.perturb_file(data, target, plan, key=KEY, overwrite=True)
+    return released(pq.read_table(target))
 
 
 def released(frame):
