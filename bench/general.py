@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 import pramble
 from bench._figures import peak_megabytes
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.information import best_mixture
+from pramble.solvers.general.information import informative_mixture
 from pramble.solvers.general.sets import Gain, all_sets
 
 PRIORS = {"flat": 0.0, "k^-1/2": 0.5, "k^-1": 1.0}
@@ -35,7 +35,7 @@ def beside_enumeration() -> None:
         start = time.perf_counter()
         truth = enumerated(prior, 1.0)
         middle = time.perf_counter()
-        found = best_mixture(prior, 1.0, SearchBudget(1e-9)).value
+        found = informative_mixture(prior, 1.0, SearchBudget(1e-9)).value
         end = time.perf_counter()
         print(f"{size:>4} {middle - start:>13.3f} {end - middle:>12.3f} {found / truth - 1:>11.1e}")
     print("  beyond that the enumerated programme has a million columns and more")
@@ -49,7 +49,9 @@ def time_and_gap() -> None:
         for name, power in PRIORS.items():
             for alpha in alphas:
                 start = time.perf_counter()
-                best = best_mixture(prior_of(size, power), alpha, SearchBudget(tolerance, 60.0))
+                best = informative_mixture(
+                    prior_of(size, power), alpha, SearchBudget(tolerance, 60.0)
+                )
                 spent = time.perf_counter() - start
                 gap = (best.bound - best.value) / best.value
                 share = best.value / pramble.information_bound(alpha)

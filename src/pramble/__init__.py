@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from pramble.solvers.record.design_record import design_record as design_record
     from pramble.solvers.record.problem import RecordDesign as RecordDesign
     from pramble.solvers.result import Design as Design
+    from pramble.solvers.tables.design_tables import TableDesign as TableDesign
     from pramble.solvers.tables.design_tables import design_tables as design_tables
-    from pramble.solvers.tables.result import TableDesign as TableDesign
     from pramble.values import Progress as Progress
 
 __version__ = "0.1.0"
@@ -128,8 +128,7 @@ _NAMES = {
     "solvers.record.design_record": "design_record",
     "solvers.record.problem": "RecordDesign",
     "solvers.result": "Design",
-    "solvers.tables.design_tables": "design_tables",
-    "solvers.tables.result": "TableDesign",
+    "solvers.tables.design_tables": "TableDesign design_tables",
     "values": "Progress",
 }
 _MODULES = dict(

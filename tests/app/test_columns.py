@@ -64,7 +64,7 @@ def test_bands_are_changed_and_counted_anew(columns):
 
 
 def test_categories_are_merged_ordered_and_declared(columns):
-    warning = columns.get_by_text("A release tells its categories")
+    warning = columns.get_by_text("A release reveals its categories")
     assert warning.is_visible()
     columns.get_by_role("button", name="status").click()
     columns.get_by_role("heading", name="status", exact=True).wait_for()
@@ -80,7 +80,7 @@ def test_categories_are_merged_ordered_and_declared(columns):
     columns.get_by_role("button", name="Apply").first.click()
     columns.get_by_role("cell", name="divorced").wait_for()
     assert counted(columns)["divorced"] == "0"
-    columns.get_by_role("button", name="I have looked").click()
+    columns.get_by_role("button", name="Confirm: these lists").click()
     warning.wait_for(state="hidden")
 
 
@@ -93,14 +93,14 @@ def test_a_column_that_is_kept_is_said_to_be_unprotected_and_a_reload_keeps_it(c
 
 
 def test_tables_rules_keys_and_persons_are_taken_or_refused_in_place(columns):
-    columns.get_by_label("the tables that I name").check()
+    columns.get_by_label("Tables of").select_option("named")
     columns.get_by_label("Tables by name").fill("sex + height")
     columns.get_by_label("Tables by name").blur()
     columns.get_by_text("'height' is not among the randomised columns").wait_for()
     columns.get_by_label("Tables by name").fill("sex + age\nstatus")
     columns.get_by_label("Tables by name").blur()
     columns.get_by_text("'height' is not").wait_for(state="hidden")
-    columns.get_by_label("Randomised records: every record keeps all its columns").check()
+    columns.get_by_label("Every record keeps all its columns").check()
     columns.get_by_text("Which records cannot occur?").click()
     columns.get_by_label("If", exact=True).select_option("age")
     columns.get_by_label("is one of", exact=True).locator("option", has_text="0-14").wait_for(
@@ -118,19 +118,17 @@ def test_tables_rules_keys_and_persons_are_taken_or_refused_in_place(columns):
     columns.get_by_text("What may an intruder know?").click()
     columns.get_by_label("How many people the file was sampled from").fill("many")
     columns.get_by_role("button", name="Apply").last.click()
-    columns.get_by_text("The population is a whole number").wait_for()
+    columns.get_by_text("must be a positive whole number").wait_for()
     columns.get_by_label("How many people the file was sampled from").fill("100,000")
     columns.get_by_role("button", name="Apply").last.click()
-    columns.get_by_text("The population is a whole number").wait_for(state="hidden")
+    columns.get_by_text("must be a positive whole number").wait_for(state="hidden")
     columns.get_by_text("Has a person several rows?").click()
-    columns.get_by_label("The column that tells whose row it is").select_option("id")
+    columns.get_by_label("The column that says whose row it is").select_option("id")
     columns.reload()
     columns.get_by_text("Which records cannot occur?").click()
     columns.get_by_text("if age is 0-14, then status is single").wait_for()
     assert columns.get_by_label("Tables by name").input_value() == "sex + age\nstatus"
-    assert columns.get_by_label(
-        "Randomised records: every record keeps all its columns"
-    ).is_checked()
+    assert columns.get_by_label("Every record keeps all its columns").is_checked()
     columns.get_by_role("button", name="Remove the rule").click()
     columns.get_by_text("if age is 0-14, then status is single").wait_for(state="hidden")
     assert not faults(columns)

@@ -46,11 +46,11 @@ def test_the_present_promise_is_tried_first_then_the_nearest(desk):
 
 def test_figures_are_of_the_plan_they_were_found_for(desk):
     desk.promise_to("local", 1.0)
-    curve.keep(desk, curve.key_of(desk, "local", 1.0), "figures")
+    curve.store(desk, curve.key_of(desk, "local", 1.0), "figures")
     assert curve.known(desk, "local") == {1.0: "figures"}
     assert 1.0 not in curve.waiting(desk)
     assert curve.known(desk, "central") == {}
-    set_in(desk, "copy csv", True)  # which no figure depends on
+    set_in(desk, "copies", ["csv"])  # which no figure depends on
     assert curve.known(desk, "local") == {1.0: "figures"}
     desk.act("old", "drop")
     assert curve.known(desk, "local") == {}
@@ -58,10 +58,10 @@ def test_figures_are_of_the_plan_they_were_found_for(desk):
 
 def test_delta_belongs_to_central_figures_alone_and_is_remembered(desk):
     desk.delta = 1e-8
-    curve.keep(desk, curve.key_of(desk, "local", 1.0), "local")
+    curve.store(desk, curve.key_of(desk, "local", 1.0), "local")
     desk.promise_to("central", 1.0)
     assert desk.document["delta"] == 1e-8
-    curve.keep(desk, curve.key_of(desk, "central", 1.0), "central")
+    curve.store(desk, curve.key_of(desk, "central", 1.0), "central")
     desk.delta = 1e-5
     desk.promise_to("central", 1.0)
     assert curve.known(desk, "central") == {}
@@ -92,11 +92,11 @@ def test_both_central_designs_are_tried_at_the_present_promise(desk):
     for one in curve.waiting(desk):
         assert curve.next_trial(desk)[0] == "central"
         tried = try_promise(desk.ground, desk.source.path, desk.plan, "central", one, 1e-6)
-        curve.keep(desk, curve.key_of(desk, "central", one), tried)
+        curve.store(desk, curve.key_of(desk, "central", one), tried)
     assert curve.next_trial(desk) == ("shuffled", 1.0)
     given = desk.ground, desk.source.path, desk.plan_for("shuffled")
     other = try_promise(*given, "shuffled", 1.0, 1e-6).candidate
-    curve.keep(desk, curve.key_of(desk, "shuffled", 1.0), Tried(other, "", ""))
+    curve.store(desk, curve.key_of(desk, "shuffled", 1.0), Tried(other, "", ""))
     assert curve.next_trial(desk) is None
     own = curve.known(desk, "central")[1.0].candidate
     assert (own.design, other.design, own.kind, other.kind) == (
@@ -165,15 +165,15 @@ def test_the_target_is_proposed_and_one_that_exists_is_refused(desk, tmp_path):
 
 
 def test_the_settings_of_a_release_go_into_the_plan(desk):
-    before = ready.settled(desk)
+    before = ready.released_state(desk)
     for about, given in [
-        ("output", "tsv"), ("copy csv", True),
+        ("output", "csv"), ("copies", ["csv", "excel"]),
         ("shuffle", False), ("synthetic", True), ("people", " staff "), ("ledger", False),
     ]:  # fmt: skip
         set_in(desk, about, given)
-    assert ready.settled(desk) != before
+    assert ready.released_state(desk) != before
     text = desk.toml()
-    for line in ('output = "tsv"', 'copies = ["csv"]', "synthetic = true", 'people = "staff"'):
+    for line in ('output = "csv"', 'copies = ["excel"]', "synthetic = true", 'people = "staff"'):
         assert line in text
     assert "shuffle" not in text
     desk.target = "/some where/out"

@@ -49,8 +49,8 @@ def to_columns(page, file):
     page.get_by_label("Edges of the bands").fill("0, 15, 30, 45, 60, 75")
     page.get_by_role("button", name="Apply").first.click()
     page.get_by_role("cell", name="15-29").wait_for()
-    page.get_by_role("button", name="I have looked").click()
-    page.get_by_text("A release tells its categories").wait_for(state="hidden")
+    page.get_by_role("button", name="Confirm: these lists").click()
+    page.get_by_text("A release reveals its categories").wait_for(state="hidden")
 
 
 def to_release(page, promise, people):
@@ -66,15 +66,15 @@ def to_promise(page, promise):
     exact.fill(promise)
     exact.press("Enter")
     page.get_by_text(f"α = {promise}: half sure becomes").wait_for()
-    page.get_by_role("heading", name="What tables would be worth").wait_for()
+    page.get_by_role("heading", name="Expected precision of tables").wait_for()
 
 
 def release(page, people):
     """Go on from the promise, make a dry run and release; return the folder."""
     page.get_by_role("button", name="Go on: release").click()
     folder = Path(page.get_by_label("Folder to make").input_value())
-    page.get_by_label("Name of these people").fill(people)
-    page.get_by_label("Name of these people").press("Enter")
+    page.get_by_label("The name under which the ledger").fill(people)
+    page.get_by_label("The name under which the ledger").press("Enter")
     page.get_by_label("The plan").get_by_text(f'people = "{people}"').wait_for()
     page.get_by_role("button", name="Dry run").click()
     page.get_by_text("The dry run: nothing was written").wait_for()
@@ -119,8 +119,8 @@ def test_a_central_promise_by_default_clicks_gives_tables_and_complete_records(p
     page.get_by_label("by protected tables").check()
     page.get_by_role("columnheader", name="noise, people a cell").wait_for()
     folder = release(page, "townsfolk")
-    assert page.get_by_label("Format of the data").count() == 0
-    assert page.get_by_label("Rows in a random order").count() == 0
+    assert page.get_by_label("The format of the data").count() == 0
+    assert page.get_by_label("The rows are released in a random order").count() == 0
 
     names = {path.name for path in folder.iterdir()}
     assert names >= {"tables.parquet", "synthetic.parquet", "summary.html", "manifest.json"}

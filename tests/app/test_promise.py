@@ -87,7 +87,7 @@ def test_both_central_designs_stand_side_by_side(page, small_file):
     first = said.inner_text()
     assert "at ε = 1" in first
     page.get_by_label("by records in random order").check()
-    page.get_by_role("heading", name="What would be done to a record").wait_for()
+    page.get_by_role("heading", name="How records are changed").wait_for()
     said.wait_for()
     assert said.inner_text() == first
     assert page.get_by_role("columnheader", name="noise, people a cell").count() == 0
@@ -100,5 +100,5 @@ def test_the_curve_stops_and_goes_on(page, small_file):
     page.reload()
     page.get_by_text("; stopped").wait_for()
     page.get_by_role("button", name="Go on", exact=True).click()
-    page.get_by_role("heading", name="What tables would be worth").wait_for()
+    page.get_by_role("heading", name="Expected precision of tables").wait_for()
     assert len(cards(page)) == 3

@@ -119,7 +119,7 @@ def test_a_folder_is_checked_once_until_its_manifest_changes(place, monkeypatch)
     (place / "out" / "manifest.json").touch()
     opened_release(folder)
     assert len(opened) == 2
-    assert len(read.KEPT) == 1
+    assert len(read.OPENED) == 1
 
 
 @pytest.mark.parametrize(

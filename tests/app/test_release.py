@@ -35,7 +35,7 @@ def test_a_dry_run_then_the_release_itself(page, served, small_file):
     at_release(page, small_file)
     release = page.get_by_role("button", name="Release now")
     assert release.is_disabled()
-    page.get_by_label("Rows in a random order").uncheck()
+    page.get_by_label("The rows are released in a random order").uncheck()
     target = page.get_by_label("Folder to make")
     proposed = target.input_value()
     assert proposed == str(small_file.parent / "small-release")

@@ -16,7 +16,7 @@ from pramble.data.records import TableRecords
 from pramble.engine import canonical
 from pramble.engine.block import ColumnBlock
 from pramble.engine.shuffle import random_order
-from pramble.solvers.central.promise import as_promise
+from pramble.solvers.record.central import as_promise
 from pramble.solvers.record.problem import RecordDesign
 
 contents = import_module("pramble.releasing.write.contents")

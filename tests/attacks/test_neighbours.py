@@ -112,7 +112,7 @@ DOORS = {
 
 def copies(target):
     """Every copy that may lie beside data of a format."""
-    return [] if target == "csv" else ["csv"]
+    return [word for word in ("csv", "stata", "spss", "excel") if word != target]
 
 
 def digest(path):

@@ -1183,6 +1183,30 @@ SETTINGS = [
         "'x'",
     ),
     refused(
+        "nested lists in a copy for Stata",
+        parquet(
+            {"x": [[1, 2]] * 60},
+            f"release people.parquet {OUT} --columns sex --allow x --set copies=stata",
+        ),
+        "'x'",
+    ),
+    refused(
+        "huge integers in a copy for Stata",
+        parquet(
+            {"x": [2**62, 2**61, 5] * 20},
+            f"release people.parquet {OUT} --columns sex --allow x --set copies=stata",
+        ),
+        "'x'",
+    ),
+    refused(
+        "long texts in a copy for Excel",
+        parquet(
+            {"x": ["O" * 40_000, "b", "c"] * 20},
+            f"release people.parquet {OUT} --columns sex --allow x --set copies=excel",
+        ),
+        "'x'",
+    ),
+    refused(
         "a copy of the format itself",
         csv(PEOPLE, RELEASE + " --columns sex,town --set output=csv --set copies=csv"),
         "csv",

@@ -52,13 +52,13 @@ def test_init_then_release_then_open(inside):
 
 def test_copies_and_scripts_are_asked_for(inside):
     given = ["people.parquet", "--columns", "SEX", "--alpha", "2", "--design", "paper"]
-    run("release", *given, "--out", "out", "--set", "copies=csv", "--set", "scripts=false",
+    run("release", *given, "--out", "out", "--set", "copies=csv,stata", "--set", "scripts=false",
         "--no-ledger")  # fmt: skip
     names = {path.name for path in (inside / "out").iterdir()}
-    assert names == {"data.parquet", "data.csv", "manifest.json", "summary.html"}
-    assert [copy["format"] for copy in open_release("out").manifest["copies"]] == ["csv"]
+    assert names == {"data.parquet", "data.csv", "data.dta", "manifest.json", "summary.html"}
+    assert [copy["format"] for copy in open_release("out").manifest["copies"]] == ["csv", "stata"]
     answer = run("release", *given, "--out", "other", "--set", "copies=sas", code=1)
-    assert "copies must be one of 'csv'; found 'sas'" in answer.error
+    assert "copies must be one of 'csv', 'stata', 'spss', 'excel'; found 'sas'" in answer.error
 
 
 def test_init_asks_about_each_column(inside):

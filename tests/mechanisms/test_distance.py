@@ -143,8 +143,6 @@ def test_at_most_and_together():
     cells = [(i, j) for i in range(2) for j in range(3)]
     wanted = [[abs(a - c) + abs(b - d) for c, d in cells] for a, b in cells]
     assert both.matrix.tolist() == wanted
-    assert path.of([0, 2, 4]).matrix[0].tolist() == [0, 2, 4]
-    assert path.scaled(0.5).diameter == 2.0
 
 
 def test_a_plan_is_certified_by_the_sum_over_its_columns():

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from pramble.data.labels import as_labels
-from pramble.mechanisms.base import TOTAL
-from pramble.mechanisms.ratios import largest_ratio, largest_uniform_ratio
-from pramble.mechanisms.uniform import UniformRows
+import pramble
+
+TOTAL = 2**53
+
+
+def made(kind, size, **fields):
+    document = {"schema": "pramble/mechanism/1", "kind": kind, "categories": {"range": size}}
+    return pramble.Mechanism.from_json({**document, **fields})
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
@@ -17,11 +21,13 @@ def test_closed_form_for_uniform_rows(size):
         spread = rng.choice([0.2, 1.0])
         centre = TOTAL / size
         off = (centre + spread * (rng.random(size) * TOTAL / (size - 1) - centre)).astype(np.int64)
-        mechanism = UniformRows(as_labels(size), off)
-        closed, generic = largest_uniform_ratio(off, TOTAL), largest_ratio(mechanism.weights)
+        mechanism = made("uniform", size, off=off.tolist())
+        stored = made("general", size, weights=mechanism.weights.tolist())
+        closed, generic = pramble.certify(mechanism), pramble.certify(stored)
         assert closed.numerator * generic.denominator == generic.numerator * closed.denominator
-        assert mechanism.weights[closed.x, closed.z] == closed.numerator
-        assert mechanism.weights[closed.x_prime, closed.z] == closed.denominator
-        places.add((closed.x == closed.z, closed.x_prime == closed.z))
+        x, x_prime, z = closed.witness
+        assert mechanism.weights[x, z] == closed.numerator
+        assert mechanism.weights[x_prime, z] == closed.denominator
+        places.add((x == z, x_prime == z))
     kinds = {(True, False), (False, True)} | ({(False, False)} if size >= 3 else set())
     assert places == kinds

@@ -3,8 +3,8 @@
 import pytest
 
 import pramble
-from pramble.mechanisms.base import TOTAL
 
+TOTAL = 2**53
 GOOD = {"schema": "pramble/mechanism/1", "kind": "uniform", "categories": ["a", "b"], "off": 5}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import pramble
 import pramble.releasing.record_design as record_design
-from pramble.solvers.central.promise import as_promise
+from pramble.solvers.record.central import as_promise
 from pramble.solvers.record.problem import RecordDesign
 
 

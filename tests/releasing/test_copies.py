@@ -1,21 +1,32 @@
 """Copies for other programs: the same released records, from them and the plan alone."""
 
 import json
+import re
 import shutil
+import time
+import zipfile
 from datetime import date, datetime
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
+import pyreadstat
 import pytest
 from tests.releasing.conftest import release_by, tried
 
 import pramble
+from pramble.data.formats.registry import CSV
+from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPlan
+from pramble.releasing.folder.layout import WRITTEN
+from pramble.releasing.write.copies import LIMITED, variable_names, write_copies
+
+copies_module = import_module("pramble.releasing.write.copies")
 
 ODD = ["=SUM(A1)", 'quo"ted, ünïcode', "two\nlines", "plain"]
 N = 300
+COPIES = ("csv", "stata", "spss", "excel")
 
 
 @pytest.fixture(scope="module")
@@ -55,37 +66,116 @@ PLANS = {
 @pytest.fixture(scope="module", params=PLANS)
 def folder(request, people, tmp_path_factory):
     target = tmp_path_factory.mktemp("copies") / "out"
-    release_by(PLANS[request.param], people, target, copies=["csv"])
+    release_by(PLANS[request.param], people, target, copies=COPIES)
     return target
+
+
+def read(path):
+    """A copy through the package's own door."""
+    reading = WRITTEN if path.suffix == ".csv" else None
+    records = open_records(path, reading)
+    return pa.Table.from_batches(list(records.batches()), schema=records.schema)
+
+
+def texts(values):
+    """Values as texts of labels: what is compared."""
+    plain = [None if one is None or one == "" else one for one in values.to_pylist()]
+    return [str(one).lower() if isinstance(one, bool) else one for one in plain]
 
 
 def test_every_copy_is_stated_and_checked(folder):
     release = pramble.open_release(folder)
     stated = release.manifest["copies"]
-    assert len(stated) == 1
+    assert len(stated) == 4
+    endings = {CSV.name: ".csv", "stata": ".dta", "spss": ".sav", "excel": ".xlsx"}
     for copy in stated:
-        assert copy["file"] == "data.csv"
-        assert copy["format"] == "csv"
+        assert copy["file"].endswith(endings[copy["format"]])
         assert (folder / copy["file"]).stat().st_size == copy["bytes"]
     assert "copies" in repr(release)
 
 
 def test_the_text_copy_reads_back(folder):
     table = pramble.open_release(folder).data
-    text = pacsv.ConvertOptions(
-        column_types=dict.fromkeys(table.column_names, pa.string()),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    within = pacsv.ParseOptions(newlines_in_values=True)
-    found = pacsv.read_csv(folder / "data.csv", convert_options=text, parse_options=within)
+    found = read(folder / "data.csv")
     assert found.column_names == table.column_names
     for column in table.column_names:
         want = table[column].cast(pa.string()).to_pylist()
         assert found[column].to_pylist() == want, column
 
 
-@pytest.mark.parametrize("ending", ["csv"])
+def test_the_workbook_reads_back(folder):
+    table = pramble.open_release(folder).data
+    found = read(folder / "data.xlsx")
+    assert found.column_names == table.column_names
+    # The reader takes an empty row for none.
+    shown = [any(v is not None for v in row.values()) for row in table.to_pylist()]
+    for column in table.column_names:
+        want = [v for v, there in zip(table[column].to_pylist(), shown, strict=True) if there]
+        got = found[column].to_pylist()
+        if pa.types.is_floating(table[column].type):
+            # A workbook holds sixteen digits.
+            np.testing.assert_allclose(np.array(got, float), np.array(want, float), rtol=1e-15)
+        else:
+            assert got == want, column
+
+
+@pytest.mark.parametrize(("ending", "reader"), [("dta", "read_dta"), ("sav", "read_sav")])
+def test_statistical_copies_read_back_with_their_labels(folder, ending, reader):
+    release = pramble.open_release(folder)
+    table = release.data
+    path = folder / f"data.{ending}"
+    found = read(path)
+    _, about = getattr(pyreadstat, reader)(str(path), metadataonly=True)
+    names = variable_names(table.column_names)
+    assert found.column_names == list(names.values())
+    assert about.column_names_to_labels == {names[c]: c for c in table.column_names}
+    labels = about.variable_value_labels
+    for column in table.column_names:
+        values = found[names[column]].to_pylist()
+        known = labels.get(names[column])
+        if known:
+            values = [None if v is None else known[v] for v in values]
+        want = texts(table[column])
+        if pa.types.is_floating(table[column].type) or pa.types.is_integer(table[column].type):
+            np.testing.assert_array_equal(np.array(values, float), np.array(want, float))
+        elif column == "seen":
+            assert [abs((a - b).total_seconds()) < 1e-4 for a, b in
+                    zip(values, want, strict=True)] == [True] * N  # fmt: skip
+        else:
+            assert values == want, column
+        if column in release.plan.columns and known and column != "member":
+            declared = [
+                v for v in release.plan.column_labels()[column].released.values if v is not None
+            ]
+            assert list(known.values()) == declared
+
+
+def test_a_copy_of_the_same_data_has_the_same_bytes(folder, people, tmp_path):
+    """Also at another time: written again from the folder, a second later."""
+    again = shutil.copytree(folder, tmp_path / "again")
+    release = pramble.open_release(again)
+    before = {copy["file"]: copy["sha256"] for copy in release.manifest["copies"]}
+    time.sleep(1.1)
+    for copy in write_copies(release, COPIES):
+        assert copy["sha256"] == before[copy["file"]]
+
+
+def test_no_time_of_writing_is_in_a_copy(folder):
+    head = (folder / "data.dta").read_bytes()[:400]
+    assert b"<timestamp>\x1101 Jan 1970 00:00</timestamp>" in head
+    assert (folder / "data.sav").read_bytes()[92:109] == b"01 Jan 7000:00:00"
+    with zipfile.ZipFile(folder / "data.xlsx") as book:
+        assert {part.date_time[0] for part in book.infolist()} == {1980}
+        dates = re.findall(rb">(\d{4})-\d\d-\d\dT", book.read("docProps/core.xml"))
+        assert set(dates) == {b"1980"}
+
+
+def test_texts_of_a_workbook_are_no_formulas(folder):
+    with zipfile.ZipFile(folder / "data.xlsx") as book:
+        assert b"<f>" not in book.read("xl/worksheets/sheet1.xml")
+
+
+@pytest.mark.parametrize("ending", ["csv", "dta", "sav", "xlsx"])
 def test_changed_missing_and_unstated_copies_are_refused(folder, tmp_path, ending):
     copy = shutil.copytree(folder, tmp_path / "copy")
     path = next(copy.rglob(f"*.{ending}"))
@@ -106,7 +196,7 @@ def test_changed_missing_and_unstated_copies_are_refused(folder, tmp_path, endin
 
 @pytest.mark.parametrize(
     ("file", "form"),
-    [("../data.csv", "csv"), ("data.parquet", "csv"), ("data.exe", "csv"), ("data.csv", "stata")],
+    [("../data.csv", "csv"), ("data.parquet", "csv"), ("data.dta", "csv"), ("data.exe", "stata")],
 )
 def test_copies_of_other_names_are_refused(folder, tmp_path, file, form):
     copy = shutil.copytree(folder, tmp_path / "copy")
@@ -121,7 +211,7 @@ def small(**columns):
     return pa.table({"sex": ["f", "m"] * 20, **columns})
 
 
-def refused(table, target, words, *, copies=("csv",), **settings):
+def refused(table, target, words, *, copies=COPIES, **settings):
     columns = settings.pop("columns", {"sex": {"categories": ["f", "m"]}})
     with pytest.raises((InvalidData, InvalidPlan), match=words):
         pramble.release(
@@ -135,6 +225,13 @@ def refused(table, target, words, *, copies=("csv",), **settings):
 @pytest.mark.parametrize(
     ("word", "values", "words"),
     [
+        ("excel", [date(1890, 1, 1)] * 40, "dates before 1900-03-01, which Excel does not hold"),
+        ("spss", [date(1500, 1, 1)] * 40, "dates before 1582-10-15, which SPSS"),
+        ("stata", ["x" * 3000] * 40, "texts of more than 2,044 bytes, which Stata"),
+        ("excel", ["a\x01b"] * 40, "texts with characters, which Excel"),
+        ("stata", [2**60] * 40, "whole numbers beyond 2"),
+        ("excel", [float("inf")] * 40, "infinite numbers"),
+        ("stata", [[1, 2]] * 40, "of type list.*cannot be written for Stata; drop it"),
         ("csv", [[1, 2]] * 40, "cannot be written as CSV"),
     ],
 )
@@ -144,13 +241,42 @@ def test_what_a_copy_cannot_hold_is_refused_before_anything_is_written(
     refused(small(other=values), tmp_path / "out", words, copies=[word])
 
 
+def test_labels_that_a_copy_cannot_hold_are_refused(tmp_path):
+    long = {"sex": {"categories": ["f", "m", "x" * 121]}}
+    refused(small(), tmp_path / "out", "more than the 120 bytes that SPSS", columns=long)
+
+
+@pytest.mark.parametrize(
+    ("word", "field", "words"),
+    [("excel", "most_rows", "Excel holds 39 rows of data; the release has 40. Leave 'excel' out"),
+     ("stata", "most_columns", "Stata holds 1 columns; the release has 2")],
+)  # fmt: skip
+def test_too_many_rows_or_columns_are_refused(tmp_path, monkeypatch, word, field, words):
+    assert LIMITED["excel"].most_rows == 1_048_575
+    from dataclasses import replace
+
+    limit = {"most_rows": 39, "most_columns": 1}[field]
+    own = {**LIMITED, word: replace(LIMITED[word], **{field: limit})}
+    monkeypatch.setattr("pramble.releasing.write.copies.LIMITED", own)
+    refused(small(other=list(range(40))), tmp_path / "out", words)
+
+
+def test_a_missing_library_is_refused_by_the_name_of_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr(copies_module, "find_spec", lambda _: None)
+    refused(small(), tmp_path / "out", r"pip install pramble\[statfiles\], or leave 'stata' out")
+    pramble.release(
+        small(), tmp_path / "out", columns={"sex": {"categories": ["f", "m"]}}, alpha=3.0,
+        copies=["csv"], ledger=False, pages=False, design="paper",
+    )  # fmt: skip
+
+
 def test_the_setting_is_read_and_written():
     given = {"alpha": 2, "columns": {"x": {"categories": ["a", "b"]}}}
-    text = tried({**given, "copies": ["csv"], "scripts": False}).outcome.plan
-    assert 'copies = ["csv"]' in text
+    text = tried({**given, "copies": ["stata", "csv"], "scripts": False}).outcome.plan
+    assert 'copies = ["stata", "csv"]' in text
     assert "scripts = false" in text
     for copies, words in (
-        (["sas"], "must be one of 'csv'"),
+        (["sas"], "must be one of 'csv', 'stata'"),
         ("csv", "must be a list of words"),
         (["csv", "csv"], "must name each once"),
     ):
@@ -158,3 +284,15 @@ def test_the_setting_is_read_and_written():
             tried({**given, "copies": copies})
     with pytest.raises(InvalidPlan, match="copies are in other formats than the data"):
         tried({**given, "copies": ["csv"], "output": "csv"})
+
+
+def test_names_of_variables_are_what_both_programs_take():
+    columns = ["a" * 40, "a" * 41, "_", "", "ß", "str5", "Sex", "sex", "x.y", "1", "naïve é"]
+    found = list(variable_names(columns).values())
+    assert len({name.casefold() for name in found}) == len(columns)
+    for name in found:
+        assert 1 <= len(name) <= 32
+        assert name[0].isalpha()
+        assert name.isascii()
+        assert name.replace("_", "a").isalnum()
+        assert not name.endswith("_")

@@ -62,7 +62,7 @@ def test_a_design_carries_its_question_and_its_answer():
     ceiling = min(pramble.information_bound(1.5), pramble.entropy(PRIOR))
     assert design.ceiling == pytest.approx(ceiling, rel=1e-14)
     assert design.share == design.value / design.ceiling
-    assert design.kept == pytest.approx(design.prior @ design.keep)
+    assert design.unchanged == pytest.approx(design.prior @ design.keep)
     assert design.gap == abs(design.bound - design.value) / design.value
 
 

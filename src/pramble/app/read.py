@@ -1,17 +1,17 @@
 """Step 5: a release as its analyst sees it."""
 
-from shiny import Inputs, Outputs, Session, module, reactive, render, ui
+from functools import partial
+
+from shiny import Inputs, Outputs, Session, module, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.read_ask import serve_questions
+from pramble.app.read_ask import QUESTIONS, serve_questions
 from pramble.app.read_tasks import FolderFacts, look_into
-from pramble.app.view import View, cards, notice, refused, work_line
+from pramble.app.view import View, cards, notice, status, when
+from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.words import several, visible, visible_names
-
-# What is found out about a folder, and forgotten with it.
-ANSWERS = ("read", "read table", "read regression", "read truth")
 
 
 @module.ui
@@ -35,65 +35,42 @@ def read_ui() -> Tag:
 def read_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
     wizard = view.wizard
 
-    @render.ui
-    def where() -> TagChild:
-        view.watch("read folder")
-        return TagList(
-            ui.input_text(
-                "folder",
-                "Path of a release folder",
-                wizard.reading_folder,
-                placeholder="people-release",
-                width="min(100%, 46rem)",
-            ),
-            ui.input_action_button("open", "Open", class_="btn-primary"),
-        )
+    def choose() -> None:
+        if not input.folder().strip():
+            raise InvalidInput("Write the path of a release folder.")
+        wizard.reading_folder = input.folder().strip()
 
-    @reactive.effect
-    @reactive.event(input.open)
-    def _() -> None:
-        def change() -> None:
-            if not input.folder().strip():
-                raise InvalidInput("Write the path of a release folder.")
-            wizard.reading_folder = input.folder().strip()
+    def begin() -> None:
+        for name in ("read", *QUESTIONS):
+            for of_folder in (wizard.found, wizard.works, wizard.then, view.refused):
+                of_folder.pop(name, None)
+        view.begin("read", look_into, wizard.reading_folder, worker=wizard.reader)
+        view.changed(*QUESTIONS)
 
-        view.attempt("which folder", change, "read folder")
-
-    @reactive.effect
-    @reactive.event(lambda: view.topic("read folder").get(), ignore_init=True)
-    def _() -> None:
-        for name in ANSWERS:
-            wizard.found.pop(name, None)
-            wizard.works.pop(name, None)
-            wizard.then.pop(name, None)
-            view.refused.pop(f"ask {name}", None)
-        folder = wizard.reading_folder
-        view.begin("read", look_into, folder, worker=wizard.reader, progress=True)
-        view.changed(*ANSWERS)
-
-    @render.ui
-    def state() -> TagChild:
-        stop = ui.input_action_button("stop", "Stop", class_="btn-sm")
-        return TagList(refused(view, "which folder"), work_line(view, "read", stop=stop))
-
-    @reactive.effect
-    @reactive.event(input.stop)
-    def _() -> None:
-        wizard.reader.stop()
-        view.changed("work")
-
-    @render.ui
-    def promised() -> TagChild:
-        view.watch("read")
-        facts = wizard.found.get("read")
-        return None if facts is None else promise_of(facts)
-
-    serve_questions(input, view)
+    view.fill("where", partial(folder_field, wizard), "read folder")
+    when(input.open, lambda: view.attempt("read", choose, "read folder"))
+    when(lambda: view.topic("read folder").get(), begin, at_first=False)
+    view.fill("state", partial(status, view, "read"))
+    view.fill("promised", partial(folder_facts, wizard), "read")
+    serve_questions(input, session, view)
 
 
-def promise_of(facts: FolderFacts) -> TagChild:
+def folder_field(wizard: Wizard) -> TagList:
+    label, width = "Path of a release folder", "min(100%, 46rem)"
+    now, example = wizard.reading_folder, "people-release"
+    return TagList(
+        ui.input_text("folder", label, now, placeholder=example, width=width),
+        ui.input_action_button("open", "Open", class_="btn-primary"),
+    )
+
+
+def folder_facts(wizard: Wizard) -> TagChild:
     """Return what a release promises and what it is good for."""
+    facts: FolderFacts | None = wizard.found.get("read")
+    if facts is None:
+        return None
     done = "protected" if facts.tables else "randomised"
+    untouched = visible(visible_names(facts.untouched))
     return TagList(
         tags.h3("What is promised", class_="mt-4"),
         cards(
@@ -104,18 +81,18 @@ def promise_of(facts: FolderFacts) -> TagChild:
                 (facts.created[:10], "made on"),
             ]
         ),
-        tags.p(
-            f"{done.capitalize()}: {visible(visible_names(facts.randomised))}.", class_="lead-in"
-        ),
-        *[tags.p(visible(sentence), class_="lead-in") for sentence in facts.sentences],
+        *[
+            tags.p(visible(sentence), class_="lead-in")
+            for sentence in (
+                f"{done.capitalize()}: {visible_names(facts.randomised)}.",
+                *facts.sentences,
+            )
+        ],
         *[
             notice("warning" if said.startswith("Not ") else "note", visible(said))
-            for said in facts.worth
+            for said in facts.precision
         ],
-        notice(
-            "warning",
-            f"Released as they were, not protected: {visible(visible_names(facts.untouched))}.",
-        )
+        notice("warning", f"Released as they were, not protected: {untouched}.")
         if facts.untouched
         else None,
         sentence_list(f"The {several(len(facts.tables), 'protected table')}", facts.tables),
@@ -128,12 +105,12 @@ def promise_cards(facts: FolderFacts) -> list[tuple[str, str]]:
     """Return α, or ε and δ with the α that holds before rows are shuffled."""
     alpha = numbers.alpha_text(facts.alpha)
     if facts.central is None:
-        return [(f"α = {alpha}", "for each person, whoever looks")]
+        return [(f"α = {alpha}", "for each person, against everybody")]
     epsilon, delta = facts.central
     found = [(f"ε = {numbers.alpha_text(epsilon)}", f"against readers, δ = {numbers.tiny(delta)}")]
     if facts.tables:
         return found
-    return [*found, (f"α = {alpha}", "against whoever saw the rows unshuffled")]
+    return [*found, (f"α = {alpha}", "against those who saw the rows unshuffled")]
 
 
 def sentence_list(title: str, sentences: tuple[str, ...]) -> TagChild:

@@ -5,12 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shiny import Inputs, reactive, render, ui
+from shiny import Inputs, Session, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
+from pramble.app.controls import Form
 from pramble.app.read_tasks import FolderFacts, ReadAnswer, TableQuestion, ask_regression, ask_table
 from pramble.app.read_truth import compare_with
-from pramble.app.view import View, figure, fill_output, notice, refused, table, when, work_line
+from pramble.app.view import View, figure, notice, status, table, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.families import FAMILIES
@@ -25,9 +26,6 @@ WITHIN = {"given": "Shares within each (optional)", "given_too": "and within eac
 ANSWER_IN = {"shares": "shares", "counts": "numbers of records"}
 COVERS = {"both": "the people behind the file", "randomisation": "the file itself"}
 # What is chosen in this step, which the wizard remembers.
-CHOSEN = (*BY, *WITHIN, "unit", "covers", "formula", "family", "truth_path", "truth_plan")
-
-# What estimates of tables come from.
 ABOUT = {
     "records": (
         "Numbers in the released file itself are those of randomised values; these are estimates "
@@ -40,98 +38,59 @@ ABOUT = {
     ),
 }
 
-STOPPED = {"read table": "stop_table", "read regression": "stop_fit", "read truth": "stop_truth"}
+# Each question: the button that asks it, the output of its answer, and the file to download.
+QUESTIONS = {
+    "read table": ("estimate", "table_answer", "table_csv"),
+    "read regression": ("fit", "fit_answer", "fit_csv"),
+    "read truth": ("compare", "truth_answer", ""),
+}
 
 
-def serve_questions(input: Inputs, view: View) -> None:
+def serve_questions(input: Inputs, session: Session, view: View) -> None:
     """Serve the questions of step 5: called in its module."""
     wizard = view.wizard
-    for name in CHOSEN:
-        remember(input, wizard, name)
-    for button in STOPPED.values():
-        when(input[button], lambda: stop(view))
-
-    @render.ui
-    def questions() -> TagChild:
-        view.watch("read", "source")
-        facts = wizard.found.get("read")
-        return None if facts is None else question_panels(facts, wizard)
-
-    for event, name, begin in (
-        (input.estimate, "read table", begin_table),
-        (input.fit, "read regression", begin_regression),
-        (input.compare, "read truth", begin_comparison),
-    ):
-        when(event, partial(ask, input, view, name, begin))
-    serve_answers(view)
-
-
-def remember(input: Inputs, wizard: Wizard, name: str) -> None:
-    """Note what is chosen, for the page may be loaded again."""
-
-    @reactive.effect
-    def _() -> None:
-        wizard.asked[name] = input[name]()
-
-
-def stop(view: View) -> None:
-    view.wizard.reader.stop()
-    view.changed("work")
-
-
-def serve_answers(view: View) -> None:
-    """Show the answers, and let them be downloaded."""
-    as_csv = "Download as CSV"
-    answers = {
-        "table_answer": ("read table", ui.download_button("table_csv", as_csv)),
-        "fit_answer": ("read regression", ui.download_button("fit_csv", as_csv)),
-        "truth_answer": ("read truth", None),
-    }
-    for output, (name, download) in answers.items():
-        fill_output(output, partial(answer_panel, view, name, download))
+    view.fill("questions", partial(question_panels, session, wizard), "read", "source")
+    for name, (button, answer, _) in QUESTIONS.items():
+        when(input[button], partial(ask, view, name, input[button]))
+        view.fill(answer, partial(answer_panel, view, name))
 
     @render.download(filename="estimate.csv", media_type="text/csv")
     def table_csv() -> Any:
-        yield view.wizard.found["read table"].csv
+        yield wizard.found["read table"].csv
 
     @render.download(filename="regression.csv", media_type="text/csv")
     def fit_csv() -> Any:
-        yield view.wizard.found["read regression"].csv
+        yield wizard.found["read regression"].csv
 
 
-def ask(input: Inputs, view: View, name: str, begin: Callable[[View], None]) -> None:
+def ask(view: View, name: str, sent: Callable[[], dict[str, Any]]) -> None:
     """Begin to find an answer; a question that cannot be asked is refused in its place."""
     wizard = view.wizard
 
     def change() -> None:
-        wizard.asked.update({one: input[one]() for one in CHOSEN})
+        wizard.asked = sent()
         wizard.found.pop(name, None)
         wizard.works.pop(name, None)
-        begin(view)
+        task, *given = question_of(wizard, name)
+        # The process of `reader` holds the opened release.
+        view.begin(name, task, wizard.reading_folder, *given, worker=wizard.reader)
 
-    view.attempt(f"ask {name}", change, name)
-
-
-def begin_table(view: View) -> None:
-    start(view, "read table", ask_table, question_in(view.wizard.asked))
+    view.attempt(name, change)
 
 
-def begin_regression(view: View) -> None:
-    asked = view.wizard.asked
-    formula = asked.get("formula", "").strip()
-    start(view, "read regression", ask_regression, formula, asked["family"])
-
-
-def begin_comparison(view: View) -> None:
-    path, more = confidential(view.wizard)
-    start(view, "read truth", compare_with, question_in(view.wizard.asked), path, **more)
-
-
-def start(view: View, name: str, task: Callable[..., Any], *given: Any, **more: Any) -> None:
-    """Begin to find an answer, in the process that holds the opened release."""
-    wizard = view.wizard
-    folder = wizard.reading_folder
-    view.begin(name, task, folder, *given, worker=wizard.reader, progress=True, **more)
+def question_of(wizard: Wizard, name: str) -> tuple[Any, ...]:
+    asked = wizard.asked
+    if name == "read regression":
+        return ask_regression, asked["formula"].strip(), asked["family"]
+    if name == "read table":
+        return ask_table, question_in(asked)
+    path, plan = asked["truth_path"].strip(), asked["truth_plan"].strip()
+    own = Path(plan).expanduser() if plan else None
+    if path:
+        return compare_with, question_in(asked), Path(path).expanduser(), own
+    if wizard.source is None:
+        raise InvalidInput("Write the path of the confidential file, or open it in step 1.")
+    return compare_with, question_in(asked), wizard.source.path, own or wizard.plan
 
 
 def question_in(asked: dict[str, Any]) -> TableQuestion:
@@ -149,35 +108,24 @@ def question_in(asked: dict[str, Any]) -> TableQuestion:
     return TableQuestion(tuple(by), tuple(given), unit, covers)
 
 
-def confidential(wizard: Wizard) -> tuple[Path, dict[str, Any]]:
-    """Return the confidential file to compare with, and how it is read and recoded."""
-    path, plan = (wizard.asked.get(name, "").strip() for name in ("truth_path", "truth_plan"))
-    own = Path(plan).expanduser() if plan else None
-    if path:
-        return Path(path).expanduser(), {"plan": own}
-    if wizard.source is None:
-        raise InvalidInput("Write the path of the confidential file, or open it in step 1.")
-    return wizard.source.path, {"plan": own or wizard.plan or None, "reading": wizard.reading}
+def question_panels(session: Session, wizard: Wizard) -> TagChild:
+    facts: FolderFacts | None = wizard.found.get("read")
+    if facts is None:
+        return None
+    form = Form(session)
+    panels = [panel(form, facts, wizard) for panel in (table_panel, fit_panel, truth_panel)]
+    return tags.div(*panels, class_="form")
 
 
-def question_panels(facts: FolderFacts, wizard: Wizard) -> Tag:
-    """Return what can be asked of a release."""
-    return tags.div(
-        table_panel(facts, wizard.asked), fit_panel(facts, wizard.asked), truth_panel(facts, wizard)
-    )
-
-
-def table_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
+def table_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
     names = {
         **{name: f"{visible(name)} ({size})" for name, size in facts.randomised.items()},
         **{name: f"{visible(name)} (as it was)" for name in facts.untouched},
     }
-    first = asked.get("first") if asked.get("first") in names else facts.columns[0]
-
-    def chooser(name: str, label: str) -> Any:
-        selected = asked.get(name, "") if asked.get(name) in names else ""
-        return ui.input_select(name, label, {"": "–", **names}, selected=selected)
-
+    optional = {"": "–", **names}
+    choices = {"first": names, **dict.fromkeys([*BY, *WITHIN][1:], optional)}
+    labels = {**BY, **WITHIN, "unit": "Answer in", "covers": "Intervals are for"}
+    choices |= {"unit": ANSWER_IN, "covers": COVERS}
     return tags.div(
         tags.h3("Ask for a table"),
         tags.p(
@@ -186,23 +134,20 @@ def table_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
             class_="lead-in",
         ),
         tags.div(
-            ui.input_select("first", BY["first"], names, selected=first),
-            *[chooser(name, label) for name, label in BY.items() if name != "first"],
-            *[chooser(name, label) for name, label in WITHIN.items()],
-            ui.input_select("unit", "Answer in", ANSWER_IN, selected=asked.get("unit", "shares")),
-            ui.input_select(
-                "covers", "Intervals are for", COVERS, selected=asked.get("covers", "both")
-            ),
+            *[
+                form.selection(name, labels[name], options, wizard.asked.get(name, ""))
+                for name, options in choices.items()
+            ],
             class_="fields",
         ),
-        ui.input_action_button("estimate", "Estimate", class_="btn-primary"),
+        form.button("estimate", "Estimate"),
         ui.output_ui("table_answer"),
         class_="panel",
     )
 
 
-def fit_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
-    """Return what asks for a regression."""
+def fit_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
+    asked, families = wizard.asked, {name: name for name in FAMILIES}
     example = " ~ ".join(facts.columns[:2]) if len(facts.columns) > 1 else "ill ~ age"
     return tags.div(
         tags.h3("Ask for a regression"),
@@ -215,28 +160,20 @@ def fit_panel(facts: FolderFacts, asked: dict[str, Any]) -> Tag:
             class_="lead-in",
         ),
         tags.div(
-            ui.input_text(
-                "formula",
-                "Formula",
-                asked.get("formula", ""),
-                placeholder=visible(example),
-                width="min(100%, 46rem)",
-            ),
-            ui.input_select(
-                "family", "Family", list(FAMILIES), selected=asked.get("family", "logistic")
-            ),
+            form.text("formula", "Formula", asked.get("formula", ""), placeholder=visible(example)),
+            form.selection("family", "Family", families, asked.get("family", "logistic")),
             class_="fields formula",
         ),
-        ui.input_action_button("fit", "Fit", class_="btn-primary"),
+        form.button("fit", "Fit"),
         ui.output_ui("fit_answer"),
         class_="panel",
     )
 
 
-def truth_panel(facts: FolderFacts, wizard: Wizard) -> Tag:
-    """Return what compares estimates with the confidential file."""
-    fits = wizard.survey is not None and wizard.source is not None and fits_file(facts, wizard)
+def truth_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
+    fits = wizard.source is not None and set(facts.columns) <= set(wizard.names)
     name = visible(wizard.source.name) if fits and wizard.source else ""
+    path, plan = (wizard.asked.get(one, "") for one in ("truth_path", "truth_plan"))
     return tags.div(
         tags.h3("Before and after"),
         notice(
@@ -246,42 +183,33 @@ def truth_panel(facts: FolderFacts, wizard: Wizard) -> Tag:
         ),
         tags.p(
             "The table chosen above, counted in the confidential file with the recodings of the "
-            "plan, beside its estimate from the release.",
+            "plan, next to its estimate from the release.",
             class_="lead-in",
         ),
         tags.div(
-            ui.input_text(
+            form.text(
                 "truth_path",
                 "Path of the confidential file",
-                wizard.asked.get("truth_path", ""),
+                path,
                 placeholder=f"that of step 1: {name}" if name else "people.csv",
-                width="100%",
             ),
-            ui.input_text(
+            form.text(
                 "truth_plan",
                 "Plan file, where columns were recoded (optional)",
-                wizard.asked.get("truth_plan", ""),
+                plan,
                 placeholder="that of the desk" if name else "plan.toml",
-                width="100%",
             ),
             class_="fields",
         ),
-        ui.input_action_button("compare", "Compare"),
+        form.button("compare", "Compare", "btn btn-default"),
         ui.output_ui("truth_answer"),
         class_="panel",
     )
 
 
-def fits_file(facts: FolderFacts, wizard: Wizard) -> bool:
-    """Whether the open file has the columns of a release."""
-    assert wizard.survey is not None
-    return set(facts.columns) <= {look.name for look in wizard.survey.looks}
-
-
-def answer_panel(view: View, name: str, download: TagChild = None) -> TagChild:
+def answer_panel(view: View, name: str) -> TagChild:
     """Return what there is to say of a question: why it is refused, how far it is, the answer."""
-    stop = ui.input_action_button(STOPPED[name], "Stop", class_="btn-sm")
-    said = TagList(refused(view, f"ask {name}"), work_line(view, name, stop=stop))
+    said, download = status(view, name), QUESTIONS[name][-1]
     answer: ReadAnswer | None = view.wizard.found.get(name)
     if answer is None:
         return said
@@ -300,5 +228,5 @@ def answer_panel(view: View, name: str, download: TagChild = None) -> TagChild:
             class_="answer",
         ),
         tags.p(visible(answer.below), class_="form-text lead-in"),
-        download,
+        ui.download_button(download, "Download as CSV") if download else None,
     )

@@ -36,7 +36,10 @@ UNITS: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 
 # The release that was opened last, by its folder and the time of its manifest.
-KEPT: dict[tuple[str, int], Any] = {}
+OPENED: dict[tuple[str, int], Any] = {}
+
+
+BEFORE_SHUFFLING = "Against those who handled the file before its rows were shuffled: "
 
 
 @value
@@ -51,7 +54,7 @@ class FolderFacts:
     randomised: dict[str, int]  # the protected columns, with their numbers of categories
     untouched: tuple[str, ...]
     sentences: tuple[str, ...]
-    worth: tuple[str, ...]
+    precision: tuple[str, ...]  # how precise it is, in sentences
     notes: tuple[str, ...]
     assumes: tuple[str, ...]
     tables: tuple[str, ...] = ()  # the protected tables, each with its cells and noise
@@ -116,20 +119,20 @@ def opened_release(folder: str) -> Any:
         )
     manifest = path / MANIFEST
     key = (str(path.absolute()), manifest.stat().st_mtime_ns if manifest.exists() else 0)
-    if key not in KEPT:
-        KEPT.clear()
-        KEPT[key] = pramble.open_release(path)
-    return KEPT[key]
+    if key not in OPENED:
+        OPENED.clear()
+        OPENED[key] = pramble.open_release(path)
+    return OPENED[key]
 
 
 def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
-    """Open a release folder anew, check it, and return what there is to say of it."""
+    """Open a release folder again, check it, and return what there is to say of it."""
     Clock(progress).tell("checking the folder", 0.0)
-    KEPT.clear()
+    OPENED.clear()
     release = opened_release(folder)
     manifest, plan, central = release.manifest, release.plan, release.central
     promise = manifest["promise"]
-    towards = promise.get("central", {})
+    readers = promise.get("central", {})
     sizes = {name: len(own) for name, own in categories_of(plan).items()}
     names = [column["name"] for column in manifest["columns"]]
     return FolderFacts(
@@ -141,19 +144,17 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
         randomised={name: sizes[name] for name in names if name in sizes},
         untouched=tuple(name for name in names if name not in sizes),
         sentences=(
-            *([towards["sentence"]] if towards else []),
-            ("Towards whoever handled the file before its rows were shuffled: " if towards else "")
-            + promise["sentence"],
+            *([readers["sentence"]] if readers else []),
+            f"{BEFORE_SHUFFLING * bool(readers)}{promise['sentence']}",
         ),
-        worth=tuple(manifest.get("worth", {}).get("sentences", ())),
+        precision=tuple(manifest.get("worth", {}).get("sentences", ())),
         notes=tuple(manifest["notes"]),
-        assumes=tuple(towards.get("assumes", promise.get("assumes", ()))),
+        assumes=tuple(readers.get("assumes", promise.get("assumes", ()))),
         tables=tables_of(plan) if isinstance(plan, TablePlan) else (),
     )
 
 
 def categories_of(plan: Plan | TablePlan) -> dict[str, Sequence[Any]]:
-    """Return the categories of each protected column."""
     if isinstance(plan, TablePlan):
         return {name: own.values for name, own in plan.labels.items()}
     return {name: own.labels.values for name, own in plan.column_labels().items()}
@@ -171,7 +172,6 @@ def tables_of(plan: TablePlan) -> tuple[str, ...]:
 def ask_table(
     folder: str, question: TableQuestion, *, progress: Watcher | None = None
 ) -> ReadAnswer:
-    """Estimate a table."""
     Clock(progress).tell("estimating", 0.0)
     answer = estimate_of(opened_release(folder), question)
     figures = np.stack([answer.values, answer.standard_errors, answer.lower, answer.upper])
@@ -196,7 +196,6 @@ def ask_table(
 def ask_regression(
     folder: str, formula: str, family: Any, *, progress: Watcher | None = None
 ) -> ReadAnswer:
-    """Estimate a regression."""
     if "~" not in formula:
         raise InvalidInput(
             "Write a formula: what is to be explained, ~, and by which columns, as SEX ~ AGE."
@@ -218,7 +217,6 @@ def ask_regression(
 
 
 def estimate_of(release: Any, question: TableQuestion, *, covers: str = "") -> Estimate:
-    """Ask the verb."""
     given = list(question.given) or None
     wanted: Any = covers or question.covers
     found = pramble.estimate(release, by=list(question.by), given=given, covers=wanted)
@@ -226,7 +224,6 @@ def estimate_of(release: Any, question: TableQuestion, *, covers: str = "") -> E
 
 
 def title_of_table(answer: Estimate, question: TableQuestion) -> str:
-    """Return what was asked for, in words."""
     what = "Numbers of records" if question.unit == "counts" else "Shares"
     within = f" within each {' × '.join(question.given)}" if question.given else ""
     modelled = ", modelled" * answer.is_modelled

@@ -22,7 +22,6 @@ from pramble.app.read_tasks import (
     title_of_table,
     wide_cells,
 )
-from pramble.data.recode import as_reading
 from pramble.errors import InvalidData, InvalidInput
 from pramble.releasing.bands import by_quantiles
 from pramble.releasing.repair import source_records
@@ -39,9 +38,8 @@ def compare_with(
     folder: str,
     question: TableQuestion,
     source: Path,
-    *,
     plan: Mapping[str, Any] | Path | None = None,
-    reading: Mapping[str, Any] | None = None,
+    *,
     progress: Watcher | None = None,
 ) -> ReadAnswer:
     """Estimate a table, and count the same one in the confidential file.
@@ -53,7 +51,7 @@ def compare_with(
     clock.tell("estimating", 0.0)
     release = opened_release(folder)
     answer = estimate_of(release, question, covers="randomisation")
-    counted = cell_counts(release, tuple(answer.cells), source, plan, reading, clock)
+    counted = cell_counts(release, tuple(answer.cells), source, plan, clock)
     scale = answer.n if question.unit == "counts" else 1.0
     truth = scale * shares_in(answer, counted, given=question.given)
     slack = ROUNDING * scale
@@ -65,7 +63,7 @@ def compare_with(
     rows = zip(shown_cells(answer, figures.T), said, strict=False)
     return ReadAnswer(
         title=f"{title_of_table(answer, question)}, beside {source.name}",
-        head=(*answer.cells, f"{unit} in the file", "estimate", "from", "to", "holds it"),
+        head=(*answer.cells, f"{unit} in the file", "estimate", "from", "to", "in interval?"),
         rows=tuple(
             (*map(label_text, cell), *map(text_of, own), held) for (cell, own), held in rows
         ),
@@ -84,15 +82,14 @@ def cell_counts(
     table: tuple[str, ...],
     source: Path,
     plan: Mapping[str, Any] | Path | None,
-    reading: Mapping[str, Any] | None,
     clock: Clock,
 ) -> Counter[Any]:
     """Count the confidential records by their labels in some columns, recoded as released."""
     labels = categories_of(release.plan)
-    spec = decided(plan, reading)
-    columns = tuple(column_of(name, spec, labels.get(name)) for name in table)
-    settled = tuple(one for one in spec.columns if not by_quantiles(one))
-    records = source_records(source, replace(spec, columns=settled))
+    spec = ReleaseSpec(()) if not plan else spec_of(plan, None, alpha=None, settings={})
+    columns = tuple(counted_column(name, spec, labels.get(name)) for name in table)
+    known = tuple(one for one in spec.columns if not by_quantiles(one))
+    records = source_records(source, replace(spec, columns=known))
     records.refuse_missing(list(table))
     asked = replace(spec, columns=columns, possible=(), risk=None, person=None)
     found = count_columns(records, asked, tables=[table], clock=clock)
@@ -120,15 +117,7 @@ def plain_text(label: Any) -> str | None:
     return None if label is None else str(label)
 
 
-def decided(
-    plan: Mapping[str, Any] | Path | None, reading: Mapping[str, Any] | None
-) -> ReleaseSpec:
-    """Return what a plan says, or nothing; with how the file is read."""
-    found = ReleaseSpec(()) if plan is None else spec_of(plan, None, alpha=None, settings={})
-    return replace(found, reading=as_reading(reading)) if reading else found
-
-
-def column_of(name: str, spec: ReleaseSpec, labels: Any) -> ColumnSpec:
+def counted_column(name: str, spec: ReleaseSpec, labels: Any) -> ColumnSpec:
     """Return how a column is counted: as the plan recodes it, in the categories of the release."""
     own = next((one for one in spec.columns if one.name == name), None)
     if own is not None and by_quantiles(own):

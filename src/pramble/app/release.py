@@ -1,6 +1,7 @@
 """Step 4: the plan, a dry run, and the release itself."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +13,27 @@ from pramble.app import tasks
 from pramble.app.release_form import (
     PLAN_FILE,
     command,
-    form,
+    form_state,
     obstacles,
     refuse_target,
+    released_state,
     set_in,
-    settled,
+    settings_form,
     target_of,
 )
 from pramble.app.view import (
     Controls,
     View,
-    button,
     cards,
-    fill_output,
+    event_button,
     notice,
+    precision_table,
     refusal_lines,
     refused,
+    status,
     table,
     verdict_lines,
     when,
-    work_line,
-    worth_table,
 )
 from pramble.app.wizard import Wizard
 from pramble.app.worker import PATIENCE
@@ -45,14 +46,13 @@ from pramble.words import visible
 
 
 def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
-    """Return what a dry run has found."""
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     shown = [(one["value"], one["label"]) for one in figures_of(outcome, verdict)]
     shown = [(numbers.count(outcome.rows), "rows"), *shown]
     if outcome.data_bytes:
         shown.append((numbers.size(outcome.data_bytes), "of disk, about"))
     shown.append((f"{outcome.seconds:.1f} s", "of time, about"))
-    sentences = []
+    sentences: list[str] = []
     if outcome.protected is not None:
         sentences = protected_sentences(outcome.protected)
     elif outcome.record is not None:
@@ -63,7 +63,7 @@ def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
         warnings_of(outcome),
         None if verdict is None else verdict_lines(verdict),
         *[tags.p(visible(sentence)) for sentence in sentences],
-        worth_table(outcome.tables) if outcome.tables else None,
+        precision_table(outcome.tables) if outcome.tables else None,
     )
 
 
@@ -73,8 +73,11 @@ def warnings_of(outcome: ReleaseOutcome) -> TagList:
     return TagList(*found or [tags.p("There are no warnings.")])
 
 
-def release_panel(found: tasks.Released, *, onwards: TagChild) -> TagList:
-    """Return where a release is, what is in it, and both its pages."""
+def release_panel(wizard: Wizard) -> TagChild:
+    """Return where the last release is, what is in it, and both its pages."""
+    found: tasks.Released | None = wizard.found.get("release")
+    if found is None:
+        return None
     outcome = found.outcome
     rows = [[visible(name), numbers.size(size)] for name, size in found.files]
     summary = Path(found.folder) / SUMMARY
@@ -98,7 +101,7 @@ def release_panel(found: tasks.Released, *, onwards: TagChild) -> TagList:
             *[tags.li(f"Checked: {one.name}. {visible(one.detail)}") for one in outcome.checks]
         ),
         warnings_of(outcome),
-        onwards,
+        tags.p(ui.input_action_button("read", "Read it as an analyst", class_="btn-primary")),
         page_in_place("The summary, which may be published", summary, is_open=True),
         page_in_place("The report, for you alone", Path(found.report)),
     )
@@ -121,12 +124,12 @@ TASKS = ("dry run", "release")
 MENDS = {"open": "Go to the file", "columns": "Go to the columns", "promise": "Go to the promise"}
 UNDONE = "Stopped: nothing was released, and the ledger has no entry of it."
 CUT_OFF = (
-    "Ended by force: nothing was released. What it had begun lies hidden beside the target until "
+    "Ended by force: nothing was released. What it had begun lies hidden next to the target until "
     "the next release to it, and the ledger may count it as pending: see `pramble ledger`."
 )
 COMPLETE = "The release was complete before it could be stopped: the folder is there."
 EXPLAINED = (
-    "A dry run does everything but write, and shows what the release will be worth and every "
+    "A dry run does everything but write, and shows how precise the release will be and every "
     "warning. After it, the release itself can be made."
 )
 CHANGED = (
@@ -155,72 +158,62 @@ def release_ui() -> Tag:
 
 @module.server
 def release_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
-    serve_obstacles(input, session, view)
+    wizard = view.wizard
+    view.fill("missing", partial(obstacle_notices, session, wizard), "plan", "source")
+    when(input.mend, lambda: view.go(input.mend()["about"]))
     serve_settings(input, session, view)
-    serve_plan(view)
-    serve_actions(input, view)
-    serve_progress(input, view)
-    serve_results(input, view)
+    view.fill("plan", partial(plan_panel, wizard), "plan", "source")
+
+    @render.download(filename=PLAN_FILE)
+    def plan_file() -> Iterator[str]:
+        yield wizard.toml()
+
+    view.fill("actions", partial(release_actions, wizard), "plan", "source", *TASKS)
+    when(input.rehearse, lambda: view.attempt("target", partial(begin_dry_run, view)))
+    when(input.release_now, lambda: view.attempt("target", partial(begin_release, view)))
+    view.fill("working", lambda: TagList(*[status(view, name) for name in TASKS]))
+    view.fill("dry", partial(dry_run_details, wizard), "plan", "source", *TASKS)
+    view.fill("done", partial(release_panel, wizard), "source", "release")
+
+    def read_it() -> None:
+        wizard.reading_folder = wizard.found["release"].folder
+        view.changed("read folder")
+        view.go("read")
+
+    when(input.read, read_it)
 
 
-def serve_obstacles(input: Inputs, session: Session, view: View) -> None:
-    """Show what stands in the way of a release, and go to the step that mends it."""
-
-    @render.ui
-    def missing() -> TagChild:
-        view.watch("plan", "source")
-        return TagList(
-            *[
-                notice(
-                    "warning",
-                    *refusal_lines(sentence),
-                    button(session, "mend", MENDS[step], step, class_="btn btn-default btn-sm"),
-                )
-                for sentence, step in obstacles(view.wizard)
-            ]
-        )
-
-    @reactive.effect
-    @reactive.event(input.mend)
-    def _() -> None:
-        if input.mend()["about"] in MENDS:
-            view.go(input.mend()["about"])
-
-
-def settings_state(wizard: Wizard) -> tuple[Any, ...]:
-    """Return all that the form of settings depends on."""
-    names = ("output", "copies", "shuffle", "synthetic", "people")
-    kept = [repr(wizard.document.get(name)) for name in names]
-    target = None if wizard.source is None else str(target_of(wizard))
-    return wizard.survey is None, wizard.kind, target, wizard.has_ledger, *kept
+def obstacle_notices(session: Session, wizard: Wizard) -> TagList:
+    """Return what stands in the way of a release, each with a way to the step that mends it."""
+    mend = partial(event_button, session.ns("mend"), class_="btn btn-default btn-sm")
+    return TagList(
+        *[
+            notice("warning", *refusal_lines(sentence), mend(MENDS[step], step))
+            for sentence, step in obstacles(wizard)
+        ]
+    )
 
 
 def serve_settings(input: Inputs, session: Session, view: View) -> None:
     """Show the settings that are no part of the promise, and take what is chosen."""
     wizard = view.wizard
-    controls = Controls(view, settings=lambda: settings_state(wizard))
+    controls = Controls(view, settings=partial(form_state, wizard))
 
-    @render.ui
     def settings() -> TagChild:
         controls.watch("settings")
-        view.watch("source")
-        return None if wizard.survey is None else form(session, wizard)
+        return None if wizard.survey is None else settings_form(session, wizard)
 
-    @reactive.effect
-    @reactive.event(input.setting)
-    def _() -> None:
-        event = input.setting()
+    def take() -> None:
+        about, given = input.setting()["about"], input.setting()["value"]
+        set_in(wizard, about, given)
+        controls.used("settings")
+        view.changed("plan")
+        if about == "target":
+            refuse_target(wizard)
 
-        def change() -> None:
-            set_in(wizard, str(event["about"]), event["value"])
-            controls.used("settings")
-            view.changed("plan")
-            if event["about"] == "target":
-                refuse_target(wizard)
-
-        view.attempt("target", change)
-
-    fill_output("target_refused", lambda: refused(view, "target"))
+    view.fill("settings", settings, "source")
+    when(input.setting, lambda: view.attempt("target", take))
+    view.fill("target_refused", lambda: refused(view, "target"))
 
     @reactive.effect
     def _() -> None:  # the proposed target is taken once something was released to it
@@ -228,169 +221,99 @@ def serve_settings(input: Inputs, session: Session, view: View) -> None:
         view.changed("plan")
 
 
-def serve_plan(view: View) -> None:
-    """Show the plan, to be downloaded, and the command that does the same."""
-    wizard = view.wizard
-
-    @render.ui
-    def plan() -> TagChild:
-        view.watch("plan", "source")
-        if wizard.survey is None:
-            return None
-        try:
-            text = wizard.toml()
-        except PrambleError:
-            return None  # said among the obstacles
-        return tags.div(
-            tags.h3("The plan"),
-            tags.pre(visible(text), class_="plan", tabindex="0", aria_label="The plan"),
-            ui.download_button("plan_file", "Download plan.toml", class_="btn-sm"),
-            tags.h3("The same in a terminal"),
-            tags.pre(visible(command(wizard)), class_="plan command"),
-            class_="panel",
-        )
-
-    @render.download(filename=PLAN_FILE)
-    def plan_file() -> Iterator[str]:
-        yield wizard.toml()
+def plan_panel(wizard: Wizard) -> TagChild:
+    """Return the plan, to be downloaded, and the command that does the same."""
+    if wizard.survey is None:
+        return None
+    try:
+        text = wizard.toml()
+    except PrambleError:
+        return None  # said among the obstacles
+    return tags.div(
+        tags.h3("The plan"),
+        tags.pre(visible(text), class_="plan", tabindex="0", aria_label="The plan"),
+        ui.download_button("plan_file", "Download plan.toml", class_="btn-sm"),
+        tags.h3("The same in a terminal"),
+        tags.pre(visible(command(wizard)), class_="plan command"),
+        class_="panel",
+    )
 
 
 def is_rehearsed(wizard: Wizard) -> bool:
     """Whether the last dry run was of this very plan, target and file."""
     found = wizard.found.get("dry run")
-    if found is None or obstacles(wizard):
-        return False
-    return bool(found["for"] == settled(wizard))
-
-
-def refuse_obstacles(wizard: Wizard) -> None:
-    """Refuse to go on while anything stands in the way, or the target cannot be made."""
-    for sentence, _ in obstacles(wizard):
-        raise InvalidInput(sentence)
-    refuse_target(wizard)
+    return found is not None and not obstacles(wizard) and found["for"] == released_state(wizard)
 
 
 def begin(view: View, name: str, task: Callable[..., Any], then: Callable[[Any], None]) -> None:
-    """Begin a dry run or a release."""
+    """Begin a dry run or a release, unless anything stands in the way."""
     wizard = view.wizard
+    for sentence, _ in obstacles(wizard):
+        raise InvalidInput(sentence)
+    refuse_target(wizard)
     assert wizard.source is not None
     target = target_of(wizard)
-    wizard.found.pop("stopped", None)
-    wizard.found["doing"], wizard.found["going to"] = name, target
-    view.begin(
-        name, task, wizard.source.path, target, wizard.plan,
-        ledger=wizard.has_ledger, progress=True, then=then,
-    )  # fmt: skip
+    wizard.found.pop(name, None)
+    for other in set(TASKS) - wizard.running:
+        wizard.works.pop(other, None)
+    work = view.begin(
+        name, task, wizard.source.path, target, wizard.plan, ledger=wizard.has_ledger, then=then
+    )
+    if name == "release":
+        work.patience, work.stopped = PATIENCE, partial(words_of_stop, target)
+
+
+def words_of_stop(target: Path, undone: bool) -> str:  # noqa: FBT001 (what `Work.stopped` is given)
+    return COMPLETE if target.exists() else UNDONE if undone else CUT_OFF
 
 
 def begin_dry_run(view: View) -> None:
     wizard = view.wizard
-    refuse_obstacles(wizard)
-    made_for = settled(wizard)
-    wizard.found.pop("dry run", None)
 
-    def take(outcome: ReleaseOutcome) -> None:
+    def take(made_for: dict[str, Any], outcome: ReleaseOutcome) -> None:
         wizard.found["dry run"] = {"for": made_for, "is": outcome}
 
-    begin(view, "dry run", tasks.rehearse, take)
+    begin(view, "dry run", tasks.rehearse, partial(take, released_state(wizard)))
 
 
 def begin_release(view: View) -> None:
     """Begin the release itself, which must have been rehearsed as it is."""
     wizard = view.wizard
-    refuse_obstacles(wizard)
     if not is_rehearsed(wizard):
         raise InvalidInput("The plan or the target has changed: make a dry run of it.")
-    wizard.found.pop("released", None)
 
     def take(made: tasks.Released) -> None:
-        wizard.found["released"] = made
+        wizard.found["release"] = made
         wizard.target = ""  # that folder is taken: the next one is proposed
 
     begin(view, "release", tasks.release, take)
 
 
-def serve_actions(input: Inputs, view: View) -> None:
-    """Offer a dry run, and after it the release."""
-    wizard = view.wizard
-
-    @render.ui
-    def actions() -> TagChild:
-        view.watch("plan", "source", "dry run", "release")
-        if wizard.survey is None or obstacles(wizard):
-            return None
-        busy, ready = bool(wizard.running & set(TASKS)), is_rehearsed(wizard)
-        first, second = ("", "btn-primary") if ready else ("btn-primary", "")
-        return tags.div(
-            tags.p(EXPLAINED, class_="lead-in"),
-            ui.input_action_button("rehearse", "Dry run", class_=first, disabled=busy),
-            " ",
-            ui.input_action_button(
-                "release_now", "Release now", class_=second, disabled=busy or not ready
-            ),
-            class_="actions",
-        )
-
-    when(input.rehearse, lambda: view.attempt("target", lambda: begin_dry_run(view)))
-    when(input.release_now, lambda: view.attempt("target", lambda: begin_release(view)))
+def release_actions(wizard: Wizard) -> TagChild:
+    if wizard.survey is None or obstacles(wizard):
+        return None
+    busy, ready = bool(wizard.running & set(TASKS)), is_rehearsed(wizard)
+    first, second = ("", "btn-primary") if ready else ("btn-primary", "")
+    return tags.div(
+        tags.p(EXPLAINED, class_="lead-in"),
+        ui.input_action_button("rehearse", "Dry run", class_=first, disabled=busy),
+        " ",
+        ui.input_action_button(
+            "release_now", "Release now", class_=second, disabled=busy or not ready
+        ),
+        class_="actions",
+    )
 
 
-def serve_progress(input: Inputs, view: View) -> None:
-    """Show how far the work is, and stop it."""
-    wizard = view.wizard
-
-    @render.ui
-    def working() -> TagChild:
-        stop = ui.input_action_button("stop", "Stop", class_="btn-sm")
-        view.watch("release", "dry run")
-        said = wizard.found.get("stopped")
-        if said is not None:
-            return notice("note", said)
-        last = wizard.found.get("doing")
-        return None if last is None else work_line(view, last, stop=stop)
-
-    @reactive.effect
-    @reactive.event(input.stop)
-    def _() -> None:
-        if "release" in wizard.running:
-            undone = wizard.worker.stop("release", patience=PATIENCE)
-            there = wizard.found["going to"].exists()
-            wizard.found["stopped"] = COMPLETE if there else UNDONE if undone else CUT_OFF
-        wizard.worker.stop("dry run")
-        view.changed("work")
-
-
-def serve_results(input: Inputs, view: View) -> None:
-    """Show what the dry run found, and what was released."""
-    wizard = view.wizard
-
-    @render.ui
-    def dry() -> TagChild:
-        view.watch("plan", "source", "dry run", "release")
-        found = wizard.found.get("dry run")
-        if found is None:
-            return None
-        released_since = "released" in wizard.found
-        is_current = is_rehearsed(wizard) or released_since
-        return tags.details(
-            tags.summary("The dry run: nothing was written", class_="h3 fs-5"),
-            None if is_current else notice("warning", CHANGED),
-            dry_run_panel(found["is"]),
-            open=None if released_since else "",
-        )
-
-    @render.ui
-    def done() -> TagChild:
-        view.watch("source", "release")
-        made = wizard.found.get("released")
-        if made is None:
-            return None
-        read = ui.input_action_button("read", "Read it as an analyst", class_="btn-primary")
-        return release_panel(made, onwards=tags.p(read))
-
-    @reactive.effect
-    @reactive.event(input.read)
-    def _() -> None:
-        wizard.reading_folder = wizard.found["released"].folder
-        view.changed("read folder")
-        view.go("read")
+def dry_run_details(wizard: Wizard) -> TagChild:
+    found = wizard.found.get("dry run")
+    if found is None:
+        return None
+    released_since = "release" in wizard.found
+    is_current = is_rehearsed(wizard) or released_since
+    return tags.details(
+        tags.summary("The dry run: nothing was written", class_="h3 fs-5"),
+        None if is_current else notice("warning", CHANGED),
+        dry_run_panel(found["is"]),
+        open=None if released_since else "",
+    )

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from shiny import Session
-from shiny.ui import Tag, TagList, tags
+from shiny.ui import Tag, tags
 
-from pramble.app.view import selection, text_input, tick, under_label
-from pramble.app.wizard import Source, Wizard
+from pramble.app.controls import Form, state
+from pramble.app.wizard import LEFT_OUT, Source, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.releasing.folder.build import check_target
 from pramble.releasing.prepare import refuse_untouched
-from pramble.releasing.spec.document import spec_from
-from pramble.releasing.spec.spec import COPIES, OUTPUTS
+from pramble.releasing.spec.document import PLAN, spec_from
 from pramble.report.pages import names_in_words
 from pramble.words import visible
 
@@ -34,7 +33,7 @@ def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
         found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:
         spec = spec_from(wizard.plan)
-        refuse_untouched([look.name for look in wizard.survey.looks], spec)
+        refuse_untouched(wizard.names, spec)
     except PrambleError as error:
         found.append((str(error), "columns"))
     return found
@@ -53,7 +52,6 @@ def proposed_target(source: Source) -> Path:
 
 
 def target_of(wizard: Wizard) -> Path:
-    """Return the folder to release to."""
     assert wizard.source is not None
     if wizard.target:
         return Path(wizard.target).expanduser().absolute()
@@ -71,7 +69,7 @@ def refuse_target(wizard: Wizard) -> None:
         raise InvalidInput(f"{str(above)!r} is no folder; choose another place.")
 
 
-def settled(wizard: Wizard) -> dict[str, Any]:
+def released_state(wizard: Wizard) -> dict[str, Any]:
     """Return all that a dry run holds for: the file, the plan, the target and the ledger."""
     assert wizard.source is not None
     return {
@@ -83,129 +81,68 @@ def settled(wizard: Wizard) -> dict[str, Any]:
 
 
 def command(wizard: Wizard) -> str:
-    """Return the command that does the same in a terminal."""
     assert wizard.source is not None
     file = wizard.source.name if wizard.source.is_ours else str(wizard.source.path.absolute())
     words = ["pramble", "release", file, "--plan", PLAN_FILE, "--out", str(target_of(wizard))]
     return shlex.join(words if wizard.has_ledger else [*words, "--no-ledger"])
 
 
+# The settings that are no part of a promise, as they are shown.
+OFFERED = ("output", "copies", "shuffle", "synthetic", "people")
 # The files of protected tables, and what they are.
-TABLES_GIVE = (
-    (
-        "synthetic.parquet",
-        "complete records, as many as the file has, drawn from the tables alone: to open and count",
+TABLES_GIVE = {
+    "synthetic.parquet": (
+        "complete records, as many as the file has, drawn from the tables alone: to open and count"
     ),
-    ("tables.parquet", "tables of counts with exact noise: what estimates and intervals come from"),
-)
+    "tables.parquet": ("tables of counts with exact noise: what estimates and intervals come from"),
+}
+PEOPLE_HINT = "Empty: by the file. The same name for files that hold the same people."
+LEDGER = "Enter it in the ledger, which adds up releases of the same people"
 
 
 def set_in(wizard: Wizard, about: str, given: Any) -> None:
-    """Settle one setting: in the plan, or of this wizard."""
+    """Change one setting: in the plan, or of this wizard."""
     plan = wizard.document
     if about == "target":
         wizard.target = str(given).strip()
     elif about == "ledger":
         wizard.has_ledger = bool(given)
-    elif about == "output" and given in OUTPUTS:
-        plan["output"] = given
-    elif about in ("shuffle", "synthetic"):
-        plan[about] = bool(given)
-    elif about == "people":
-        plan.pop("people", None)
-        if str(given).strip():
-            plan["people"] = str(given).strip()
-    elif about.startswith("copy "):
-        asked = {*plan.get("copies", ()), about.removeprefix("copy ")}
-        asked -= set() if given else {about.removeprefix("copy ")}
-        plan["copies"] = [name for name in COPIES if name in asked]
+    elif about in OFFERED:
+        state(plan, PLAN[about], given)
     if "copies" in plan:  # a copy is in another format than the data
         plan["copies"] = [name for name in plan["copies"] if name != wizard.plan.get("output")]
-    wizard.document = plan_order(plan)
+    # Tables come last, as in a file.
+    wizard.document = dict(sorted(plan.items(), key=lambda item: isinstance(item[1], dict)))
 
 
-def plan_order(plan: dict[str, Any]) -> dict[str, Any]:
-    """Return a plan whose tables come last, as in a file."""
-    tables = {name: own for name, own in plan.items() if isinstance(own, dict)}
-    return {**{name: own for name, own in plan.items() if name not in tables}, **tables}
+def form_state(wizard: Wizard) -> tuple[Any, ...]:
+    """Return all that the form of settings depends on."""
+    target = None if wizard.source is None else str(target_of(wizard))
+    said = [repr(wizard.document.get(name)) for name in OFFERED]
+    return wizard.survey is None, wizard.kind, target, wizard.has_ledger, *said
 
 
-def form(session: Session, wizard: Wizard) -> Tag:
-    """Return the settings, as they stand."""
-    plan, of_tables = wizard.plan, wizard.kind == "central"
-    output, which = plan.get("output", "parquet"), "complete" if of_tables else "same"
+def settings_form(session: Session, wizard: Wizard) -> Tag:
+    """Return the settings that the promise leaves open, as they stand."""
+    form, plan = Form(session, "setting"), wizard.plan
+    formats = {word: word for word in PLAN["copies"].words if word != plan.get("output")}
+    left_out = (*LEFT_OUT.get(wizard.kind, ()), *(() if formats else ("copies",)))
+    controls = [
+        form.setting(
+            PLAN[name],
+            plan.get(name, PLAN[name].default),
+            options=formats if name == "copies" else None,
+            hint=PEOPLE_HINT if name == "people" else "",
+        )
+        for name in OFFERED
+        if name not in left_out
+    ]
+    files = [tags.li(tags.code(file), f": {what}") for file, what in TABLES_GIVE.items()]
     return tags.div(
         tags.h3("Settings"),
-        setting_text(session, "target", "Folder to make", str(target_of(wizard))),
-        what_tables_give() if of_tables else choice_of_format(session, output),
-        tags.fieldset(
-            tags.legend(f"The {which} records again, for other programs", class_="fs-6"),
-            *[
-                setting_tick(
-                    session, f"copy {one}", one.upper(), is_on=one in plan.get("copies", ())
-                )
-                for one in COPIES
-                if one != plan.get("output")
-            ],
-        ),
-        None if of_tables else ticks_of_records(session, wizard),
-        setting_tick(
-            session,
-            "ledger",
-            "Enter it in the ledger, which adds up releases of the same people",
-            is_on=wizard.has_ledger,
-        ),
-        setting_text(
-            session,
-            "people",
-            "Name of these people in the ledger",
-            str(plan.get("people") or ""),
-            hint="Empty: by the file. The same name for files that hold the same people.",
-        ),
+        form.text("target", "Folder to make", str(target_of(wizard))),
+        tags.div(tags.p("Readers get:"), tags.ul(*files)) if wizard.kind == "central" else None,
+        *controls,
+        form.tick("ledger", LEDGER, is_on=wizard.has_ledger),
         class_="panel",
     )
-
-
-def what_tables_give() -> Tag:
-    """Say what readers of protected tables get."""
-    files = [tags.li(tags.code(file), f": {what}") for file, what in TABLES_GIVE]
-    return tags.div(tags.p("Readers get:"), tags.ul(*files))
-
-
-def choice_of_format(session: Session, now: str) -> Tag:
-    own, options = session.ns("field_output"), {one: one for one in OUTPUTS}
-    control = selection(session, "setting", options, now, id=own, data_about="output")
-    return under_label(own, "Format of the data", control)
-
-
-def ticks_of_records(session: Session, wizard: Wizard) -> TagList:
-    """Return what can be ticked where records are randomised."""
-    is_shuffled = wizard.kind == "shuffled"
-    why = ": part of the central promise" if is_shuffled else ", so that places reveal nothing"
-    return TagList(
-        setting_tick(
-            session,
-            "shuffle",
-            f"Rows in a random order{why}",
-            is_on=is_shuffled or bool(wizard.plan.get("shuffle")),
-            is_fixed=is_shuffled,
-        ),
-        setting_tick(
-            session,
-            "synthetic",
-            "Complete synthetic records in addition, drawn from the release alone",
-            is_on=bool(wizard.plan.get("synthetic")),
-        ),
-    )
-
-
-def setting_text(session: Session, about: str, label: str, shown: str, *, hint: str = "") -> Tag:
-    own = f"field_{about}"
-    return text_input(session, "setting", own, label, shown, hint=hint, data_about=about)
-
-
-def setting_tick(
-    session: Session, about: str, label: str, *, is_on: bool, is_fixed: bool = False
-) -> Tag:
-    own, disabled = f"field_{about.replace(' ', '_')}", "" if is_fixed else None
-    return tick(session, "setting", own, label, is_on=is_on, data_about=about, disabled=disabled)

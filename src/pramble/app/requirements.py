@@ -1,18 +1,19 @@
 """What step 2 asks besides columns: tables, impossible records, what intruders know, whose rows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from shiny import Inputs, Session, reactive, render, ui
+from shiny import Inputs, Session, ui
 from shiny.ui import Tag, TagChild, tags
 
-from pramble.app.view import Controls, View, button, fill_output, refused, when
+from pramble.app.controls import Form, change_plan, shown_names, state
+from pramble.app.view import Controls, View, event_button, refused, when
 from pramble.app.wizard import Wizard
-from pramble.app.written import read_tables, rule_text, tables_text, whole_number
-from pramble.errors import InvalidInput, InvalidPlan
+from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import as_possible
 from pramble.releasing.profile.vocabulary import key_of
-from pramble.releasing.spec.document import spec_from
+from pramble.releasing.spec.document import PLAN, RISK, spec_from
 from pramble.words import visible
 
 WANTED = {
@@ -21,8 +22,12 @@ WANTED = {
     "3": "all triples of columns",
     "named": "the tables that I name",
 }
-NONE = ""
-PLACES = ("tables", "rules", "risk", "person")
+QUESTIONS = {
+    "tables": "Which tables will readers want?",
+    "rules": "Which records cannot occur?",
+    "risk": "What may an intruder know?",
+    "person": "Has a person several rows?",
+}
 GUESSED = (
     "Single columns are proposed for a local promise, under which most pairs would be noise. "
     "Protected tables, of a central promise, are of all pairs unless you choose here."
@@ -32,108 +37,90 @@ GUESSED = (
 def serve_requirements(input: Inputs, session: Session, view: View) -> None:
     """Ask what else a file needs, and take what is said."""
     wizard = view.wizard
+    states = {"tables": tables_state, "rules": rules_state, "risk": risk_state}
+    controls = Controls(view, **{name: partial(of, wizard) for name, of in states.items()})
+    forms = {"tables": tables_form, "rules": rules_form, "risk": risk_form, "person": person_form}
 
-    @render.ui
-    def requirements() -> TagChild:
-        view.watch("source")
-        if wizard.survey is None:
-            return None
-        wanted = folded(
-            "Which tables will readers want?",
-            tables_form(wizard),
-            ui.output_ui("tables_said"),
-            is_open=True,
+    def form(name: str) -> TagChild:
+        if name in states:
+            controls.watch(name)
+        return None if wizard.survey is None else forms[name](wizard, session)
+
+    view.fill("requirements", lambda: questions(wizard), "source")
+    for name in QUESTIONS:
+        view.fill(name, partial(form, name), "source")
+        view.fill(f"{name}_said", partial(refused, view, name))
+    when(input.requirement, lambda: take_requirement(view, controls, **input.requirement()))
+    when(input.set_risk, lambda: take_risk(view, input.set_risk()))
+    serve_rules(input, view)
+
+
+def questions(wizard: Wizard) -> TagChild:
+    if wizard.survey is None:
+        return None
+    each = [
+        tags.details(
+            tags.summary(tags.h3(title)),
+            ui.output_ui(name),
+            ui.output_ui(f"{name}_said"),
+            class_="panel",
+            open="" if name == "tables" else None,
         )
-        rules, risk = (
-            folded(title, ui.output_ui(name), ui.output_ui(f"{name}_said"))
-            for name, title in {
-                "rules": "Which records cannot occur?",
-                "risk": "What may an intruder know?",
-            }.items()
-        )
-        person = folded(
-            "Has a person several rows?", person_form(wizard), ui.output_ui("person_said")
-        )
-        return tags.div(wanted, rules, risk, person, class_="requirements")
-
-    for place in PLACES:
-        show_refusal(view, place)
-    serve_tables(input, view)
-    serve_rules(input, session, view)
-    serve_risk(input, view)
-    serve_person(input, view)
+        for name, title in QUESTIONS.items()
+    ]
+    return tags.div(*each, class_="requirements")
 
 
-def show_refusal(view: View, place: str) -> None:
-    """Say in its place why something was refused."""
-    fill_output(f"{place}_said", lambda: refused(view, place))
-
-
-def change_plan(view: View, place: str, change: Callable[[], None]) -> None:
-    """Make a change to the plan; what makes it no plan is refused, and undone."""
-    wizard = view.wizard
-    before = dict(wizard.document)
-
-    def checked() -> None:
-        change()
-        try:
-            spec_from(wizard.plan)
-        except InvalidPlan:
-            wizard.document = before
-            raise
-
-    view.attempt(place, checked, "plan")
-
-
-def serve_tables(input: Inputs, view: View) -> None:
-    """Take which tables are wanted, and whether records keep all their columns."""
+def take_requirement(view: View, controls: Controls, about: str, value: Any) -> None:
+    """Take which tables are wanted, whether records keep all columns, or whose rows they are."""
     wizard = view.wizard
 
     def change() -> None:
-        asked, wizard.tables_guessed = input.wanted(), False
-        if asked != "named":
-            wizard.document["tables"] = int(asked)
+        if about in ("whole", "person", "rows_per_person"):
+            state(wizard.document, PLAN[about], value)
             return
-        tables = read_tables(input.named())
-        unknown = [name for one in tables for name in one if name not in wizard.columns]
-        if unknown:
-            raise InvalidInput(
-                f"{unknown[0]!r} is not among the randomised columns: "
-                f"{', '.join(wizard.columns) or 'there are none'}."
-            )
-        if tables:
+        wizard.tables_guessed = False
+        if about == "wanted" and value != "named":
+            wizard.document["tables"] = int(value)
+        elif about == "named" and (tables := read_tables(value)):
+            refuse_unknown(wizard, tables)
             wizard.document["tables"] = tables
 
-    @reactive.effect
-    @reactive.event(input.wanted, input.named, ignore_init=True)
-    def _() -> None:
-        change_plan(view, "tables", change)
-
-    @reactive.effect
-    @reactive.event(input.whole, ignore_init=True)
-    def _() -> None:
-        change_plan(view, "tables", lambda: wizard.document.update(whole=bool(input.whole())))
+    change_plan(view, "person" if about in ("person", "rows_per_person") else "tables", change)
+    if about == "wanted":
+        controls.used("tables")
 
 
-def serve_rules(input: Inputs, session: Session, view: View) -> None:
-    """Show the rules of impossible records; add and remove some."""
+def refuse_unknown(wizard: Wizard, tables: list[list[str]]) -> None:
+    """Refuse tables of columns that are not randomised."""
+    for name in (name for table in tables for name in table):
+        if name not in wizard.columns:
+            raise InvalidInput(
+                f"{name!r} is not among the randomised columns: "
+                f"{', '.join(wizard.columns) or 'there are none'}."
+            )
+
+
+def take_risk(view: View, sent: Mapping[str, Any]) -> None:
+    """Take what an intruder may know, and of how many people."""
+
+    def change() -> None:
+        risk: dict[str, Any] = {}
+        for name, own in sent.items():
+            state(risk, RISK[name], own)
+        view.wizard.document.pop("risk", None)
+        if "keys" in risk:
+            view.wizard.document["risk"] = risk
+
+    change_plan(view, "risk", change)
+
+
+def serve_rules(input: Inputs, view: View) -> None:
     wizard = view.wizard
-    controls = Controls(view, rules=lambda: rules_state(wizard))
 
-    @render.ui
-    def rules() -> TagChild:
-        controls.watch("rules")
-        return rules_form(wizard, session)
-
-    def follow(column: str, labels: str) -> None:
-        @reactive.effect
-        @reactive.event(input[column])
-        def _() -> None:
-            choices = [str(label) for label in column_labels(wizard, input[column]())]
-            ui.update_select(labels, choices=choices)
-
-    follow("if_column", "if_labels")
-    follow("then_column", "then_labels")
+    def offer_labels(part: str) -> None:
+        labels = column_labels(wizard, input[f"{part}_column"]())
+        ui.update_select(f"{part}_labels", choices=[str(label) for label in labels])
 
     def add() -> None:
         one, two = input.if_column(), input.then_column()
@@ -149,96 +136,41 @@ def serve_rules(input: Inputs, session: Session, view: View) -> None:
             rule = {**rule, "repair": {two: rule["then"][two][0]}}
         wizard.document["possible"] = [*wizard.document.get("possible", []), rule]
 
-    when(input.add_rule, lambda: change_plan(view, "rules", add))
-
-    @reactive.effect
-    @reactive.event(input.remove_rule)
-    def _() -> None:
-        place = int(input.remove_rule()["about"])
-        kept = [rule for i, rule in enumerate(wizard.document.pop("possible", [])) if i != place]
-        if kept:
-            wizard.document["possible"] = kept
+    def remove() -> None:
+        place, rules = int(input.remove_rule()["about"]), wizard.document.pop("possible", [])
+        left = [rule for i, rule in enumerate(rules) if i != place]
+        if left:
+            wizard.document["possible"] = left
         view.changed("plan")
 
-
-def serve_risk(input: Inputs, view: View) -> None:
-    """Take what an intruder may know, and of how many people."""
-    wizard = view.wizard
-    controls = Controls(view, risk=lambda: risk_state(wizard))
-
-    @render.ui
-    def risk() -> TagChild:
-        controls.watch("risk")
-        return None if wizard.survey is None else risk_form(wizard)
-
-    def change() -> None:
-        keys, size = list(input.keys()), whole_number(input.population(), "The population")
-        if not keys:
-            wizard.document.pop("risk", None)
-            return
-        if size is None:
-            raise InvalidInput("Say how many people the file was sampled from.")
-        weights = {"weights": input.weights()} if input.weights() else {}
-        wizard.document["risk"] = {"keys": keys, "population_size": size, **weights}
-
-    when(input.set_risk, lambda: change_plan(view, "risk", change))
+    for part in ("if", "then"):
+        when(input[f"{part}_column"], partial(offer_labels, part))
+    when(input.add_rule, lambda: change_plan(view, "rules", add))
+    when(input.remove_rule, remove)
 
 
-def serve_person(input: Inputs, view: View) -> None:
-    """Take whose rows they are."""
-
-    def change() -> None:
-        document = view.wizard.document
-        most = whole_number(input.rows_per_person(), "The most rows of a person")
-        for name, own in {"person": input.person() or None, "rows_per_person": most}.items():
-            document.pop(name, None)
-            if own is not None:
-                document[name] = own
-
-    @reactive.effect
-    @reactive.event(input.person, input.rows_per_person, ignore_init=True)
-    def _() -> None:
-        change_plan(view, "person", change)
+def tables_state(wizard: Wizard) -> str:
+    """Return all that the form of tables depends on, as a text."""
+    return repr((wizard.document.get("tables"), wizard.tables_guessed))
 
 
-def folded(title: str, *shown: TagChild, is_open: bool = False) -> Tag:
-    """Return a question that folds."""
-    return tags.details(
-        tags.summary(tags.h3(title)), *shown, class_="panel", open="" if is_open else None
-    )
-
-
-def named(names: Iterable[str]) -> dict[str, str]:
-    """Return columns to choose from, with their names as they can be shown."""
-    return {name: visible(name) for name in names}
-
-
-def tables_form(wizard: Wizard) -> Tag:
-    """Ask which tables are wanted."""
-    wanted = wizard.document.get("tables", 2)
+def tables_form(wizard: Wizard, session: Session) -> Tag:
+    form, wanted = Form(session, "requirement"), wizard.document.get("tables", 2)
     now = str(wanted) if str(wanted) in WANTED else "named"
+    names = "Tables by name, one a line, such as “sex + age”"
     return tags.div(
         tags.p("The plan is best for these; fewer tables come out more precise."),
         tags.p(GUESSED, class_="form-text") if wizard.tables_guessed else None,
-        ui.input_radio_buttons("wanted", "Tables of", WANTED, selected=now),
-        ui.input_text_area(
-            "named",
-            "Tables by name, one a line, such as “sex + age”",
-            tables_text(wanted),
-            rows=3,
-            width="100%",
-        ),
-        ui.input_checkbox(
-            "whole", "Randomised records: every record keeps all its columns",
-            bool(wizard.document.get("whole")), width="100%",
-        ),
+        form.selection("wanted", "Tables of", WANTED, now),
+        form.lines("named", names, tables_text(wanted), rows=3),
+        form.setting(PLAN["whole"], wizard.document.get("whole")),
         tags.p(
             "Otherwise a randomised record may show some columns and leave the others blank, for "
             "more precise tables. Protected tables, of a central promise, come with complete "
             "records in any case.",
             class_="form-text",
         ),
-    )  # fmt: skip
+    )
 
 
 def rules_state(wizard: Wizard) -> str:
@@ -248,13 +180,11 @@ def rules_state(wizard: Wizard) -> str:
 
 def risk_state(wizard: Wizard) -> str:
     """Return all that the form of risk depends on, as a text."""
-    looks = [] if wizard.survey is None else wizard.survey.looks
-    fates = [(look.name, wizard.action(look.name)) for look in looks]
-    return repr((fates, wizard.document.get("risk")))
+    actions = [(name, wizard.action(name)) for name in wizard.names]
+    return repr((actions, wizard.document.get("risk")))
 
 
 def column_labels(wizard: Wizard, name: str) -> list[Any]:
-    """Return the categories of a randomised column."""
     if name not in wizard.columns:
         return []
     spec = spec_from({"alpha": 1.0, "columns": {name: wizard.columns[name]}})
@@ -269,15 +199,13 @@ def chosen_labels(wizard: Wizard, name: str, texts: Any) -> list[Any]:
 
 
 def rules_form(wizard: Wizard, session: Session) -> Tag:
-    """Show the rules that stand, and ask for another."""
-    names = named(wizard.columns)
+    names = shown_names(wizard.columns)
     standing = [
         tags.li(
             visible(rule_text(rule)),
             " ",
-            button(
-                session,
-                "remove_rule",
+            event_button(
+                session.ns("remove_rule"),
                 "Remove",
                 str(place),
                 class_="btn btn-sm btn-outline-secondary",
@@ -311,11 +239,10 @@ def labels_choice(name: str, label: str, labels: Iterable[Any]) -> Tag:
     return ui.input_select(name, label, [str(one) for one in labels], multiple=True, size="4")
 
 
-def risk_form(wizard: Wizard) -> Tag:
-    """Ask what an intruder may know."""
+def risk_form(wizard: Wizard, session: Session) -> Tag:
     assert wizard.survey is not None
-    risk = wizard.document.get("risk", {})
-    names = [look.name for look in wizard.survey.looks if wizard.action(look.name) != "drop"]
+    form, risk = Form(session), wizard.document.get("risk", {})
+    names = [name for name in wizard.names if wizard.action(name) != "drop"]
     weights = [look.name for look in wizard.survey.looks if look.kind == "weight"]
     known = risk.get("keys") or [name for name in names if key_of(name)][:4]
     return tags.div(
@@ -323,41 +250,76 @@ def risk_form(wizard: Wizard) -> Tag:
             "With these, the next step tells how many people an intruder would expect to match "
             "rightly, before and after."
         ),
-        ui.input_checkbox_group(
-            "keys", "Columns that an intruder may know", named(names), selected=known
-        ),
+        form.setting(RISK["keys"], known, options=shown_names(names)),
         tags.div(
-            ui.input_text(
-                "population",
-                "How many people the file was sampled from",
-                str(risk.get("population_size", "")),
-                placeholder="19,800,000",
-            ),
-            ui.input_select(
-                "weights", "Sampling weights", {NONE: "none", **named(weights)},
-                selected=risk.get("weights", NONE),
+            form.setting(RISK["population_size"], risk.get("population_size")),
+            form.setting(
+                RISK["weights"],
+                risk.get("weights"),
+                options={"": "none", **shown_names(weights)},
             ),
             class_="fields",
         ),
-        ui.input_action_button("set_risk", "Apply"),
-    )  # fmt: skip
+        form.button("set_risk", "Apply", "btn btn-default"),
+        class_="form",
+    )
 
 
-def person_form(wizard: Wizard) -> Tag:
-    """Ask whose rows they are."""
-    assert wizard.survey is not None
-    names = {NONE: "no: a row is a person", **named(one.name for one in wizard.survey.looks)}
+def person_form(wizard: Wizard, session: Session) -> Tag:
+    form, plan = Form(session, "requirement"), wizard.document
+    names = {"": "no: a row is a person", **shown_names(wizard.names)}
     return tags.div(
         tags.p("Then the promise is to the person, over all of their rows together."),
         tags.div(
-            ui.input_select(
-                "person", "The column that tells whose row it is", names,
-                selected=wizard.document.get("person", NONE),
-            ),
-            ui.input_text(
-                "rows_per_person", "The most rows of one person (else counted)",
-                str(wizard.document.get("rows_per_person", "")),
-            ),
+            form.setting(PLAN["person"], plan.get("person"), options=names),
+            form.setting(PLAN["rows_per_person"], plan.get("rows_per_person")),
             class_="fields",
         ),
-    )  # fmt: skip
+    )
+
+
+def read_tables(text: str) -> list[list[str]]:
+    r"""Return the wanted tables, one a line, their columns joined by plus signs.
+
+    >>> read_tables("sex + age\nregion")
+    [['sex', 'age'], ['region']]
+    """
+    lines = (line.strip() for line in text.splitlines())
+    return [[name.strip() for name in line.split("+") if name.strip()] for line in lines if line]
+
+
+def tables_text(tables: Any) -> str:
+    r"""Return named tables as they are written.
+
+    >>> tables_text([["sex", "age"], "region"]), tables_text(2)
+    ('sex + age\nregion', '')
+    """
+    if not isinstance(tables, list | tuple):
+        return ""
+    return "\n".join(one if isinstance(one, str) else " + ".join(one) for one in tables)
+
+
+def rule_text(rule: Mapping[str, Any]) -> str:
+    """Say what a rule of impossible combinations means.
+
+    >>> rule_text({"if": {"age": ["0-14"]}, "then": {"marital": ["single"]}})
+    'if age is 0-14, then marital is single'
+    """
+
+    def part(word: str) -> str:
+        given = rule[word].items()
+        return " and ".join(f"{name} is {label_words(labels)}" for name, labels in given)
+
+    said = f"never: {part('never')}" if "never" in rule else f"if {part('if')}, then {part('then')}"
+    repair = f"; a record that breaks this becomes: {part('repair')}" if "repair" in rule else ""
+    return said + repair
+
+
+def label_words(labels: Any) -> str:
+    """Return some labels in words.
+
+    >>> label_words(["a", "b", "c"]), label_words("a")
+    ('a, b or c', 'a')
+    """
+    own = [str(one) for one in labels] if isinstance(labels, list | tuple) else [str(labels)]
+    return own[0] if len(own) == 1 else f"{', '.join(own[:-1])} or {own[-1]}"

@@ -11,16 +11,17 @@ import io
 import re
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
-from urllib.parse import parse_qs
 
 import uvicorn
 from shiny import App, Inputs, Outputs, Session, reactive, ui
 from shiny.ui import Tag, tags
-from starlette.requests import Request
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import pramble
 from pramble.app.columns import columns_server, columns_ui
@@ -28,36 +29,21 @@ from pramble.app.open import open_server, open_ui
 from pramble.app.promise import promise_server, promise_ui
 from pramble.app.read import read_server, read_ui
 from pramble.app.release import release_server, release_ui
-from pramble.app.view import View
+from pramble.app.view import View, when
 from pramble.app.wizard import STEPS, Wizards
 from pramble.errors import InvalidInput
 
 STATIC = Path(__file__).parent / "static"
-TITLES = {
-    "open": "Open",
-    "columns": "Columns",
-    "promise": "Promise",
-    "release": "Release",
-    "read": "Read",
-}
-SHOWN: dict[str, Callable[..., Any]] = {
-    "open": open_ui,
-    "columns": columns_ui,
-    "promise": promise_ui,
-    "release": release_ui,
-    "read": read_ui,
-}
-SERVED: dict[str, Callable[..., Any]] = {
-    "open": open_server,
-    "columns": columns_server,
-    "promise": promise_server,
-    "release": release_server,
-    "read": read_server,
+PARTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "open": (open_ui, open_server),
+    "columns": (columns_ui, columns_server),
+    "promise": (promise_ui, promise_server),
+    "release": (release_ui, release_server),
+    "read": (read_ui, read_server),
 }
 
 
 def wizards_app(wizards: Wizards) -> App:
-    """Return the application that shows wizards."""
 
     def wizard_of(connection: Any) -> Any:
         asked = connection.query_params.get("desk") or ""
@@ -76,21 +62,18 @@ def wizards_app(wizards: Wizards) -> App:
                 return
             with reactive.isolate():
                 asked = dict(part.partition("=")[::2] for part in search.lstrip("?").split("&"))
-                browser = connection_of(session).scope["browser"]
+                browser = session.http_conn.scope["browser"]  # type: ignore[attr-defined]
                 view.append(View(wizards.of(browser, asked.get("desk", ""))))
                 serve_steps(view[0], input)
 
     return App(page, serve, static_assets=STATIC)
 
 
-def connection_of(session: Session) -> Any:
-    return session.http_conn  # type: ignore[attr-defined]
-
-
 def serve_steps(view: View, input: Inputs) -> None:
-    """Serve every step of a wizard."""
-    for step, served in SERVED.items():
-        served(step, view)
+    for step, (_ui, server) in PARTS.items():
+        server(step, view)
+
+    when(input.stop_work, lambda: view.stop(input.stop_work()["about"]))
 
     @reactive.effect
     def _() -> None:
@@ -105,7 +88,7 @@ def serve_steps(view: View, input: Inputs) -> None:
 
 def whole_page(step: str) -> Tag:
     panels = [
-        ui.nav_panel(f"{number}. {TITLES[name]}", SHOWN[name](name), value=name)
+        ui.nav_panel(f"{number}. {name.capitalize()}", PARTS[name][0](name), value=name)
         for number, name in enumerate(STEPS, 1)
     ]
     return ui.page_fluid(
@@ -129,17 +112,12 @@ def whole_page(step: str) -> Tag:
     )
 
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-
+HOST = "127.0.0.1"
 REFUSED = (
     "This desk opens by the whole address that `pramble app` printed in the terminal, "
     "with its token, and from its own page."
 )
-# What every answer tells the browser: nothing from or to elsewhere, and nothing kept.
+# What every answer tells the browser: nothing from or to elsewhere, and nothing stored.
 SAFE = {
     "content-security-policy": (
         "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
@@ -160,12 +138,12 @@ class Guard:
     Attributes
     ----------
     token : str
-        Whoever knows it gets in.
+        Those who know it get in.
     browsers : set of str
         The cookies that were given out; each is one browser.
     """
 
-    def __init__(self, application: Application, *, port: int, token: str | None = None) -> None:
+    def __init__(self, application: ASGIApp, *, port: int, token: str | None = None) -> None:
         self.application, self.port = application, port
         self.token = secrets.token_urlsafe(24) if token is None else token
         self.browsers: set[str] = set()
@@ -185,88 +163,61 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.application(scope, receive, send)
             return
-        headers = {key.decode("latin-1"): text.decode("latin-1") for key, text in scope["headers"]}
-        if not self.is_here(headers, needs_origin=scope["type"] == "websocket"):
-            await refuse(scope, send)
-            return
-        asked = parse_qs(scope["query_string"].decode("latin-1"))
-        given = asked.get("token", [""])[0]
-        known = browser_of(headers.get("cookie", ""), self.cookie)
+        asked = HTTPConnection(scope)
+        known = asked.cookies.get(self.cookie)
         at_door = scope["type"] == "http" and scope["path"] == "/"
-        if at_door and secrets.compare_digest(given.encode(), self.token.encode()):
+        has_token = secrets.compare_digest(
+            asked.query_params.get("token", "").encode(), self.token.encode()
+        )
+        answer: Response | None = None
+        if not self.is_here(asked.headers, needs_origin=scope["type"] == "websocket"):
+            answer = refusal_of_request()
+        elif at_door and has_token:
             if known not in self.browsers:
                 known = secrets.token_urlsafe(24)
                 self.browsers.add(known)
-            kept = f"{self.cookie}={known}; Path=/; HttpOnly; SameSite=Strict"
-            await redirect(send, new_address(), cookie=kept)
+            answer = new_page()
+            cookie = f"{self.cookie}={known}; Path=/; HttpOnly; SameSite=Strict"
+            answer.headers["set-cookie"] = cookie
         elif known not in self.browsers:
-            await refuse(scope, send)
-        elif at_door and not asked.get("desk"):
-            await redirect(send, new_address())
-        else:
+            answer = refusal_of_request()
+        elif at_door and not asked.query_params.get("desk"):
+            answer = new_page()
+        if answer is None:
             scope["browser"] = known
             await self.application(scope, receive, guarded(send))
+        elif scope["type"] == "websocket":  # closed before it opens
+            await send({"type": "websocket.close", "code": 4403})
+        else:
+            await answer(scope, receive, guarded(send))
 
-    def is_here(self, headers: dict[str, str], *, needs_origin: bool) -> bool:
+    def is_here(self, headers: Mapping[str, str], *, needs_origin: bool) -> bool:
         """Whether a request names this server, and comes from its own page or from none."""
-        hosts = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
+        hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in hosts:
             return False
         return not needs_origin if origin is None else origin == f"http://{host}"
 
 
-def browser_of(header: str, name: str) -> str:
-    """Return the value of a cookie, empty where there is none."""
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+def refusal_of_request() -> Response:
+    return PlainTextResponse(REFUSED, status_code=403)
 
 
-def new_address() -> str:
-    """Return the address of a wizard that nobody has used."""
-    return f"/?desk={secrets.token_urlsafe(9)}"
+def new_page() -> Response:
+    """Send a browser to a wizard that nobody has used, at an address without the token."""
+    return RedirectResponse(f"/?desk={secrets.token_urlsafe(9)}", status_code=303)
 
 
 def guarded(send: Send) -> Send:
-    """Return what sends answers with the headers that keep them safe."""
+    """Return what sends answers with the headers that protect them."""
 
-    async def sent(message: Message) -> None:
+    async def send_guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = [(key, text) for key, text in message["headers"] if key.decode() not in SAFE]
-            safe = [(key.encode(), text.encode()) for key, text in SAFE.items()]
-            message = {**message, "headers": [*own, *safe]}
+            MutableHeaders(raw=message.setdefault("headers", [])).update(SAFE)
         await send(message)
 
-    return sent
-
-
-async def redirect(send: Send, target: str, *, cookie: str | None = None) -> None:
-    """Send a browser to another address, without the token in it."""
-    headers = [(b"location", target.encode())]
-    if cookie is not None:
-        headers.append((b"set-cookie", cookie.encode()))
-    await answer(send, 303, headers, b"")
-
-
-async def refuse(scope: Scope, send: Send) -> None:
-    """Refuse a request; a WebSocket is closed before it opens."""
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 4403})
-        return
-    await answer(send, 403, [(b"content-type", b"text/plain; charset=utf-8")], REFUSED.encode())
-
-
-async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    length = [(b"content-length", str(len(body)).encode())]
-    through = guarded(send)
-    await through({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
-    await through({"type": "http.response.body", "body": body})
-
-
-HOST = "127.0.0.1"
+    return send_guarded
 
 
 def port_of(asked: int | None) -> int:
@@ -305,7 +256,7 @@ def serve(port: int | None = None, *, ready: Callable[[str], None]) -> None:
     Server(settings).run()
 
 
-KEPT = re.compile(r"Traceback |  File ")
+PASSED_ON = re.compile(r"Traceback |  File ")
 ERROR = re.compile(r"([A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit))\b.*")
 
 CLOSED = "CancelledError"
@@ -330,11 +281,10 @@ class RedactedLog(io.TextIOBase):
         self.held: list[str] = []
 
     def write(self, text: str) -> int:
-        """Take a text; whole lines are judged."""
         *lines, self.begun = (self.begun + text).split("\n")
         for line in lines:
             error = ERROR.fullmatch(line.strip())
-            if KEPT.match(line):
+            if PASSED_ON.match(line):
                 self.held.append(line)
             elif error is not None and not line.startswith(" "):
                 kind = error.group(1)
@@ -344,5 +294,4 @@ class RedactedLog(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what was kept."""
         self.stream.flush()

@@ -35,14 +35,15 @@ BUILT_IN = 100_000
 
 
 def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = None) -> Survey:
-    """Look at a file."""
     return survey_file(path, Reading(**reading), progress=progress)
 
 
-def survey_built_in(path: Path, *, progress: Watcher | None = None) -> Survey:
+def survey_built_in(
+    path: Path, reading: dict[str, Any], *, progress: Watcher | None = None
+) -> Survey:
     """Write the sample data to a file of the app, and look at it."""
     pq.write_table(synthetic_new_york(BUILT_IN), path)
-    return survey_file(path, progress=progress)
+    return survey(path, reading, progress=progress)
 
 
 @value
@@ -55,7 +56,7 @@ class Categories:
     values: str = ""
 
 
-def count(
+def count_categories(
     path: Path, document: dict[str, Any], *, progress: Watcher | None = None
 ) -> dict[str, Categories]:
     """Count every randomised column of a plan in one scan, each for itself."""
@@ -110,11 +111,10 @@ def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
     """Return a plan as a picture, with its caption; one of a single matrix shows that."""
     if isinstance(plan, TablePlan):
         return to_svg(plan.plot(), name="tried", description=NOISE_PICTURE), NOISE_CAPTION
-    if len(plan.branches) == len(plan.branches[0].blocks) == 1:
-        (matrix,) = plan.branches[0].blocks.values()
-        if max(matrix.shape) <= MOST_DRAWN:
-            drawn = matrix_figure(matrix)
-            return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
+    matrix = plan.only_mechanism()
+    if matrix is not None and max(matrix.shape) <= MOST_DRAWN:
+        drawn = matrix_figure(matrix)
+        return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
     return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), PLAN_CAPTION
 
 
@@ -130,7 +130,6 @@ class Released:
 
 
 def rehearse(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleaseOutcome:
-    """Do everything but write."""
     outcome = pramble.release(path, target, plan=document, dry_run=True, **more).outcome
     assert outcome is not None
     return outcome
@@ -139,7 +138,6 @@ def rehearse(path: Path, target: Path, document: dict[str, Any], **more: Any) ->
 def release(
     path: Path, target: Path, document: dict[str, Any], *, ledger: bool, **more: Any
 ) -> Released:
-    """Release a file."""
     outcome = pramble.release(path, target, plan=document, ledger=ledger, **more).outcome
     assert outcome is not None
     inside = sorted(one for one in target.rglob("*") if one.is_file())

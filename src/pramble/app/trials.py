@@ -9,7 +9,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
 from pramble.app.tasks import Tried
-from pramble.app.view import cards, figure, notice, verdict_lines, worth_table
+from pramble.app.view import cards, figure, notice, precision_table, verdict_lines
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.plots.images import to_svg
@@ -30,12 +30,11 @@ SIGNS = {"local": "α", "central": "ε", "shuffled": "ε"}
 # The other design that keeps a central promise.
 OTHER = {"central": "shuffled", "shuffled": "central"}
 
-# Promises that a wizard keeps figures of.
-MOST_KEPT = 100
+# Promises whose figures a wizard remembers.
+MOST_STORED = 100
 
 
 def delta_of(wizard: Wizard) -> float:
-    """Return δ, as the plan has it or as it was chosen last."""
     return float(wizard.document.get("delta", wizard.delta))
 
 
@@ -93,30 +92,30 @@ def central_refused(wizard: Wizard) -> str:
         return ""
     try:
         spec = spec_from(wizard.plan_for("central"))
-        refuse_untouched([look.name for look in wizard.survey.looks], spec)
+        refuse_untouched(wizard.names, spec)
     except PrambleError as error:
         return str(error)
     return ""
 
 
 def key_of(wizard: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
-    """Return what figures of a promise are kept under."""
+    """Return what figures of a promise are stored under."""
     return wizard.ground, kind, 0.0 if kind == "local" else delta_of(wizard), promise
 
 
 def known(wizard: Wizard, kind: str) -> dict[float, Tried]:
     """Return what is known of promises of a kind for the plan as it stands, in their order."""
     ours = key_of(wizard, kind, 0.0)[:-1]
-    kept: dict[tuple[Any, ...], Tried] = wizard.found.get("tried", {})
-    return {key[-1]: kept[key] for key in sorted(kept) if key[:-1] == ours}
+    stored: dict[tuple[Any, ...], Tried] = wizard.found.get("tried", {})
+    return {key[-1]: stored[key] for key in sorted(stored) if key[:-1] == ours}
 
 
-def keep(wizard: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
-    """Keep what was found of a promise."""
-    kept = wizard.found.setdefault("tried", {})
-    kept[key] = tried
-    while len(kept) > MOST_KEPT:
-        del kept[next(iter(kept))]
+def store(wizard: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
+    """Remember what was found of a promise."""
+    stored = wizard.found.setdefault("tried", {})
+    stored[key] = tried
+    while len(stored) > MOST_STORED:
+        del stored[next(iter(stored))]
 
 
 def waiting(wizard: Wizard) -> list[float]:
@@ -124,6 +123,11 @@ def waiting(wizard: Wizard) -> list[float]:
     done, present = known(wizard, wizard.kind), wizard.promise
     left = [one for one in notches(wizard) if one not in done]
     return sorted(left, key=lambda one: abs(math.log(one / present)))
+
+
+def goes_on(wizard: Wizard) -> bool:
+    """Whether promises are being tried, and were not stopped."""
+    return bool(wizard.found.get("trying", True))
 
 
 def is_ready(wizard: Wizard) -> bool:
@@ -184,7 +188,7 @@ def figures_of(wizard: Wizard) -> TagList:
     odds = f"e^{SIGNS[kind]}: by this factor at most the odds of any guess change"
     shown = [(numbers.sure(belief), INTRUDER[kind]), (f"× {numbers.ratio_text(promise)}", odds)]
     if found is None:
-        waits = wizard.found.get("trying", True) and not has_failed(wizard, kind)
+        waits = goes_on(wizard) and not has_failed(wizard, kind)
         is_found = "is being computed …" if waits else "is not computed."
         said = f"What readers get under {SIGNS[kind]} = {promise:g} {is_found}"
         return TagList(cards(shown), tags.p(said, role="status", class_="waits"))
@@ -199,8 +203,8 @@ def figures_of(wizard: Wizard) -> TagList:
         None if other is None else notice("note", comparison(found, other.candidate)),
         *[notice("warning", visible(one)) for one in found.warnings],
         None if has_keys or kind == "central" else tags.p(NO_KEYS, class_="form-text"),
-        tags.h3("What tables would be worth"),
-        worth_table(found.tables),
+        tags.h3("Expected precision of tables"),
+        precision_table(found.tables),
     )
 
 
@@ -220,7 +224,6 @@ def comparison(one: Candidate, two: Candidate) -> str:
 
 
 def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
-    """Return all promises that are known as a figure, with the present one marked."""
     drawn = candidates_figure(found, current=current)
     here = "" if current is None else f"; the present one, {current.name}, has a ring"
     words = f"What readers get against what an intruder may learn, for each promise{here}"
@@ -231,7 +234,6 @@ def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
 
 
 def plan_figure(tried: Tried) -> TagChild:
-    """Return what would be done to a record, as a picture."""
     of_tables = tried.candidate.design == "tables"
-    title = "How noisy the tables would be" if of_tables else "What would be done to a record"
+    title = "How noisy the tables would be" if of_tables else "How records are changed"
     return tags.div(tags.h3(title), figure(tried.picture, tried.caption))

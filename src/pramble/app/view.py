@@ -4,14 +4,14 @@ A control that is drawn again loses the keyboard's focus. So it is drawn again o
 else has changed what it shows: another control, another step, or another file.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from shiny import Session, reactive, render, ui
+from shiny import reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.wizard import Wizard
+from pramble.app.wizard import STEPS, Wizard
 from pramble.app.worker import Work
 from pramble.errors import PrambleError
 from pramble.information.accuracy import TableOutcome, Verdict, worst_first
@@ -44,29 +44,43 @@ class View:
         return self.topics.setdefault(name, reactive.Value(0))
 
     def watch(self, *names: str) -> None:
-        """Let the caller be drawn anew when one of these changes."""
+        """Let the caller be drawn again when one of these changes."""
         for name in names:
             self.topic(name).get()
 
     def changed(self, *names: str) -> None:
-        """Say what has changed."""
         for name in names:
             with reactive.isolate():
                 count = self.topic(name).get()
             self.topic(name).set(count + 1)
 
-    def begin(self, name: str, task: Callable[..., Any], *given: Any, **more: Any) -> None:
+    def begin(self, name: str, task: Callable[..., Any], *given: Any, **more: Any) -> Work:
         """Begin work in the background; its topic changes when it begins and when it ends."""
-        self.wizard.begin(name, task, *given, **more)
+        work = self.wizard.begin(name, task, *given, **more)
+        self.changed(name, "work")
+        return work
+
+    def stop(self, name: str) -> None:
+        self.wizard.stop(name)
         self.changed(name, "work")
 
+    def fill(self, name: str, content: Callable[[], TagChild], *topics: str) -> None:
+        """Fill an output of the present step, again whenever one of the topics has changed."""
+
+        def shown() -> TagChild:
+            self.watch(*topics)
+            return content()
+
+        shown.__name__ = name  # by which Shiny knows the output
+        render.ui(shown)
+
     def go(self, step: str) -> None:
-        """Show another step."""
-        self.wizard.step = step
-        self.changed("step")
+        if step in STEPS:
+            self.wizard.step = step
+            self.changed("step")
 
     def attempt(self, place: str, change: Callable[[], Any], *topics: str) -> bool:
-        """Make a change; what refuses it is kept, to be said in its place."""
+        """Make a change; what refuses it is said in its place."""
         try:
             change()
         except PrambleError as error:
@@ -95,7 +109,7 @@ class Controls:
                 self.shown[name] = now
 
     def watch(self, name: str) -> None:
-        """Let the caller draw this control anew when something else has changed its state."""
+        """Let the caller draw this control again when something else has changed its state."""
         self.view.watch(f"control {name}")
 
     def used(self, name: str) -> None:
@@ -110,16 +124,6 @@ def when(event: Callable[[], Any], action: Callable[[], Any], *, at_first: bool 
     @reactive.event(event, ignore_init=not at_first)
     def _() -> None:
         action()
-
-
-def fill_output(name: str, content: Callable[[], TagChild]) -> None:
-    """Fill an output of the present step, again whenever what its content watches has changed."""
-
-    def shown() -> TagChild:
-        return content()
-
-    shown.__name__ = name  # by which Shiny knows the output
-    render.ui(shown)
 
 
 MARKS = {"note": "ℹ", "warning": "⚠", "error": "✕", "good": "✓"}
@@ -147,7 +151,7 @@ def refusal(message: str, values: str = "") -> Tag:
     return notice("error", *refusal_lines(message), shown)
 
 
-def refused(view: View, place: str) -> TagChild:
+def refused(view: View, place: str) -> Tag | None:
     """Return what refused the last change in a place, if anything did."""
     view.watch(place)
     error = view.refused.get(place)
@@ -163,11 +167,11 @@ def table(
 ) -> Tag:
     """Return a table; columns are of figures, but for those on the ``left``."""
 
-    def side(place: int) -> str:
-        return "text-start" if place in left else "text-end"
-
     def line(cells: Sequence[TagChild], cell: Callable[..., Tag], **more: str) -> Tag:
-        return tags.tr([cell(one, class_=side(i), **more) for i, one in enumerate(cells)])
+        sides = ["text-start" if place in left else "text-end" for place in range(len(cells))]
+        return tags.tr(
+            [cell(one, class_=side, **more) for one, side in zip(cells, sides, strict=True)]
+        )
 
     shown = tags.table(
         tags.caption(caption) if caption else None,
@@ -190,13 +194,12 @@ def figure(svg: str, caption: str = "") -> Tag:
 
 
 def cards(shown: Sequence[tuple[str, str]]) -> Tag:
-    """Return figures that matter, each with what it is."""
     each = [tags.div(tags.dd(own), tags.dt(what), class_="figure-card") for own, what in shown]
     return tags.dl(each, class_="figure-cards")
 
 
-def worth_table(tables: Sequence[TableOutcome]) -> Tag:
-    """Return what tables will be worth, the worst first; those that are noise are called so."""
+def precision_table(tables: Sequence[TableOutcome]) -> Tag:
+    """Return how precise tables will be, the worst first; those that are noise are called so."""
     shown = worst_first(tables)[:MOST_TABLES]
     more, noisy = len(tables) - len(shown), any(one.noise == one.noise for one in tables)
     rows = [(one, table_row(one)) for one in shown]
@@ -220,96 +223,41 @@ def worth_table(tables: Sequence[TableOutcome]) -> Tag:
             ]
             for one, row in rows
         ],
-        caption="Widest for their cells first" + (f"; {more} more, narrower" if more else ""),
+        caption="Least precise first" + (f"; {more} more, narrower" if more else ""),
     )
 
 
 def verdict_lines(verdict: Verdict) -> TagList:
-    """Return what a release is good for, and what not."""
     good = verdict.good or "Nothing useful is left."
     return TagList(
         tags.p(visible(good)), tags.p(tags.strong(visible(verdict.bad))) if verdict.bad else None
     )
 
 
-def progress(work: Work) -> Tag:
-    """Return how far a piece of work is."""
-    what, share = work.progress.what, round(100 * work.progress.share)
-    bar = tags.progress(value=str(share), max="100", aria_label=f"{what}, share done")
-    words = f"{what} … {time_left(work.progress.seconds_left)}"
-    return tags.div(bar, tags.span(words, class_="doing"), class_="progress-line")
-
-
-def work_line(view: View, name: str, *, stop: TagChild = None) -> TagChild:
-    """Return what there is to say of some work: how far it is, or why it failed."""
-    view.watch(name)
-    work = view.wizard.works.get(name)
+def status(view: View, name: str) -> TagChild:
+    """Return what refused the last request for some work, how far it is, or why it failed."""
+    said, work = refused(view, name), view.wizard.works.get(name)
     if work is None or work.state == "done":
-        return None
+        return said
     if work.is_running:
         view.watch("progress")
-        return TagList(progress(work), stop)
+        return TagList(said, progress_line(work))
     if work.state == "stopped":
-        return notice("note", "Stopped; nothing was changed.")
-    return refusal(work.error, work.values)
+        return TagList(said, notice("note", work.stopped(work.undone)))
+    return TagList(said, refusal(work.error, work.values))
 
 
-def under_label(own: str, label: str, control: Tag, *below: TagChild) -> Tag:
-    """Return a control under its label."""
-    above = tags.label(label, for_=own, class_="form-label")
-    return tags.div(above, control, *below, class_="mb-2")
-
-
-def text_input(
-    session: Session, event: str, own: str, label: str, shown: str, *, hint: str = "", **more: Any
-) -> Tag:
-    """Return a field whose content is sent as an event when it is left."""
-    own = session.ns(own)
-    control = tags.input(
-        {"type": "text", **more},
-        id=own,
-        value=shown,
-        class_="form-control",
-        spellcheck="false",
-        data_tells=session.ns(event),
-        aria_describedby=f"{own}-hint" if hint else None,
-    )
-    below = tags.div(hint, id=f"{own}-hint", class_="form-text") if hint else None
-    return under_label(own, label, control, below)
-
-
-def selection(
-    session: Session, event: str, options: Mapping[str, str], now: str, **more: Any
-) -> Tag:
-    """Return options of which the chosen one is sent as an event."""
-    return tags.select(
-        [
-            tags.option(words, value=name, selected="" if name == now else None)
-            for name, words in options.items()
-        ],
-        {"class_": "form-select", **more},
-        data_tells=session.ns(event),
+def progress_line(work: Work) -> Tag:
+    """Return how far a piece of work is, and a button that stops it."""
+    what, share = work.progress.what, round(100 * work.progress.share)
+    return tags.div(
+        tags.progress(value=str(share), max="100", aria_label=f"{what}, share done"),
+        tags.span(f"{what} … {time_left(work.progress.seconds_left)}", class_="doing"),
+        event_button("stop_work", "Stop", work.name, class_="btn btn-default btn-sm"),
+        class_="progress-line",
     )
 
 
-def tick(
-    session: Session, event: str, own: str, label: TagChild, *, is_on: bool, **more: Any
-) -> Tag:
-    """Return a box to tick, or a radio button, that is sent as an event."""
-    own = session.ns(own)
-    control = tags.input(
-        {"type": "checkbox", **more},
-        id=own,
-        checked="" if is_on else None,
-        class_="form-check-input",
-        data_tells=session.ns(event),
-    )
-    words = tags.label(label, for_=own, class_="form-check-label")
-    return tags.div(control, words, class_="form-check")
-
-
-def button(session: Session, event: str, words: str, about: str = "", **more: Any) -> Tag:
-    """Return a button that sends what it is about as an event."""
-    return tags.button(
-        words, more, type="button", data_tells=session.ns(event), data_about=about or None
-    )
+def event_button(event: str, words: str, about: str = "", **more: Any) -> Tag:
+    """Return a button that tells an input what it is about."""
+    return tags.button(words, more, type="button", data_sends=event, data_about=about or None)

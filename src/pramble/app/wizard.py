@@ -90,10 +90,17 @@ class Wizard:
         then: Callable[[Any], None] | None = None,
         worker: Worker | None = None,
         **more: Any,
-    ) -> None:
-        """Begin work in the background; what it finds is kept under its name, or given on."""
-        self.works[name] = (worker or self.worker).do(task, *given, name=name, **more)
+    ) -> Work:
+        """Begin work in the background; what it finds is stored under its name, or given on."""
+        work = (worker or self.worker).do(task, *given, name=name, progress=True, **more)
+        self.works[name] = work
         self.then[name] = then or (lambda result: self.found.__setitem__(name, result))
+        return work
+
+    def stop(self, name: str) -> None:
+        work = self.works.get(name)
+        if work is not None and work.is_running:
+            work.undone = work.worker.stop(name, patience=work.patience)
 
     def take(self) -> list[str]:
         """Take the results of what has ended since, and return the names of that work."""
@@ -117,8 +124,7 @@ class Wizard:
     def take_survey(self, survey: Survey) -> None:
         """Begin with a file that was looked at: its proposed plan, nothing declared."""
         self.survey = survey
-        everything = [look.name for look in survey.looks]
-        self.document = tomllib.loads(survey.draft(accepted=everything))
+        self.document = tomllib.loads(survey.draft(accepted=self.names))
         self.tables_guessed = self.document.get("tables") == 1
         self.declared = {look.name for look in survey.looks if look.is_public}
         self.picked = next(iter(self.columns), None)
@@ -130,13 +136,11 @@ class Wizard:
 
     @property
     def columns(self) -> dict[str, dict[str, Any]]:
-        """The columns that are randomised, with their settings."""
         own: dict[str, dict[str, Any]] = self.document.setdefault("columns", {})
         return own
 
     @property
     def dropped(self) -> list[str]:
-        """The columns that are left out."""
         own: list[str] = self.document.setdefault("drop", [])
         return own
 
@@ -145,6 +149,11 @@ class Wizard:
         """A plan of the randomised columns and how the file is read, and nothing else."""
         file = {"file": self.document["file"]} if "file" in self.document else {}
         return deepcopy({"alpha": 1.0, "columns": self.columns, **file})
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the file, in order."""
+        return [] if self.survey is None else [look.name for look in self.survey.looks]
 
     def look(self, name: str) -> Look:
         """Return what a column looks like."""
@@ -163,23 +172,16 @@ class Wizard:
 
     def act(self, name: str, action: str) -> None:
         """Let something else happen to a column; what names it elsewhere goes with it."""
-        kept = self.columns.pop(name, None)
+        settings = self.columns.pop(name, None)
         self.document["drop"] = [one for one in self.dropped if one != name]
         if action == "randomise":
-            self.columns[name] = self.proposed(name) if kept is None else kept
-            self.in_order()
+            self.columns[name] = self.proposed(name) if settings is None else settings
+            columns = self.columns
+            self.document["columns"] = {own: columns[own] for own in self.names if own in columns}
         else:
             self.forget(name)
         if action == "drop":
             self.document["drop"].append(name)
-
-    def in_order(self) -> None:
-        """Put the randomised columns in the order of the file."""
-        assert self.survey is not None
-        names = [look.name for look in self.survey.looks]
-        self.document["columns"] = dict(
-            sorted(self.columns.items(), key=lambda one: names.index(one[0]))
-        )
 
     def forget(self, name: str) -> None:
         """Take a column that is no longer randomised out of tables, rules and keys."""
@@ -216,7 +218,6 @@ class Wizard:
 
     @property
     def promise(self) -> float:
-        """α, or ε."""
         return float(self.document["alpha" if self.kind == "local" else "central"])
 
     def promise_to(self, kind: str, promise: float) -> None:
@@ -263,7 +264,6 @@ class Wizard:
         return json.dumps([path, rest, self.tables_guessed], sort_keys=True, default=str)
 
     def toml(self) -> str:
-        """Return the plan as a file; refuse one that cannot be, naming each mistake."""
         return spec_to_toml(spec_from(self.plan))
 
 

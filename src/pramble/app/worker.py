@@ -21,10 +21,18 @@ PATIENCE = 10.0
 
 
 class Work:
-    """One piece of work; ``values`` are the values of the data that an error is about."""
+    """One piece of work; ``values`` are the values of the data that an error is about.
 
-    def __init__(self, name: str, task: Callable[..., Any], given: Any, more: Any) -> None:
-        self.name, self.asked = name, (task, given, more)
+    When it is stopped it has ``patience`` seconds to undo what it has begun; ``stopped`` says what
+    came of that, given whether it did.
+    """
+
+    def __init__(
+        self, name: str, worker: "Worker", task: Callable[..., Any], given: Any, more: Any
+    ) -> None:
+        self.name, self.worker, self.asked = name, worker, (task, given, more)
+        self.patience, self.undone = 0.0, True
+        self.stopped: Callable[[bool], str] = lambda _: "Stopped; nothing was changed."
         self.state = "running"  # also while it waits; then "done", "failed" or "stopped"
         self.progress = WAITING
         self.result: Any = None
@@ -32,11 +40,9 @@ class Work:
 
     @property
     def is_running(self) -> bool:
-        """Whether it goes on."""
         return self.state == "running"
 
     def fail(self, error: str, values: str = "") -> None:
-        """End with a sentence."""
         self.error, self.values, self.state = error, values, "failed"
 
 
@@ -54,7 +60,7 @@ class Worker:
 
         Work of the same name that has not ended is stopped.
         """
-        work = Work(name or task.__name__, task, given, more)
+        work = Work(name or task.__name__, self, task, given, more)
         with self.turn:
             self.stop(work.name)
             self.queue.append(work)
@@ -134,13 +140,11 @@ class Worker:
         return undone
 
     def wait(self, work: Work) -> None:
-        """Wait until a piece of work has ended."""
         with self.turn:
             self.turn.wait_for(lambda: not work.is_running)
 
 
 def take_message(work: Work, kind: str, message: Any) -> None:
-    """Note a message about a piece of work."""
     if kind == "progress":
         work.progress = message
     elif kind == "done":

@@ -29,6 +29,7 @@ from pramble.values import Clock, Watcher, names_of
 
 # The share of the work that assessing is taken for.
 ASSESSING = 0.3
+# From hardly any information to hardly any protection.
 ALPHAS = (0.01, 16.0)
 # Designs of single columns that are tried before closing in, and how closely that is done.
 POINTS, CLOSE = 24, 1e-4

@@ -167,6 +167,7 @@ def search(
     low, high = reach
     inner = (low * (high / low) ** (step / (points - 1)) for step in range(1, points - 1))
     trials = []
+    # Closing in takes about as many designs as the rest of the scan.
     scanning = clock.part(0.0, 0.6)
     for alpha in (low, *inner, high):
         trials.append(try_alpha(alpha))
@@ -197,6 +198,7 @@ def bracket(trials: Sequence[Trial], target: Target) -> tuple[Trial | None, Tria
     Trials are followed from the private end for a measure of risk and from the other end for an
     error, so that every trial on the way meets the target, whether or not the measure is monotone.
     """
+    # From the safe end: what lies behind the first failure is not looked at.
     meets = None
     for trial in trials if target.of_risk else reversed(trials):
         if not trial.value <= target.at_most:  # NaN fails, too
@@ -216,6 +218,7 @@ def close_in(
     """Halve the bracket until it is known to a relative ``tolerance``; the last met comes last."""
     meets, fails = between
     tried = [fails]
+    # On a scale of logarithms: the tolerance is relative.
     width = math.log(max(meets.alpha / fails.alpha, fails.alpha / meets.alpha))
     steps = max(1, math.ceil(math.log2(width / math.log1p(tolerance))))
     for step in range(steps):

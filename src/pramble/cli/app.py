@@ -85,7 +85,6 @@ for verb in VERBS:
 
 
 def show_version(wanted: bool) -> None:
-    """Print the version and leave."""
     if wanted:
         from pramble import __version__
 

@@ -109,7 +109,6 @@ def plan_of_records(path: Path, verify: Path | None) -> Plan:
 
 
 def riskiest_rows(a: Assessment, count: int) -> Grid:
-    """Return the rows of highest risk."""
     risks = [name for name in a.records.dtype.names if name != "class_size"]
     rows = [
         [*map(str, row["keys"].values()), str(row["row"]), str(row["class_size"]),

@@ -32,7 +32,7 @@ from pramble.releasing.spec.spec import DELTA
 from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.result import Design
-from pramble.solvers.tables.result import TableDesign
+from pramble.solvers.tables.design_tables import TableDesign
 from pramble.values import Floats
 from pramble.words import names_in
 
@@ -246,7 +246,6 @@ def sizes_in(text: str) -> tuple[dict[str, int], None]:
 
 
 def values_in_file(records: Records, wanted: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the values of some columns of a file."""
     found = {name: list(crosstab(records, [name]).levels[0]) for name in wanted}
     for name, levels in found.items():
         if None in levels:
@@ -287,7 +286,6 @@ def given_distances(text: str | None, labels: Mapping[str, Any]) -> dict[str, An
 def table_design(
     columns: str | None, central: str, *, source: Path | None, tables: str
 ) -> TableDesign:
-    """Design protected tables."""
     if columns is None:
         raise typer.BadParameter(
             "--central goes with --columns, as sex=2,age=5", param_hint="--central"
@@ -318,7 +316,6 @@ def central_promise_in(text: str) -> tuple[float, float]:
 
 
 def document_of_design(answer: Design | RecordDesign | TableDesign) -> dict[str, Any]:
-    """Return a design for scripts."""
     if isinstance(answer, Design):
         return matrix_document(answer)
     proven = {name: getattr(answer, name) for name in ("objective", "value", "bound", "gap")}
@@ -335,7 +332,6 @@ def document_of_design(answer: Design | RecordDesign | TableDesign) -> dict[str,
 
 
 def matrix_document(answer: Design) -> dict[str, Any]:
-    """Return the design of a matrix for scripts."""
     labels = answer.mechanism.labels.values
     return {
         **{name: getattr(answer, name) for name in OF_DESIGN},

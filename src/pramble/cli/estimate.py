@@ -137,7 +137,6 @@ def names_among(given: str, known: Sequence[str]) -> list[str]:
 
 
 def estimate_document(answer: Estimate) -> dict[str, Any]:
-    """Return an estimate as a plain document, one entry per cell."""
     columns = answer.columns()
     names = ("n", "method", "level", "covers", "log_likelihood", "gap", "misfit", "rests_on")
     return {
@@ -240,7 +239,6 @@ def write_numbered(made: Imputation, folder: Path, *, ending: str) -> list[Path]
 
 
 def imputation_document(made: Imputation, files: list[Path]) -> dict[str, Any]:
-    """Return what was drawn as a plain document."""
     names = ("rows", "columns", "given", "classes", "tables", "sweeps", "notes")
     return {"files": list(map(str, files)), **{name: getattr(made, name) for name in names}}
 
@@ -316,7 +314,6 @@ def synthesize(
 
 
 def synthesis_document(made: Synthesis, target: Path) -> dict[str, Any]:
-    """Return what was drawn as a plain document, distances in shares."""
     fits = [
         {
             "columns": list(fit.columns),

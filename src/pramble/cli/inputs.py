@@ -35,7 +35,6 @@ Text = str | None
 
 
 def option(sentence: str, *names: str, **more: Any) -> Any:
-    """Return an option of a command, with its sentence of help."""
     return typer.Option(*names, help=sentence, **more)
 
 
@@ -169,7 +168,6 @@ def structural_zeros(given: Sequence[str]) -> list[dict[str, list[str]]]:
 
 
 def write_json(found: Mechanism | Plan | TablePlan, path: Path) -> None:
-    """Write a mechanism or a plan to a file."""
     path.write_text(json.dumps(found.to_json(), indent=1), encoding="utf-8")
 
 
@@ -308,7 +306,6 @@ def read_distance(given: str | None, labels: Iterable[Any] | None) -> tuple[Any,
 
 
 def holds_number(cell: str) -> bool:
-    """Whether a cell holds a number."""
     try:
         float(cell)
     except ValueError:

@@ -101,7 +101,7 @@ def release(
 
       pramble release people.parquet --out out --columns sex,age,region --central 1 --drop id
 
-      pramble release people.parquet --out out --plan plan.toml --set copies=csv
+      pramble release people.parquet --out out --plan plan.toml --set copies=csv,stata
     """
     if out is None and not dry_run:
         raise typer.BadParameter("say where the release goes, or --dry-run", param_hint="--out")
@@ -201,7 +201,6 @@ def promise_text(outcome: ReleaseOutcome) -> str:
 
 
 def column_grid(outcome: ReleaseOutcome) -> Grid:
-    """Return what each column keeps, where columns were designed one by one."""
     rows = [
         [
             c.name, c.prior_source, f"{c.alpha:.4g}", f"{c.change_expected:.1%}",
@@ -272,5 +271,4 @@ def release_document(result: Release) -> dict[str, Any]:
 
 
 def figures_of(part: Any, *names: str) -> dict[str, Any]:
-    """Return some figures of a part of the outcome."""
     return {name: getattr(part, name) for name in names}

@@ -186,6 +186,7 @@ class Areas(Display):
         """Return only these areas, in this order: those of ``mechanism.categories``, say."""
         wanted = labels if isinstance(labels, Labels) else tuple(labels)
         places = self.places(wanted)
+        # Places change with the order; neighbours among the areas left stay.
         new = {place: i for i, place in enumerate(places)}
         pairs = self.neighbours
         return replace(
@@ -400,6 +401,7 @@ def west_of(spans: Floats) -> float:
     >>> west_of(np.array([[-170.0, -160.0], [170.0, 180.0]]))
     170.0
     """
+    # Sweeping east: the reach is how far all spans so far go.
     order = spans[np.argsort(spans[:, 0], kind="stable")]
     reach = np.maximum.accumulate(order[:, 1])
     gaps = order[1:, 0] - reach[:-1]

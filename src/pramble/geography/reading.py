@@ -18,6 +18,7 @@ from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.values import Floats, read_only
 from pramble.words import hint_at, visible_names
 
+# Names of coordinates that are known without being said; a file must have one of each.
 LONGITUDES = ("lon", "lng", "long", "longitude")
 LATITUDES = ("lat", "latitude")
 
@@ -223,6 +224,7 @@ def property_label(feature: Mapping[str, Any], label: str, where: str) -> Label:
             f"{label!r}{hint_at(label, options)}, but {visible_names(options) or 'none'}."
         )
     found = properties.get(label, feature.get("id"))
+    # Some writers of JSON give whole numbers a point.
     if isinstance(found, float) and found.is_integer():
         found = int(found)
     if type(found) not in (str, int) or found == "":
@@ -318,6 +320,7 @@ def bordering(shapes: Sequence[Shape], digits: int) -> tuple[tuple[int, int], ..
     areas_at: dict[Any, set[int]] = {}
     for area, shape in enumerate(shapes):
         for ring in (ring for polygon in shape for ring in polygon):
+            # As integers, so that -0.0 and 0.0 are one point.
             points = np.round(ring * 10.0**digits).astype(np.int64).tolist()
             for edge in pairwise(map(tuple, points)):
                 if edge[0] != edge[1]:

@@ -113,6 +113,7 @@ def worst_first(tables: Sequence[TableOutcome]) -> list[TableOutcome]:
 
 
 KINDS = {1: "single columns", 2: "two-way tables", 3: "three-way tables"}
+# Useless tables that a sentence names.
 NAMED = 3
 
 

@@ -26,6 +26,7 @@ from pramble.information.distributions import Table, margin_of
 from pramble.information.structural_zeros import Mask
 from pramble.values import Floats
 
+# Rounds of projections at most, and the change of a cell at which they end.
 ROUNDS, CLOSE = 60, 1e-7
 # The variance of a table without noise, as a part of the largest.
 EXACT = 1e-9
@@ -108,6 +109,7 @@ def agree(
         np.divide(1 / noise[n], part, out=np.zeros_like(part), where=part > 0)
         for n, part in zip(members, summed, strict=True)
     ]
+    # Cells without noise of their own, all of them structural zeros, have no weight.
     total = np.sum(weights, axis=0)
     mean = np.sum([w * m for w, m in zip(weights, margins, strict=True)], axis=0)
     mean = np.divide(mean, total, out=np.zeros_like(mean), where=total > 0)

@@ -20,6 +20,7 @@ from pramble.information.proportional import Margin, fit_array
 from pramble.limits import MOST_CELLS
 from pramble.values import Floats, Integers, value
 
+# Shares written with ten digits pass, and are divided by their sum.
 SUM_TOLERANCE = 1e-9
 
 
@@ -47,12 +48,14 @@ def as_prior(p: ArrayLike, *, size: int | None = None) -> NDArray[np.float64]:
         )
     if size is not None and len(prior) != size:
         raise InvalidPrior(f"The mechanism has {size} categories; the prior has {len(prior)}.")
+    # Nearer to one a division would change digits for nothing.
     if abs(total - 1) > 1e-15:
         prior /= total
     prior.flags.writeable = False
     return prior
 
 
+# Of the joining of tables: noisy ones may have no common distribution, and end by sweeps.
 SWEEPS, CLOSE = 200, 1e-10
 # An array with a smaller part of its cells filled is summed over those alone.
 SPARSE = 4
@@ -97,6 +100,7 @@ class ArrayDistribution(RecordDistribution):
     cells: Floats
 
     def margin(self, columns: Sequence[str]) -> Floats:
+        # Large arrays are mostly empty: only what is occupied is added up.
         codes, masses = self.occupied
         if len(masses) * SPARSE > self.cells.size:
             return margin_of(self.cells, tuple(self.sizes), columns)

@@ -27,10 +27,10 @@ from pramble.information.measures import check, released_distribution
 from pramble.mechanisms.base import Mechanism
 from pramble.values import Floats, Integers, value
 
-# Cells that the law makes impossible count as if they were this likely.
+# Cells that the prior makes impossible count as if they were this likely.
 EMPTY = 1e-12
 
-# Informations are scaled by roots of the law, mixed with so much of an even one.
+# Informations are scaled by roots of the prior, mixed with so much of an even one.
 EVEN = 1e-3
 
 SINGULAR = 1e-13
@@ -139,6 +139,7 @@ def fisher_information(prior: ArrayLike, mechanism: Mechanism) -> Floats:
     """
     p = as_prior(prior, size=check(mechanism).shape[0])
     released = released_distribution(p, mechanism)
+    # An output that the prior makes impossible says nothing, and would divide by zero.
     columns = mechanism.matrix[:, released > 0]
     return np.asarray(columns / released[released > 0] @ columns.T, dtype=np.float64)
 

@@ -127,6 +127,7 @@ def information_bound(alpha: float) -> float:
 
 def excess_of_u(alpha: float) -> float:
     r"""Return :math:`\alpha/(1-e^{-\alpha}) - 1`, by its Bernoulli series when α is small."""
+    # Below, the difference to one would lose digits; five terms are exact there.
     if alpha < 0.3:
         a2 = alpha * alpha
         tail = 1 / 12 - a2 * (1 / 720 - a2 * (1 / 30240 - a2 * (1 / 1209600 - a2 / 47900160)))
@@ -144,6 +145,7 @@ def best_high_mass(alpha: float) -> float:
     :math:`t^* \to 1/2` as :math:`\alpha \to 0`.
     """
     alpha = check_alpha(alpha)
+    # The quotient loses all digits as α → 0; its series has no term of second order.
     if alpha < 1e-2:
         return 0.5 - alpha / 6 + alpha**3 / 180
     shrink = np.exp(-alpha)

@@ -157,6 +157,7 @@ class Bundle:
         fitted = sums.copy()
         before = now = self.scaling.sweep(fitted)
         for _ in range(INNER - 1):
+            # Sums that are nearly met need no more sweeps in this turn.
             if now > before / 10:
                 now = self.scaling.sweep(fitted)
         factors = np.divide(fitted, sums, out=np.zeros_like(sums), where=sums > 0)
@@ -205,6 +206,7 @@ def split_places(axes: Axes, shape: tuple[int, ...]) -> tuple[Integers, Integers
     for axis in reversed(axes):
         strides[axis] = step
         step *= shape[axis]
+    # Two halves of nearly as many cells have the fewest codes together.
     cut = min(range(len(shape) + 1), key=lambda i: abs(math.prod(shape[:i]) - math.prod(shape[i:])))
 
     def part(own: range) -> Integers:

@@ -206,6 +206,7 @@ def _zeros_of(
     if "never" in rule:
         yield StructuralZero(masks("never"))
         return
+    # Each condition after "then" is a rule of its own: one that fails is enough.
     met = masks("if")
     for place, mask in masks("then").items():
         yield StructuralZero(met | {place: met.get(place, True) & ~mask})

@@ -281,6 +281,7 @@ class Ledger:
         self.is_new = not self.path.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Made readable by its owner only, before SQLite opens it.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise InvalidInput(
@@ -302,6 +303,7 @@ class Ledger:
         except sqlite3.Error as error:
             raise InvalidData(f"The ledger {str(self.path)!r} cannot be read: {error}.") from None
         try:
+            # The write lock is taken at once, so that what is read stays true until it is written.
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
@@ -388,6 +390,7 @@ class Ledger:
         A budget is stored with the people unless they have a smaller one.
         """
         created = datetime.now(UTC).isoformat(timespec="seconds")
+        # What is not shuffled, or holds untouched columns, spends as much against readers.
         read = CentralPrivacy.of_local(spent) if central is None else central
         with self._transaction() as connection:
             stored = self._budgets(connection, people)
@@ -397,6 +400,7 @@ class Ledger:
             refuse_beyond(limits[0], before=whole, more=spent)
             refuse_beyond(limits[1], before=sum((one for _, one in before), NOTHING), more=read)
             store_budgets(connection, people, limits)
+            # Numbers are never used twice, also after a pending release was cancelled.
             last = connection.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()[0] or 0
             entry = Entry(
                 last + 1, created, people, file, tuple(columns), spent, read, target, "pending"

@@ -33,6 +33,7 @@ from pramble.mechanisms.operators.dense import (
 from pramble.mechanisms.ratios import Ratio, exp_below, largest, ratio_within
 from pramble.values import Floats, Integers, read_only, value
 
+# Relative to the largest: below it an eigenvalue is rounding of a zero.
 SMALLEST_EIGENVALUE = 1e-12
 # Matrices of so few entries are looked at whole, to say exactly what cannot be told.
 SMALL = 1 << 20
@@ -118,24 +119,26 @@ class ArcsOperator(MechanismOperator, ArrayAlgebra):
         if S < T:
             return DenseOperator(self.mechanism).estimation_variance(p)
         size = np.abs(self.eigenvalues)
-        if size.min() < SMALLEST_EIGENVALUE * size.max():
-            return math.inf
-        return float((size**-2.0).mean() - p @ p)
+        return float((size**-2.0).mean() - p @ p) if self.is_invertible else math.inf
 
     @cached_property
     def eigenvalues(self) -> Floats:
         """The Fourier transform of the pattern: eigenvalues of the circulant, if it is square."""
         arcs = self.mechanism
+        # Rows sum to one, so the first eigenvalue is one; the low weight adds to no other.
         first = np.arange(len(arcs.slots)) == 0
         return np.where(first, 1.0, np.fft.fft((arcs.pattern - arcs.low) / self.total))
+
+    @property
+    def is_invertible(self) -> bool:
+        size = np.abs(self.eigenvalues)
+        return bool(size.min() >= SMALLEST_EIGENVALUE * size.max())
 
     def right_inverse(self, released: Floats | None = None) -> RightInverse:
         """Return the inverse of a square circulant by a transform; else the dense one."""
         arcs, (S, T) = self.mechanism, self.shape
-        size = np.abs(self.eigenvalues)
-        invertible = size.min() >= SMALLEST_EIGENVALUE * size.max()
         _, place, count = np.unique(arcs.positions, return_inverse=True, return_counts=True)
-        if S == T == len(count) and invertible:
+        if S == T == len(count) and self.is_invertible:
             kernel = np.real(np.fft.ifft(1 / self.eigenvalues))
             return ArcsRightInverse(kernel, arcs.pattern / self.total, arcs.positions, arcs.slots)
         if S * T <= SMALL or (S < T and len(count) == S):
@@ -304,6 +307,7 @@ class Arcs(Mechanism, kind="arcs"):
         arc = self.operator.within(self.width, ones).round().astype(np.int64)
         high = np.where(top > 0, self.high + 1, np.where(arc > 0, self.high, self.low))
         low = np.where(arc < S, self.low, np.where(top < S, self.high, self.high + 1))
+        # Three weights make few pairs, however many slots there are.
         pairs, first = np.unique(np.stack([high, low]), axis=1, return_index=True)
         for (numerator, denominator), slot in zip(pairs.T.tolist(), first.tolist(), strict=True):
             column = self.pattern[(self.positions - slot) % len(self.slots)]
@@ -312,14 +316,15 @@ class Arcs(Mechanism, kind="arcs"):
 
     def same_weights(self, other: Mechanism) -> bool:
         if isinstance(other, Arcs) and (self.width, self.low) == (other.width, other.low):
-            aligned = np.array_equal(self.positions, other.positions)
-            if aligned and np.array_equal(self.slots, other.slots):
+            same = np.array_equal(self.positions, other.positions)
+            if same and np.array_equal(self.slots, other.slots):
                 return True
         return Mechanism.same_weights(self, other)
 
 
 def least_low(outputs: int, width: int, alpha: float) -> int:
     r"""Return the smallest low weight whose arcs satisfy α, decided in integers."""
+    # The bound below e^α makes this the least but for rounding; integers decide from here on.
     low = int(TOTAL / (outputs - width + width * exp_below(alpha)))
     low = max(low, 1)
     while not ratio_within(-((low * (outputs - width) - TOTAL) // width), low, alpha):

@@ -20,6 +20,7 @@ from pramble.words import several
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# The digits of a float: weights over 2^53 are exactly the floats of the matrix.
 BITS = 53
 TOTAL = 2**BITS
 
@@ -236,6 +237,7 @@ class Mechanism(Display, ABC):
         )
 
     def __hash__(self) -> int:
+        # Enough to tell mechanisms apart; to hash all weights would build them.
         first_row = tuple(self.row(0)[:8].tolist())
         return hash((self.bits, self.labels, self.output_labels, first_row))
 

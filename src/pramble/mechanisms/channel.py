@@ -123,6 +123,7 @@ class SeenBlock:
         _, first = np.unique(onto, return_index=True)
         if S != T or len(first) > MOST_BLOCK_CELLS:
             return None
+        # Uniform rows alike within a margin make uniform rows again, without all of M.
         if isinstance(operator, UniformOperator) and np.array_equal(onto, into):
             off, d = operator.off[first], operator.d[first]
             alike = np.array_equal(off[onto], operator.off) and np.array_equal(d[onto], operator.d)

@@ -97,6 +97,7 @@ def refuse_blank_labels(name: str, one: ColumnLabels) -> None:
 
 def distinct(labels: Iterable[Label]) -> Labels:
     listed = list(labels)
+    # Reversed, so that the first of equal labels is what stays.
     first = dict(zip(reversed(label_keys(listed)), reversed(range(len(listed))), strict=True))
     return Labels(tuple(listed[place] for place in sorted(first.values())))
 

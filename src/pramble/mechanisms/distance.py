@@ -159,12 +159,10 @@ class Distance(Display):
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import shortest_path
 
+        # A sparse array would add up the lengths of edges that are given twice.
         first, second = self.pairs.T
         order = np.lexsort((self.lengths, second, first))
-        ends = self.pairs[order]
-        fresh = np.ones(len(ends), dtype=bool)
-        fresh[1:] = (ends[1:] != ends[:-1]).any(axis=1)
-        shortest = order[fresh]
+        shortest = order[np.unique(self.pairs[order], axis=0, return_index=True)[1]]
         graph = coo_array(
             (self.lengths[shortest], (first[shortest], second[shortest])),
             shape=(self.size, self.size),
@@ -181,11 +179,6 @@ class Distance(Display):
         """Whether edges join each category with the next, and no others."""
         first = np.arange(self.size - 1)
         return bool(np.array_equal(self.pairs, np.column_stack([first, first + 1])))
-
-    def of(self, positions: ArrayLike) -> "Distance":
-        """Return the distance between some categories only."""
-        some = np.asarray(positions, dtype=np.int64)
-        return self.from_matrix(self.matrix[np.ix_(some, some)], unit=self.unit)
 
     def at_most(self, most: float) -> "Distance":
         """Return the distance with everything farther apart at ``most``: far values stay hidden.
@@ -225,18 +218,12 @@ class Distance(Display):
         at = np.array([place[label_key(label)] for label in self.labels], dtype=np.int64)
         return Distance(self.size, at[self.pairs], self.lengths, self.unit, (), labels)
 
-    def scaled(self, factor: float) -> "Distance":
-        """Return the distance in another unit: every length times a factor."""
-        parts = tuple(part.scaled(factor) for part in self.parts)
-        lengths = self.lengths * factor
-        return Distance(self.size, self.pairs, lengths, self.unit, parts, self.labels)
-
     def to_json(self) -> dict[str, Any]:
         """Return a plain document; equal steps on a scale take one number."""
-        document: dict[str, Any] = {"size": self.size, "unit": self.unit}
         if self.is_path and (self.lengths == 1).all():
             return {"path": self.size, "unit": self.unit}
-        return {**document, "pairs": self.pairs.tolist(), "lengths": self.lengths.tolist()}
+        edges = {"pairs": self.pairs.tolist(), "lengths": self.lengths.tolist()}
+        return {"size": self.size, "unit": self.unit, **edges}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Distance":

@@ -24,6 +24,7 @@ from pramble.mechanisms.json_form import both_labels, integers, labels_pair
 from pramble.mechanisms.ratios import Ratio, check_alpha, exp_below, keeps, largest_ratio, slope_of
 from pramble.values import Floats, Integers, value
 
+# Rows are mixed by powers of two from 2^-52 on: a smaller one hardly changes a weight.
 FINEST = 52
 
 # Decides in integers whether weights keep what is promised.
@@ -39,6 +40,7 @@ def round_rows(A: Floats, total: int) -> Integers:
     rank = np.argsort(np.argsort(-remainder, axis=1, kind="stable"), axis=1, kind="stable")
     raised = (rank < missing[:, None]) & (scaled > 0)
     weights += raised
+    # Floats may miss by a unit or so; in the largest entry it changes ratios least.
     largest_entry = weights.argmax(axis=1)
     weights[np.arange(len(A)), largest_entry] += total - weights.sum(axis=1)
     return weights
@@ -47,11 +49,7 @@ def round_rows(A: Floats, total: int) -> Integers:
 def round_matrix(A: Floats, total: int, *, private: Private | None) -> Integers:
     """Round a row-stochastic matrix so that it is private, by mixing it with its mean row."""
     mean = A.mean(axis=0)
-
-    def mixed(delta: float) -> Integers:
-        return round_rows((1 - delta) * A + delta * mean, total)
-
-    return least_mixing(mixed, private)
+    return least_mixing(lambda d: round_rows((1 - d) * A + d * mean, total), private)
 
 
 def least_mixing(rounded: Callable[[float], Integers], private: Private | None) -> Integers:
@@ -125,6 +123,7 @@ def from_palette(palette: Any, rows: Any) -> Integers:
     return np.asarray(values[place[letters]].reshape(len(rows), length))
 
 
+# Rows written with ten digits pass; rows of counts or percentages do not.
 ROW_SUM_TOLERANCE = 1e-9
 
 
@@ -219,13 +218,11 @@ def privacy_test(
         metric, level = as_distance(distance, labels), check_alpha(alpha)
         refuse_far_from(slope_of(A, metric), level)
         return lambda weights: keeps(weights, metric, level)
-    if alpha is not None:
-        limit = exp_below(check_alpha(alpha))
-        ratio = own_ratio(A)
-        refuse_far_from(math.inf if ratio is None else math.log(ratio), check_alpha(alpha))
-        return ratios_within(limit)
     ratio = own_ratio(A)
-    return None if ratio is None else ratios_within(ratio)
+    if alpha is None:
+        return None if ratio is None else ratios_within(ratio)
+    refuse_far_from(math.inf if ratio is None else math.log(ratio), check_alpha(alpha))
+    return ratios_within(exp_below(alpha))
 
 
 def checked_matrix(M: ArrayLike) -> NDArray[np.float64]:
@@ -267,6 +264,7 @@ def own_ratio(A: NDArray[np.float64]) -> Fraction | None:
     columns = np.arange(used.shape[1])
     with np.errstate(over="ignore"):
         z = int((used[high, columns] / used[low, columns]).argmax())
+    # The given floats are exact rationals: scaled ones were rounded.
     column = A[:, scaled.max(axis=0) > 0][:, z]
     x, y = int(high[z]), int(low[z])
     ratio = Fraction(column[x]) * exact_sum(A[y]) / (Fraction(column[y]) * exact_sum(A[x]))

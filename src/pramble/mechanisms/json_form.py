@@ -71,6 +71,7 @@ def build(document: Any, kinds: Mapping[str, Any]) -> Any:
     if not isinstance(kind, str) or kind not in kinds:
         raise InvalidMechanism(f"A mechanism is one of {', '.join(kinds)}; found {short(kind)}.")
     make = kinds[kind].from_body
+    # The fields of a kind are the keywords of its reader: they are written nowhere else.
     fields = inspect.signature(make).parameters.values()
     known = {field.name for field in fields}
     required = {field.name for field in fields if field.default is field.empty}

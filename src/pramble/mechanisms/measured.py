@@ -122,6 +122,7 @@ def as_exact(numbers: Exact) -> Exact:
     Which of the two follows from the numbers alone, not from how they were computed.
     """
     largest = max(abs(int(numbers.max(initial=0))), abs(int(numbers.min(initial=0))))
+    # Sums along an axis must not pass 2^63 either.
     narrow = largest * max(numbers.shape, default=1) < 2**63
     found = np.array(numbers, dtype=np.int64 if narrow else object)
     found.flags.writeable = False

@@ -10,7 +10,7 @@ column never depends on the noise.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from pramble.errors import InvalidData
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.values import Floats, Integers
 
+# Wide enough for every residual, so that the type does not depend on the noise.
 WHOLE = pa.decimal128(38, 0)
 # How far a count or deviation may be from what residuals and plan say, relatively.
 CLOSE = 1e-9
@@ -107,7 +108,9 @@ def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
     for name, values in expected.items():
         refuse_changed(table[name], values, name)
     numbers = whole_numbers(table[own.residual], own.residual)
-    return dict(slices(plan, numbers))
+    ends = np.cumsum([plan.cells(part) for part in plan.parts])[:-1]
+    pieces = np.split(numbers, ends)
+    return {p: own.reshape(plan.shape(p)) for p, own in zip(plan.parts, pieces, strict=True)}
 
 
 def refuse_changed(found: Any, expected: Any, name: str) -> None:
@@ -143,14 +146,6 @@ def whole_numbers(values: Any, name: str) -> Any:
         return found.cast(pa.int64()).to_numpy()
     except pa.ArrowInvalid:
         return np.array([int(one) for one in found.to_pylist()], dtype=object)
-
-
-def slices(plan: TablePlan, numbers: Any) -> Iterator[tuple[Columns, Any]]:
-    start = 0
-    for part in plan.parts:
-        end = start + plan.cells(part)
-        yield part, numbers[start:end].reshape(plan.shape(part))
-        start = end
 
 
 def refuse_far(table: Any, plan: TablePlan, counts: Callable[[Columns], Floats]) -> None:

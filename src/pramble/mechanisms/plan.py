@@ -127,6 +127,7 @@ class Plan(Display, Mapping[Any, Mechanism]):
             raise InvalidPlan(f"The shares of the branches must sum to 1; they sum to {total}.")
         object.__setattr__(self, "branches", made)
         object.__setattr__(self, "_known", {})
+        # Branches must agree about the labels of a column, which is found out here.
         if len(made) > 1:
             self.column_labels()
 

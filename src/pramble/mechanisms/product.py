@@ -146,6 +146,7 @@ class Product(Mechanism, kind="product"):
     @cached_property
     def weights(self) -> NDArray[Any]:
         return read_only(
+            # Products of weights pass 2^63, so they are Python integers.
             reduce(np.kron, (factor.weights.astype(object) for factor in self.factors))
         )
 

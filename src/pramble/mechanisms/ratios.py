@@ -23,6 +23,7 @@ from pramble.errors import InvalidInput
 from pramble.mechanisms.distance import Distance
 from pramble.values import Floats, Integers
 
+# Of e^α: a float has 17, and comparisons hardly ever need more than 40.
 FIRST_DIGITS = 40
 
 
@@ -69,6 +70,7 @@ def ratio_within(numerator: int, denominator: int, alpha: float | Fraction) -> b
         return True
     if alpha == 0 or denominator == 0:
         return False
+    # Far from the boundary floats decide, and e^α need not be found.
     if alpha > math.log(numerator) - math.log(denominator) + 1:
         return True
     for low, high in exp_bounds(alpha):
@@ -92,6 +94,7 @@ def smallest_alpha(numerator: int, denominator: int, length: Fraction = Fraction
     def enough(level: float) -> bool:
         return ratio_within(numerator, denominator, Fraction(level) * length)
 
+    # Correct rounding makes both loops short: a step or none.
     while not enough(alpha):
         alpha = math.nextafter(alpha, math.inf)
     while enough(math.nextafter(alpha, 0.0)):
@@ -285,4 +288,5 @@ def alpha_between(weights: NDArray[Any]) -> Floats:
     for slopes, pairs, _ in chunks(weights, Distance.equal(len(weights))):
         first, second = pairs.T
         found[first, second] = found[second, first] = slopes.max(axis=1)
+    # Logarithms in floats are off by a few units: rounded up, they are bounds.
     return np.asarray(found * (1 + 1e-14) + np.where(found > 0, 1e-13, 0.0))

@@ -92,12 +92,14 @@ class TablePlan:
                for table in self.tables):  # fmt: skip
             raise InvalidPlan("A table has columns of the plan, in its order, each once.")
         rows = self.rows_per_person
-        if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL or not is_delta(self.delta):
+        has_delta = type(self.delta) is float and 0 < self.delta < 1
+        if type(rows) is not int or not 1 <= rows <= LARGEST_TOTAL or not has_delta:
             raise InvalidPlan(
                 "A plan for tables has rows_per_person from 1 to 10**6, and delta between 0 and 1."
             )
         if sum(map(self.cells, self.tables)) > MOST_MEASURED_CELLS:
             raise InvalidPlan(f"Protected tables have at most {MOST_MEASURED_CELLS:,} cells.")
+        # The number of records is measured only where it is not public.
         expected = set(parts_within(self.tables)) | ({()} if rows > 1 else set())
         if set(self.precision) != expected:
             raise InvalidPlan("A plan for tables states the precision of every part of each table.")
@@ -177,7 +179,13 @@ class TablePlan:
         return {
             "schema": SCHEMA if self.choice is None else WITH_CHOICE,
             "columns": [
-                {"name": name, "categories": len(own) if is_counted(own) else labels_to_json(own)}
+                # labels that are the first whole numbers are said by their count
+                {
+                    "name": name,
+                    "categories": len(own)
+                    if isinstance(own.values, range)
+                    else labels_to_json(own),
+                }
                 for name, own in self.labels.items()
             ],
             "tables": [list(table) for table in self.tables],
@@ -258,15 +266,6 @@ def number_in(found: Any) -> float:
     if type(found) not in (int, float) or not LEAST <= found <= 1 / LEAST:
         raise InvalidPlan(f"A precision is a number from {LEAST:g} to {1 / LEAST:g}.")
     return float(found)
-
-
-def is_counted(labels: Labels) -> bool:
-    """Whether labels are the first whole numbers, which their count says."""
-    return isinstance(labels.values, range)
-
-
-def is_delta(number: Any) -> bool:
-    return type(number) is float and 0 < number < 1
 
 
 def subsets(columns: Columns) -> Iterator[Columns]:

@@ -17,15 +17,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pramble.privacy.hockey_stick import (
-    UNIT,
-    Summand,
-    excess_below,
-    rounding,
-)
+from pramble.privacy.hockey_stick import UNIT, Summand, excess_below, rounding
 from pramble.values import Floats, value
 
+# Crowds that are tried, both ways round.
 TRIED = 3
+# Outputs seen together, and how many releases they come from: each rounds twice.
 MOST_OUTPUTS = 4096
 MOST_SEEN = 12
 

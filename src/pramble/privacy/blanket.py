@@ -74,11 +74,13 @@ from pramble.privacy.hockey_stick import (
 )
 from pramble.values import Floats, value
 
+# Rows and columns up to which all pairs are compared; of larger ones the corners are known.
 MOST_ROWS = 300
 MOST_COLUMNS = 4096
+# Each factor rounds once, and masses are right to 24 units.
 MOST_FACTORS = 12
+# Rows of a class that stand for all of it: a pair, and a crowd next to it.
 ALIKE = 3
-SIDES = ("masses", "blanket")
 
 
 @value(eq=False)
@@ -122,25 +124,19 @@ def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
     factors = list(single(mechanisms))
     if len(factors) > MOST_FACTORS:
         return None
-    parts: list[Crowd] = []
-    rows = columns = 1
+    masses: NDArray[Any] = np.ones((1, 1))
+    blanket: NDArray[Any] = np.ones(1)
+    alike = False
     for factor in factors:
         part = uniform_crowd(factor) if isinstance(factor, UniformRows) else dense_crowd(factor)
         if part is None:
             return None
-        rows, columns = rows * part.masses.shape[0], columns * part.masses.shape[1]
+        rows, columns = np.multiply(masses.shape, part.masses.shape)
         if rows > MOST_ROWS or columns > MOST_COLUMNS:
             return None
-        parts.append(part)
-    masses, blanket = (kronecker([getattr(p, side) for p in parts]) for side in SIDES)
-    return Crowd(masses, blanket[0], len(parts) == 1 and parts[0].alike)
-
-
-def kronecker(parts: Sequence[Floats]) -> Floats:
-    made: Floats = np.ones((1, 1))
-    for part in parts:
-        made = np.asarray(np.kron(made, part), dtype=np.float64)
-    return made
+        masses, blanket = np.kron(masses, part.masses), np.kron(blanket, part.blanket)
+        alike = part.alike
+    return Crowd(masses, blanket, alike and len(factors) == 1)
 
 
 def single(mechanisms: Sequence[Mechanism]) -> Iterator[Mechanism]:
@@ -207,12 +203,17 @@ def merge_proportional(weights: NDArray[Any]) -> NDArray[Any]:
 
 
 Pair = tuple[int, int]
+# Standard deviations of the smoothing of a first integral over all pairs, which rules most out.
 COARSE = 0.2
+# Of δ, below which the one pair is brought, so that all pairs meet it in spite of rounding.
 MARGIN = 1e-6
 # By which share of δ pairs differ that are alike but for rounding.
 TIED = 1e-9
+# Rounds of finding the worst pair at an ε, before every step of the search looks at all pairs.
 MOST_ROUNDS = 8
+# Entries of the exponentials of one chunk of points.
 AT_ONCE = 2**17
+# Points of a contour that serves all pairs at once.
 MOST_POINTS = 2**11
 
 

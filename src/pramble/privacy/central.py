@@ -6,18 +6,13 @@ from typing import Any, overload
 from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
-from pramble.privacy.evidence import (
-    ComposedEvidence,
-    PlanEvidence,
-    ShuffleEvidence,
-    evidence_of,
-    sampled_evidence,
-)
+from pramble.privacy.evidence import ShuffleEvidence, evidence_of, sampled_evidence
 from pramble.privacy.hockey_stick import UNIT
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
 from pramble.values import value
 
+# Beyond it rows times the rounding of one transform is no small number.
 LARGEST_ROWS = 10**12
 
 
@@ -90,11 +85,12 @@ class CentralGuarantee(Display):
             if self.rows_per_person == 1
             else f"any {self.rows_per_person} records of a person than with others in their place"
         )
+        but_who = "" if self.population is None else " of the population but not which were drawn"
         if math.isinf(self.epsilon):
             return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
         return (
             f"Whoever reads the whole file of {self.rows:,} rows in random order{self.drawn()}, "
-            f"and knows all other records{self.but_who()}, sees nothing more than "
+            f"and knows all other records{but_who}, sees nothing more than "
             f"{math.exp(self.epsilon):.6g} times likelier with {person} (ε = {self.epsilon:.4g}), "
             f"but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
             f"{self.lower:.4g}."
@@ -105,10 +101,6 @@ class CentralGuarantee(Display):
         if self.population is None:
             return ""
         return f", a secret random sample of {self.population:,}"
-
-    def but_who(self) -> str:
-        """Return what a reader of a sample does not know, in words."""
-        return "" if self.population is None else " of the population but not which were drawn"
 
     def __str__(self) -> str:
         return self.sentence()
@@ -213,7 +205,9 @@ def central_guarantee(
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
     local = evidence_of(plan_or_mechanism, rows=n, additional=checked_epsilon(additional))
-    known = known_of(local, population)
+    known: ShuffleEvidence = local
+    if population is not None:
+        known = sampled_evidence(local, population=positive_count(population, "population"))
     with one_thread():
         if delta is not None:
             target = checked_delta(delta)
@@ -225,12 +219,6 @@ def central_guarantee(
     return CentralGuarantee(
         proven, target, lower, method, local.alpha, n, people, known, population=population
     )
-
-
-def known_of(file: PlanEvidence | ComposedEvidence, population: int | None) -> ShuffleEvidence:
-    if population is None:
-        return file
-    return sampled_evidence(file, population=positive_count(population, "population"))
 
 
 def proven_epsilon(

@@ -53,11 +53,7 @@ from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.uniform import UniformRows
-from pramble.privacy.attacks import (
-    Attack,
-    attacks_on,
-    attacks_together,
-)
+from pramble.privacy.attacks import Attack, attacks_on, attacks_together
 from pramble.privacy.blanket import (
     ALIKE,
     MOST_COLUMNS,
@@ -77,6 +73,7 @@ from pramble.privacy.guarantee import float_above
 from pramble.privacy.hockey_stick import UNIT, Curve, smallest_epsilon
 from pramble.values import Floats, value
 
+# Rows of a large matrix that are looked at beside those of its largest ratio.
 MORE_ROWS = 6
 
 
@@ -118,15 +115,11 @@ def visible_rows(plan: Plan, crowd: Crowd | None) -> list[Floats]:
     for view in views:
         if sets[frozenset(view.columns)] == 1 and view.columns:
             one = attacks_together([few_rows(factor) for factor in single(view.mechanisms)])[0]
-            rows = np.stack([one.x, one.other, one.crowd])
-            found += [with_other_branches(rows, view.share)]
+            rows = float(view.share) * np.stack([one.x, one.other, one.crowd])
+            if view.share < 1:  # one more output: another branch
+                rows = np.column_stack([rows, np.full(len(rows), float(1 - view.share))])
+            found.append(rows)
     return found
-
-
-def with_other_branches(masses: Floats, share: Fraction) -> Floats:
-    """Return rows of a branch with one more output: another branch."""
-    rest = np.full((len(masses), 1), float(1 - share))
-    return np.concatenate([float(share) * masses, rest], axis=1) if share < 1 else masses
 
 
 def few_rows(mechanism: Mechanism) -> Floats:
@@ -236,15 +229,6 @@ class PlanEvidence(ShuffleEvidence):
         return min(found)
 
 
-def plan_evidence(plan: Plan, *, rows: int) -> PlanEvidence:
-    crowd = plan_crowd(plan)
-    if crowd is not None and len(crowd.masses) < 2:
-        crowd = None
-    attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
-    attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
-    return PlanEvidence(certify(plan).alpha, rows, attacks, crowd, plan_corners(plan))
-
-
 @value(eq=False, repr=False)
 class ComposedEvidence(ShuffleEvidence):
     r"""The bounds that are known of a file together with what was spent in addition, without a δ.
@@ -286,7 +270,13 @@ def evidence_of(
     given: Any, *, rows: int, additional: float = 0.0
 ) -> PlanEvidence | ComposedEvidence:
     """Return what is known of a mechanism or a plan that leaves no column untouched."""
-    file = plan_evidence(fully_randomised_plan(given), rows=rows)
+    plan = fully_randomised_plan(given)
+    crowd = plan_crowd(plan)
+    if crowd is not None and len(crowd.masses) < 2:
+        crowd = None
+    attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
+    attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
+    file = PlanEvidence(certify(plan).alpha, rows, attacks, crowd, plan_corners(plan))
     if not additional:
         return file
     alpha = math.nextafter(file.alpha + additional, math.inf)

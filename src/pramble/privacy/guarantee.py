@@ -246,7 +246,8 @@ def delta_above(epsilon: float, mu_squared: Fraction) -> float:
     """
     if mu_squared == 0:
         return 0.0
-    found = float_over(delta_ball(epsilon, mu_squared))
+    top = float(delta_ball(epsilon, mu_squared).upper())
+    found = math.nextafter(math.nextafter(top, math.inf), math.inf)  # float() may round down
     return 1.0 if math.isnan(found) else min(max(found, 0.0), 1.0)
 
 
@@ -299,11 +300,6 @@ def delta_ball(epsilon: float, mu_squared: Fraction) -> Any:
         ctx.prec = before
 
 
-def float_over(ball: Any) -> float:
-    top = ball.upper()
-    return math.nextafter(math.nextafter(float(top), math.inf), math.inf)
-
-
 def smallest_float(holds: Callable[[float], bool]) -> float:
     """Return nearly the smallest positive float from which on something holds; one that does.
 
@@ -315,6 +311,7 @@ def smallest_float(holds: Callable[[float], bool]) -> float:
         high *= 2
         if math.isinf(high):
             return high
+    # Halves until it fails, then bisection down to neighbouring floats.
     low = high / 2
     while low > SMALLEST and holds(low):
         low, high = low / 2, low
@@ -326,6 +323,7 @@ def smallest_float(holds: Callable[[float], bool]) -> float:
 
 
 FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
+# The grid of losses: steps of the smallest ε, and of all together, for each release.
 STEPS = 64
 MOST_STEPS = 4096
 # A sum that a document states may be smaller than what is proven in floats by its rounding.

@@ -240,6 +240,7 @@ def flipped(
             others, orders = near.prod(axis=0), parts.kinds[rows, place]
             values = np.bincount(orders, weights=others, minlength=len(table)) @ table
             best = int(values.argmin())
+            # Gains by rounding alone would never end.
             if values[best] < values[pattern[place]] - 1e-12 * float(np.abs(others).sum()):
                 pattern[place], improved = best, True
                 factors[place, rows] = table[orders, best]
@@ -247,6 +248,7 @@ def flipped(
 
 
 def starts_of(parts: Exchangeable) -> list[list[int]]:
+    # Fixed, so that the same tables give the same pattern.
     rng = np.random.default_rng(0)
     most = [size - 1 for size in parts.grid]
     random = [[int(rng.binomial(size, 0.75)) for size in most] for _ in range(6)]

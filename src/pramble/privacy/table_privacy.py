@@ -28,7 +28,6 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.mechanisms.table_choice import TableChoice
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
@@ -94,8 +93,7 @@ class TableGuarantee(Display):
     def sentence(self) -> str:
         return self.guarantee.sentence()
 
-    def __str__(self) -> str:
-        return self.sentence()
+    __str__ = sentence
 
 
 def table_guarantee(
@@ -103,11 +101,19 @@ def table_guarantee(
 ) -> TableGuarantee:
     if delta is not None and epsilon is not None:
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    largest, alone = _shift_of_plan(plan), absence(plan)
+    # In place of one record none at all: nothing moves by it where their number is public.
+    largest, alone = _shift_of_plan(plan), Fraction(0)
+    if not plan.total_is_public:
+        alone = Fraction(plan.precision[()]) + presence(plan.sizes, plan.precision)
     k = plan.rows_per_person
     mu_squared = k * k * max(largest.bound, alone)
     if plan.choice is not None:
-        mu_squared = bound_of_choice(plan.choice, mu_squared, k)
+        stated = Fraction(plan.choice.mu_squared)
+        if mu_squared + k**2 * plan.choice.scores_squared > stated:
+            raise InvalidPlan(
+                "The tables and the choice of them spend more than their plan states."
+            )
+        mu_squared = stated
     if epsilon is None:
         target = checked(plan.delta if delta is None else delta, "delta", least=0.0, most=1.0)
         proven = epsilon_above(target, mu_squared)
@@ -118,14 +124,6 @@ def table_guarantee(
         largest = LargestShift(alone, (), attained=True)
     attained = largest.attained and plan.choice is None
     return TableGuarantee(proven, target, mu_squared, largest.columns, attained, k)
-
-
-def bound_of_choice(choice: TableChoice, mu_squared: Fraction, rows_per_person: int) -> Fraction:
-    """Return what may be spent whichever tables are chosen; refuse a plan that spends more."""
-    stated = Fraction(choice.mu_squared)
-    if mu_squared + rows_per_person**2 * choice.scores_squared > stated:
-        raise InvalidPlan("The tables and the choice of them spend more than their plan states.")
-    return stated
 
 
 @once
@@ -150,13 +148,6 @@ def shift_of(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> La
     parts = exchangeable(sizes, measured)
     with one_thread():
         return largest_shift(parts, [measured[members[0]] for members in parts.members])
-
-
-def absence(plan: TablePlan) -> Fraction:
-    """Return the squared shift of one record for none; zero where their number is public."""
-    if plan.total_is_public:
-        return Fraction(0)
-    return Fraction(plan.precision[()]) + presence(plan.sizes, plan.precision)
 
 
 def presence(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> Fraction:

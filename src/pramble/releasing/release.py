@@ -43,10 +43,10 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import (
     COUNTING,
     WRITING,
-    check_copies,
     published_files,
     write_folder,
 )
+from pramble.releasing.write.copies import check_copies
 from pramble.releasing.write.data import bound_key, rehearse
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher

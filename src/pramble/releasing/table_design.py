@@ -15,8 +15,7 @@ from pramble.releasing.design import ReleaseDesign, Valuation
 from pramble.releasing.record_design import labels_of, rules_of, wanted_tables
 from pramble.releasing.scan import Counts
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.solvers.tables.design_tables import design_tables, valued
-from pramble.solvers.tables.result import TableDesign
+from pramble.solvers.tables.design_tables import TableDesign, design_of_chosen, design_tables
 from pramble.values import value
 
 ABOUT_TABLES = (
@@ -89,7 +88,7 @@ def with_tables_of(protected: TablesDesign, plan: TablePlan) -> TablesDesign:
     """Return the design with the tables that were chosen when the file was measured."""
     if plan.choice is None:
         return protected
-    return replace(protected, design=valued(plan, protected.design.epsilon))
+    return replace(protected, design=design_of_chosen(plan, protected.design.epsilon))
 
 
 def cost_of(plan: TablePlan, table: Table, *, rows: int) -> float:

@@ -12,11 +12,11 @@ from pramble.information.distributions import as_prior
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
 from pramble.solvers.budget import SearchBudget, SearchOptions, budget_of, checked_positive
-from pramble.solvers.problem import FamilyName, ObjectiveName, Problem, representable
+from pramble.solvers.problem import DesignProblem, FamilyName, ObjectiveName, representable_alpha
 from pramble.solvers.result import Design
 from pramble.values import Floats, read_only
 
-Solver = Callable[[Problem], Design]
+Solver = Callable[[DesignProblem], Design]
 
 # The options of the solver for a family and an objective.
 KEYWORDS: dict[tuple[str, str], set[str]] = {
@@ -165,14 +165,14 @@ def as_design_problem(
     loss: Any = None,
     distance: Any = None,
     **options: Any,
-) -> Problem:
+) -> DesignProblem:
     p = as_prior(prior)
     if len(p) < 2:
         raise InvalidPrior("A design needs at least two categories; the prior has one.")
     labels = labels_for(p, categories)
-    return Problem(
+    return DesignProblem(
         prior=p,
-        alpha=representable(alpha),
+        alpha=representable_alpha(alpha),
         labels=labels,
         workload=None if workload is None else as_workload(workload, len(p)),
         loss=None if loss is None else as_loss(loss, len(p)),
@@ -204,7 +204,7 @@ def labelled(prior: Any, categories: Any) -> tuple[Any, Any]:
     return prior, own if categories is None else categories
 
 
-def solver_for(problem: Problem) -> Solver:
+def solver_for(problem: DesignProblem) -> Solver:
     """Return the solver for a family and an objective; refuse options it does not know."""
     asked: tuple[str, str] = (problem.family, problem.objective)
     if asked not in KEYWORDS:

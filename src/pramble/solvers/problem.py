@@ -21,6 +21,7 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.result import Design, most_information
 from pramble.values import Floats, Integers
 
+# What a note says when the gap is above the tolerance, by why the search stopped.
 REASONS = {
     "time limit": "the time limit came first.",
     "effort": "the effort that was allowed is spent.",
@@ -29,8 +30,8 @@ REASONS = {
     "search": "every start of the search was tried; value or bound may not be sharp.",
     "precision": "weights over 2**53 and floats resolve no more.",
 }
-"""What a note says when the gap is above the tolerance, by why the search stopped."""
 
+# What to do about a rank below S, by objective.
 ADVICE = {
     "information": ' Ask for family="general" and objective="estimation".',
     "loss": (
@@ -38,14 +39,13 @@ ADVICE = {
         'objective="estimation".'
     ),
 }
-"""What to do about a rank below S, by objective."""
 
 FamilyName = Literal["uniform", "general"]
 ObjectiveName = Literal["information", "estimation", "loss"]
 
 
 @dataclass(frozen=True)
-class Problem:
+class DesignProblem:
     """What :func:`~pramble.design` was asked, checked. Its keywords explain the fields.
 
     Attributes
@@ -144,7 +144,7 @@ class Problem:
         return replace(found, stopped=stopped, notes=(*found.notes, note))
 
 
-def representable(alpha: float) -> float:
+def representable_alpha(alpha: float) -> float:
     """Return α as a float; refuse one that weights over 2**53 cannot tell from zero."""
     value = check_alpha(alpha)
     if value < SMALLEST_ALPHA:
@@ -259,7 +259,7 @@ MUCH_WORSE = 10.0
 
 
 def diagnosed_answer(
-    problem: Problem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
+    problem: DesignProblem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
 ) -> Design:
     """Return the design of a mechanism with its diagnostics; ``more`` goes to `Problem.answer`."""
     found = diagnose(problem.prior, mechanism)

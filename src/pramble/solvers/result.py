@@ -182,7 +182,7 @@ class Design(Display):
         return self.mechanism.operator.stay()
 
     @property
-    def kept(self) -> float:
+    def unchanged(self) -> float:
         """The probability that a value drawn from the prior is released unchanged."""
         return float(self.prior @ self.keep)
 
@@ -245,7 +245,7 @@ def facts(design: Design) -> list[tuple[str, str]]:
                 f"{design.share:.2%} of a bound on all matrices, {design.ceiling:.6g}"
             ),
         ),
-        ("kept unchanged", kept_text(design)),
+        ("kept unchanged", unchanged_text(design)),
         *((f"kept at {level.name}", level_text(design, level)) for level in design.levels),
         ("certificate", str(design.certificate)),
     ]
@@ -266,10 +266,10 @@ def losses(design: Design) -> list[tuple[str, str]]:
     return [("loss without design", f"{text}; {known['unprotected']:.6g} without privacy")]
 
 
-def kept_text(design: Design) -> str:
+def unchanged_text(design: Design) -> str:
     """Return how often a value survives, overall and from the least to the most kept category."""
     least, most = design.keep.min(), design.keep.max()
-    return f"{design.kept:.4f} overall; {least:.4g} to {most:.4g} by category"
+    return f"{design.unchanged:.4f} overall; {least:.4g} to {most:.4g} by category"
 
 
 def level_text(design: Design, level: Level) -> str:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.errors import InvalidInput
-from pramble.solvers.central.one_file import response_costs
-from pramble.solvers.central.promise import false_share, largest_scale, response_plan
+from pramble.solvers.record.central import false_share, largest_scale, response_costs, response_plan
 from pramble.solvers.record.problem import as_problem
 
 SIZES = {"a": 2, "b": 3, "c": 4}

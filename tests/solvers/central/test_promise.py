@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pramble.solvers.central.promise import largest_scale
+from pramble.solvers.record.central import largest_scale
 
 LAWS = {
     "root": math.sqrt,

@@ -9,8 +9,8 @@ import pramble
 from pramble.mechanisms.base import TOTAL
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.invariant import closed_form, invariant_bound, settle
-from pramble.solvers.general.invariant_search import Vertices, information_of
+from pramble.solvers.general.invariant import balance_margins, invariant_bound, keep_or_draw_matrix
+from pramble.solvers.general.invariant_search import Vertices, ratio_information
 from pramble.solvers.general.sets import matrix_information
 
 SCENARIO_I = scenario("I")
@@ -46,7 +46,9 @@ def test_margins_are_right_to_the_last_unit(prior, alpha):
     assert d.bound <= without * (1 + 1e-12)
     assert d.details["invariance_cost"] == pytest.approx(without - d.value)
     positive = prior[prior > 0]
-    assert d.value >= matrix_information(positive, closed_form(positive, alpha)) * (1 - 1e-9)
+    assert d.value >= matrix_information(positive, keep_or_draw_matrix(positive, alpha)) * (
+        1 - 1e-9
+    )
 
 
 def test_better_than_bayes_by_far():
@@ -68,17 +70,19 @@ def test_estimation_may_be_invariant_too():
     assert units_off(d.prior, d.mechanism) <= 1
     assert np.isfinite(d.value)
     assert d.bound <= d.value
+    informative = pramble.design(SCENARIO_I, 1.0, family="general", invariant=True)
+    assert d.value < pramble.estimation_variance(SCENARIO_I, informative.mechanism)
 
 
 def test_the_closed_form_is_private_and_invariant():
-    matrix = closed_form(SCENARIO_I, 1.0)
+    matrix = keep_or_draw_matrix(SCENARIO_I, 1.0)
     assert SCENARIO_I @ matrix == pytest.approx(SCENARIO_I, abs=1e-15)
     assert (matrix.max(axis=0) / matrix.min(axis=0)).max() == pytest.approx(np.e)
 
 
 def test_settling_mends_margins_that_are_off():
     weights = np.array([[TOTAL // 2 + 40, TOTAL // 2 - 40], [TOTAL // 2, TOTAL // 2]])
-    after = settle(weights, np.array([0.5, 0.5]))
+    after = balance_margins(weights, np.array([0.5, 0.5]))
     assert (after.sum(axis=1) == TOTAL).all()
     assert abs(int(after[:, 0].sum()) - TOTAL) <= 2
 
@@ -119,8 +123,8 @@ def test_the_bound_of_the_masses_holds_for_every_invariant_matrix(alpha):
         vertices = Vertices(prior, alpha)
         bound = invariant_bound(prior, alpha)
         for _ in range(30):
-            ratios = vertices.towards(rng.standard_normal((size, size)), SearchBudget(1e-6))
-            assert information_of(prior, ratios) <= bound
+            ratios = vertices.vertex_along(rng.standard_normal((size, size)), SearchBudget(1e-6))
+            assert ratio_information(prior, ratios) <= bound
             assert ratios @ prior == pytest.approx(np.ones(size), abs=1e-12)
             assert prior @ ratios == pytest.approx(np.ones(size), abs=1e-12)
             spread = np.log(ratios.max(axis=0) / ratios.min(axis=0)).max()

@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 import pramble
 from pramble import Distance
 from pramble.solvers.general.variance import Variance
-from pramble.solvers.metric.bounds import column_gain, information_ceiling, pair_bound, tree_bound
-from pramble.solvers.metric.information import peaks, pushed
+from pramble.solvers.metric.information import (
+    column_gain,
+    information_ceiling,
+    pair_bound,
+    peaks,
+    pushed,
+    tree_bound,
+)
 
 
 @st.composite

@@ -6,8 +6,7 @@ from scipy.optimize import linprog, minimize
 
 import pramble
 from pramble.solvers.general.variance import Variance
-from pramble.solvers.metric.bounds import column_gain
-from pramble.solvers.metric.information import path_rays
+from pramble.solvers.metric.information import column_gain, path_rays
 
 RNG = np.random.default_rng(20261116)
 CASES = [

@@ -15,7 +15,7 @@ from pramble.information.distributions import (
     margin_of,
 )
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.branches import best_cardinality, best_shares, exact_shares
+from pramble.solvers.record.matrices import best_cardinality, best_shares, exact_shares
 from pramble.solvers.record.search import partitions
 
 RNG = np.random.default_rng(8)

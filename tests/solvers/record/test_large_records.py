@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.solvers.record.branches import workload_of
 from pramble.solvers.record.costs import joint_bound
+from pramble.solvers.record.matrices import workload_of
 
 RNG = np.random.default_rng(11)
 
@@ -66,7 +66,7 @@ def test_the_joint_bound_is_the_closed_form_on_all_cells(alpha):
     problem = RecordProblem(
         labels=labels,
         alpha=alpha,
-        law=as_distribution(prior, {"a": 2, "b": 3, "c": 4}),
+        distribution=as_distribution(prior, {"a": 2, "b": 3, "c": 4}),
         possible=as_possible(None, {name: own.values for name, own in labels.items()}),
         tables=as_tables(2, tuple(labels)),
         objective="estimation",

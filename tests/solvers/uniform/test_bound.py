@@ -9,7 +9,7 @@ from tests.solvers.brute import information, random_prior
 from pramble.mechanisms.ratios import exp_below
 from pramble.solvers.uniform.nodes import Anchored, full_node, kind_of
 from pramble.solvers.uniform.polytope import corners
-from pramble.solvers.uniform.search import Relaxation, complete, split
+from pramble.solvers.uniform.search import Relaxation, is_vertex_choice, split
 
 CASES = [(2, 1.0), (3, 0.5), (3, 3.0), (4, 0.5), (4, 2.0), (5, 1.0), (5, 2.5), (6, 4.0)]
 
@@ -28,7 +28,7 @@ def assignments(model):
     for choice in product(range(4), repeat=len(model.rest)):
         levels = np.array(choice)
         allowed = set(model.kind.choices())
-        if set(choice) <= allowed and complete(model, levels):
+        if set(choice) <= allowed and is_vertex_choice(model, levels):
             yield levels
 
 

@@ -140,24 +140,18 @@ Axes = Sequence[InvertibleOperator]
 
 
 class Acting(Protocol):
-    """What acts on the last axis of an array."""
+    """What acts on the last axis of an array, as every operator does."""
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Number of categories and of outputs."""
-
-    def apply(self, p: Floats) -> Floats:
-        """Return pM."""
-
-    def adjoint(self, v: Floats) -> Floats:
-        """Return Mv."""
+    def shape(self) -> tuple[int, int]: ...
+    def apply(self, p: Floats) -> Floats: ...
+    def adjoint(self, v: Floats) -> Floats: ...
 
 
 class Inverting(Acting, Protocol):
     """What acts, and can be inverted."""
 
-    def right_inverse(self, released: Floats | None = None) -> RightInverse:
-        """Return a right inverse that is efficient when ``released`` is the released law."""
+    def right_inverse(self, released: Floats | None = None) -> RightInverse: ...
 
 
 def along_axes(maps: Maps, array: Floats) -> Floats:

@@ -8,7 +8,6 @@ Information is computed from two convex functions that are accurate near zero,
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
 
 
+# Below it six terms of a series are exact, and a difference of logarithms would lose digits.
 SMALL = 1e-3
 
 
@@ -56,6 +56,7 @@ def log_excess(d: Floats) -> Floats:
     return np.where(small, series, direct)
 
 
+# Singular values below this share of the largest are zero but for the rounding of weights.
 RELATIVE_RANK_TOLERANCE = 1e-12
 
 
@@ -75,7 +76,9 @@ def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
     if not len(lost):
         return
     rank = len(M) - len(lost)
-    groups = equal_rows(M)
+    _, group, count = np.unique(np.round(M, 12), axis=0, return_inverse=True, return_counts=True)
+    shared = dict.fromkeys(g for g in group.ravel().tolist() if count[g] > 1)
+    groups = [np.flatnonzero(group.ravel() == g).tolist() for g in shared]
     error = (
         indistinguishable(groups, labels, rank=rank)
         if groups
@@ -110,18 +113,10 @@ def not_identifiable(what: str, labels: Labels, *, rank: int) -> NotIdentifiable
     )
 
 
-def equal_rows(M: Floats) -> list[list[int]]:
-    """Return the groups of two or more rows that are equal up to rounding."""
-    _, group = np.unique(np.round(M, 12), axis=0, return_inverse=True)
-    members: dict[int, list[int]] = {}
-    for x, g in enumerate(group.ravel().tolist()):
-        members.setdefault(g, []).append(x)
-    return [rows for rows in members.values() if len(rows) > 1]
-
-
 # Norm of an inverse above which the rank is looked at.
 LARGEST_INVERSE = 1e6
 
+# One unit of a weight.
 UNIT = 2.0**-53
 # Relative to a query, how much one unit of every weight may move its estimate.
 MOST_NOISE = 1e-2
@@ -218,8 +213,7 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
             refuse_unless_full_rank(M, self.mechanism.labels)
         return DenseRightInverse(np.asarray(G, dtype=np.float64), M)
 
-    @cached_property
-    def _stay(self) -> Floats:
+    def stay(self) -> Floats:
         mechanism = self.mechanism
         if mechanism.labels == mechanism.output_labels:
             return np.array(self.diagonal)
@@ -228,9 +222,6 @@ class DenseOperator(MechanismOperator, ArrayAlgebra):
         found = [place.get(label, T) for label in mechanism.categories]
         padded = np.column_stack([self.dense(), np.zeros(S)])
         return np.asarray(padded[np.arange(S), found])
-
-    def stay(self) -> Floats:
-        return self._stay
 
     def row_entropies(self) -> Floats:
         return np.asarray(-xlogx(self.dense()).sum(axis=1))
@@ -266,6 +257,7 @@ def best_estimator(M: Floats, p: Floats, queries: Floats) -> Floats | None:
     (pM)_z\,g(z)^2`: a least-norm solution, with mean 0. Rows are scaled to one length, and what
     the rounding of the weights blurs counts as nothing. None when there is no solution left.
     """
+    # The likeliest category: the differences to it are the best known.
     one = int(p.argmax())
     scores = np.delete(M - M[one], one, axis=0)
     scores[np.abs(scores).max(axis=1) < len(p) * UNIT] = 0.0
@@ -307,6 +299,7 @@ def inverts(M: Floats, G: NDArray[np.floating[Any]]) -> bool:
 def weighted_inverse(M: Floats, released: Floats | None) -> Floats:
     flat = M.mean(axis=0)
     used = flat > 0
+    # A little of the flat law, so that no output has the weight zero.
     weights = flat if released is None else released + flat * 1e-9
     scaled = np.zeros_like(M)
     scaled[:, used] = M[:, used] / weights[used]

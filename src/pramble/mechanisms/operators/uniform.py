@@ -135,6 +135,7 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         if difference.min() <= SMALLEST_DIFFERENCE * difference.max():
             return False
         i = 1 / self.d
+        # Large entries of both signs may cancel in the sum by which h is divided.
         return bool(abs(i.sum()) >= 1e-9 * np.abs(i).sum())
 
     def right_inverse(self, released: Floats | None = None) -> RightInverse:
@@ -153,6 +154,7 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         α → 0, nor as one category takes all the mass.
         """
         mechanism, S = self.mechanism, len(p)
+        # With most of the mass in one category, divergences to the uniform law would cancel.
         star = int(p.argmax())
         if p[star] > 0.5 and mechanism.off[star] and mechanism.keep[star]:
             return information_from_row(mechanism, p, star, total=self.total)

@@ -18,7 +18,7 @@ from pramble.words import hint_at
 
 TABLE_OBJECTIVES = ("variance", "relative", "largest")
 OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
-COPIES = ("csv",)
+COPIES = ("csv", "stata", "spss", "excel")
 DELTA = 1e-6
 
 
@@ -251,8 +251,8 @@ class ReleaseSpec:
         (),
         read.several_of(*COPIES),
         "Formats in which the released records, of protected tables the complete ones, are written "
-        "again: CSV, which R reads without any package.",
-        example='["csv"]',
+        "again.",
+        example='["csv", "stata"]',
     )
     scripts: bool = setting(
         True,  # noqa: FBT003

@@ -1,20 +1,16 @@
 """The contents of a release folder: evidence, what is made from it alone, and the manifest."""
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pyarrow import parquet
 
-from pramble.data.formats.delimited import as_text
-from pramble.data.formats.registry import CSV
 from pramble.data.places import arrow_input
 from pramble.data.remote import on_spark
-from pramble.data.save import save_table, writing
+from pramble.data.save import save_table
 from pramble.engine.measure import measure_records
 from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
@@ -22,19 +18,19 @@ from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import (
-    COMPLETE,
     MANIFEST,
     SCRIPTS,
-    STEM,
     SYNTHETIC,
     TABLES,
     open_written,
     stated_file,
 )
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
+from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.record_design import rules_of
 from pramble.releasing.table_design import TablesDesign, with_tables_of
+from pramble.releasing.write.copies import copy_names, write_copies
 from pramble.releasing.write.data import shuffled, write_data
 from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.verify import Evidence, Tally, compare, passed
@@ -52,7 +48,6 @@ ABOUT_COMPLETE = (
     "beyond it. They do not show their own errors; estimates and intervals come from the evidence "
     "in the release."
 )
-ABOUT_COPY = "The same records as text; an empty cell is blank or missing in the data."
 
 
 def write_folder(
@@ -78,7 +73,9 @@ def write_folder(
         job, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
     )
     if job.spec.copies:
-        document["copies"] = [write_copy(job, folder, evidence.entry)]
+        document["copies"] = write_copies(
+            Release(folder, document, job.design.plan), job.spec.copies
+        )
     if job.spec.scripts:
         document["scripts"] = write_scripts(job, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
@@ -95,9 +92,9 @@ def write_folder(
 
 
 def published_files(job: Prepared) -> list[str]:
-    """Return the paths in the folder of evidence, copy, complete records and scripts."""
+    """Return the paths in the folder of evidence, copies, complete records and scripts."""
     evidence = job.file.files if not job.spec.of_tables else [TABLES]
-    return [*evidence, copy_name(job), SYNTHETIC, *SCRIPTS]
+    return [*evidence, *copy_names(job), SYNTHETIC, *SCRIPTS]
 
 
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
@@ -175,25 +172,3 @@ def write_synthetic(
     stated = stated_file(folder, SYNTHETIC, "parquet")
     facts = {"rows": made.rows, "seed": seed, "sentence": ABOUT_COMPLETE, "notes": list(made.notes)}
     return {**stated, **facts}, made
-
-
-def copy_name(job: Prepared) -> str:
-    return (COMPLETE if job.spec.of_tables else STEM) + CSV.endings[0]
-
-
-def check_copies(job: Prepared) -> None:
-    """Refuse a copy as text of columns that text cannot hold, before anything is written."""
-    if job.spec.copies:
-        types = {field.name: field.type for field in job.records.schema}
-        for name in job.untouched:
-            as_text(pa.nulls(0, types[name]), column=name)
-
-
-def write_copy(job: Prepared, folder: Path, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the records again as text, and return what the manifest says of the copy."""
-    source = folder / (SYNTHETIC if job.spec.of_tables else evidence["file"])
-    records, name = open_written(source), copy_name(job)
-    with writing(folder / name, CSV, records.schema) as writer:
-        for batch in records.batches():
-            writer.write(batch)
-    return {**stated_file(folder, name, CSV.name), "sentence": ABOUT_COPY}

@@ -29,7 +29,7 @@ from pramble.data.labels import Label, Labels, as_labels
 from pramble.errors import InvalidInput
 from pramble.information.measures import best_high_mass, mutual_information
 from pramble.mechanisms.arcs import Arcs, least_low
-from pramble.solvers.problem import representable
+from pramble.solvers.problem import representable_alpha
 from pramble.values import Floats, Integers
 
 ORDERS = 20
@@ -121,7 +121,7 @@ def circle(categories: int | Iterable[Label], alpha: float) -> Arcs:
     True
     """
     labels = as_labels(categories)
-    size, level = len(labels), representable(alpha)
+    size, level = len(labels), representable_alpha(alpha)
     if size < FEWEST:
         raise InvalidInput(f"A circle has at least {FEWEST} cells; found {size}.")
     width = arc_width(size, level)

@@ -20,7 +20,7 @@ from pramble.limits import LARGEST_ALPHA
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.information import best_mixture
+from pramble.solvers.general.information import informative_mixture
 from pramble.solvers.general.outputs import (
     fewer_outputs,
     float_variance,
@@ -56,7 +56,7 @@ from pramble.solvers.general.variance_bounds import (
     spread_bound,
     violations,
 )
-from pramble.solvers.problem import Problem, diagnosed_answer
+from pramble.solvers.problem import DesignProblem, diagnosed_answer
 from pramble.solvers.result import Design
 from pramble.values import Floats
 
@@ -80,7 +80,7 @@ NOT_PROVEN = (
 )
 
 
-def solve_variance(problem: Problem) -> Design:
+def solve_variance(problem: DesignProblem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
     refuse_too_few_outputs(problem)
     found = variance_closed_forms(problem)
@@ -101,7 +101,7 @@ def solve_variance(problem: Problem) -> Design:
     )
 
 
-def solve_uniform_variance(problem: Problem) -> Design:
+def solve_uniform_variance(problem: DesignProblem) -> Design:
     """Return randomised response and how far the best of all matrices may be below it."""
     response = randomized_response(problem.labels.values, problem.alpha)
     within = problem.alpha <= LARGEST_ALPHA
@@ -109,7 +109,7 @@ def solve_uniform_variance(problem: Problem) -> Design:
     return least_variance_design(problem, [response], bound=bound)
 
 
-def refuse_too_few_outputs(problem: Problem) -> None:
+def refuse_too_few_outputs(problem: DesignProblem) -> None:
     """Refuse fewer outputs than the queries need: one more than their rank."""
     if (most := most_outputs(problem)) >= problem.size:
         return
@@ -121,7 +121,7 @@ def refuse_too_few_outputs(problem: Problem) -> None:
         )
 
 
-def variance_closed_forms(problem: Problem) -> list[Mechanism]:
+def variance_closed_forms(problem: DesignProblem) -> list[Mechanism]:
     """Return randomised response, and for a workload its pairs of outputs, if they are allowed."""
     most, found = most_outputs(problem), list[Mechanism]()
     if problem.size <= most:
@@ -134,7 +134,9 @@ def variance_closed_forms(problem: Problem) -> list[Mechanism]:
     return found
 
 
-def relaxation(problem: Problem, budget: SearchBudget) -> "tuple[RelaxedOptimum | None, float]":
+def relaxation(
+    problem: DesignProblem, budget: SearchBudget
+) -> "tuple[RelaxedOptimum | None, float]":
     """Return the relaxed optimum when it is asked for or gives the bound, and a proven bound."""
     prior, alpha, workload = problem.prior, problem.alpha, problem.workload
     few = workload is not None and 2 * Variance(prior, workload).rank <= problem.size
@@ -148,7 +150,7 @@ def relaxation(problem: Problem, budget: SearchBudget) -> "tuple[RelaxedOptimum 
 
 
 def best_matrices(
-    problem: Problem, relaxed: "RelaxedOptimum | None", *, bound: float, budget: SearchBudget
+    problem: DesignProblem, relaxed: "RelaxedOptimum | None", *, bound: float, budget: SearchBudget
 ) -> tuple[list[Floats], str]:
     """Return the relaxed optimum in as many outputs as are allowed, and the best square found."""
     prior, alpha, most = problem.prior, problem.alpha, most_outputs(problem)
@@ -156,15 +158,15 @@ def best_matrices(
     if relaxed is not None:
         found, stopped = relaxed_matrices(problem, relaxed), relaxed.stopped
         near = float_variance(found[0], prior, problem.queries) <= bound * (1 + problem.tolerance)
-    settled = relaxed is not None and most == math.inf and problem.size <= MOST_ENUMERATED
-    if most >= problem.size and not settled:
+    exact = relaxed is not None and most == math.inf and problem.size <= MOST_ENUMERATED
+    if most >= problem.size and not exact:
         square, ended = best_square(prior, alpha, problem.workload, improve=not near, budget=budget)
         found += [] if square is None else [square.matrix(alpha)]
         stopped = stopped if near else ended
     return found, stopped
 
 
-def relaxed_matrices(problem: Problem, relaxed: "RelaxedOptimum") -> list[Floats]:
+def relaxed_matrices(problem: DesignProblem, relaxed: "RelaxedOptimum") -> list[Floats]:
     """Return the relaxed optimum in as many outputs as are allowed.
 
     Where α is small it is also given with its light columns left out, for which weights over
@@ -180,7 +182,7 @@ def relaxed_matrices(problem: Problem, relaxed: "RelaxedOptimum") -> list[Floats
     return [matrix, *(matrix_of(sets, theta, problem.alpha) for sets, theta in trimmed)]
 
 
-def squares_wanted(problem: Problem, found: list[Mechanism], bound: float) -> bool:
+def squares_wanted(problem: DesignProblem, found: list[Mechanism], bound: float) -> bool:
     """Whether other square matrices may still be better than what was found."""
     free = most_outputs(problem) == math.inf
     if most_outputs(problem) < problem.size or problem.size > MOST_CATEGORIES:
@@ -191,10 +193,10 @@ def squares_wanted(problem: Problem, found: list[Mechanism], bound: float) -> bo
     return min(values) - bound > problem.tolerance * bound
 
 
-def descending_squares(problem: Problem, budget: SearchBudget) -> tuple[list[Mechanism], str]:
+def descending_squares(problem: DesignProblem, budget: SearchBudget) -> tuple[list[Mechanism], str]:
     """Return the best square matrix on the way down from most information, and why it ended."""
     prior, alpha = problem.prior, problem.alpha
-    best = best_mixture(prior, alpha, budget.part(1e-6, quiet=True))
+    best = informative_mixture(prior, alpha, budget.part(1e-6, quiet=True))
     floors = [share * best.value for share in DESCENT]
     try:
         square = least_variance_square(
@@ -207,7 +209,7 @@ def descending_squares(problem: Problem, budget: SearchBudget) -> tuple[list[Mec
 
 
 def least_variance_design(
-    problem: Problem,
+    problem: DesignProblem,
     candidates: list[Mechanism],
     *,
     bound: float,
@@ -314,12 +316,12 @@ class _GrowingMixture:
         self.optimum, self.solved = self._optimum(), self.sets
         S = len(self.prior)
         if S <= MOST_ENUMERATED:
-            worth = enumerated_violations(self.optimum, self.prior, self.alpha)
-            self.bound = max(self.bound, sharp_bound(self.optimum, float(worth.max())))
+            advantage = enumerated_violations(self.optimum, self.prior, self.alpha)
+            self.bound = max(self.bound, sharp_bound(self.optimum, float(advantage.max())))
             self.budget.spend(2.0**S * S)
-            count = min(BATCH, len(worth))
-            top = np.argpartition(-worth, count - 1)[:count]
-            self.new = sets_numbered(top[worth[top] > 0], S)
+            count = min(BATCH, len(advantage))
+            top = np.argpartition(-advantage, count - 1)[:count]
+            self.new = sets_numbered(top[advantage[top] > 0], S)
         else:
             self.new = violating_sets(self.optimum, self.sets, self.prior, self.alpha)
             self.budget.spend(20 * BATCH * S**2)
@@ -355,16 +357,16 @@ def violating_sets(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) ->
     starts = sets[np.argsort(-optimum.theta)[:BATCH]]
     current = np.vstack([starts, rng.random((BATCH, S)) < 1 / (2 + a1)])
     for _ in range(4 * S):
-        worth = flip_values(optimum, current, prior, a1)
-        best = worth.argmax(axis=1)
+        advantage = flip_values(optimum, current, prior, a1)
+        best = advantage.argmax(axis=1)
         rows = np.arange(len(current))
         now = violations(two_valued(current, a1), optimum, prior)
-        better = worth[rows, best] > now + 1e-12 * optimum.variance
+        better = advantage[rows, best] > now + 1e-12 * optimum.variance
         if not better.any():
             break
         current[rows[better], best[better]] ^= True
-    worth = violations(two_valued(current, a1), optimum, prior)
-    return np.unique(current[worth > 0], axis=0)
+    advantage = violations(two_valued(current, a1), optimum, prior)
+    return np.unique(current[advantage > 0], axis=0)
 
 
 def flip_values(optimum: Optimum, sets: Sets, prior: Floats, a1: float) -> Floats:

@@ -34,7 +34,7 @@ from pramble.information.measures import information_bound
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.pricing import UNIT, price
-from pramble.solvers.general.sets import Gain, Sets, matrix_of, polish, two_valued
+from pramble.solvers.general.sets import Gain, Sets, matrix_of, polish_weights, two_valued
 from pramble.values import Floats, Integers
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
@@ -79,7 +79,7 @@ class Columns:
     ) -> None:
         self.prior, self.gain = prior, gain
         self._groups = np.arange(len(prior)) if groups is None else groups
-        self._shares = shares_of(self._groups, prior)
+        self._shares = shares_in_groups(self._groups, prior)
         rows = self._groups.max() + 1
         self.scale = math.exp(gain.alpha)
         self.unit = information_bound(gain.alpha)
@@ -145,7 +145,7 @@ def generate(
     columns = Columns(prior, gain, groups)
     columns.add(np.zeros((1, len(prior)), dtype=np.bool_))
     columns.add(start)
-    state = _Search(columns, prior, gain, budget)
+    state = _ColumnSearch(columns, prior, gain, budget)
     try:
         if known is not None:
             state.bound, state.centre = known.bound, known.prices
@@ -156,7 +156,7 @@ def generate(
     sets = columns.sets[: len(state.theta)][used]
     return Mixture(
         sets,
-        polish(sets, state.theta[used], gain),
+        polish_weights(sets, state.theta[used], gain),
         state.value,
         state.bound,
         state.centre,
@@ -165,7 +165,7 @@ def generate(
     )
 
 
-class _Search:
+class _ColumnSearch:
     """The loop: solve, pull the prices towards the centre, price, add."""
 
     def __init__(self, columns: Columns, prior: Floats, gain: Gain, budget: SearchBudget) -> None:
@@ -200,8 +200,8 @@ class _Search:
             if self.budget.is_over():
                 break
             sets = self.price_at((1 - pull) * prices + pull * self.centre, pull)
-            worth = self.gain(sets @ self.prior) - two_valued(sets, self.gain.a1) @ prices
-            added = self.columns.add(sets[worth > 1e-13 * self.value])
+            advantage = self.gain(sets @ self.prior) - two_valued(sets, self.gain.a1) @ prices
+            added = self.columns.add(sets[advantage > 1e-13 * self.value])
             if added:
                 return added
         return 0
@@ -218,14 +218,14 @@ class _Search:
             most_nodes=nodes,
             budget=self.budget,
         )
-        bound, shift = bound_of(prices, found.bound, self.gain)
+        bound, shift = bound_by_prices(prices, found.bound, self.gain)
         if bound < self.bound:
             self.bound = bound
             self.centre = prices + shift * self.prior
         return found.sets
 
 
-def bound_of(prices: Floats, most: float, gain: Gain) -> tuple[float, float]:
+def bound_by_prices(prices: Floats, most: float, gain: Gain) -> tuple[float, float]:
     r"""Return the bound that prices prove, and the multiple of p that makes them attain it.
 
     ``most`` bounds :math:`\varphi(p(A)) - (a-1)\lambda(A)` over all sets; see the module.
@@ -272,10 +272,10 @@ def heaviest_alone(prior: Floats, alone: int) -> Integers:
 
 def spread_prices(prices: Floats, groups: Integers, prior: Floats) -> Floats:
     """Return prices of categories from prices of groups, by their share of the group's mass."""
-    return np.asarray(prices[groups] * shares_of(groups, prior))
+    return np.asarray(prices[groups] * shares_in_groups(groups, prior))
 
 
-def shares_of(groups: Integers, prior: Floats) -> Floats:
+def shares_in_groups(groups: Integers, prior: Floats) -> Floats:
     """Return the share of each category in its group, by mass; alike where there is none."""
     mass = np.bincount(groups, weights=prior)
     size = np.bincount(groups)

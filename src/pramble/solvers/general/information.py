@@ -23,7 +23,7 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.arcs import best_arcs
 from pramble.solvers.general.generation import (
     Mixture,
-    bound_of,
+    bound_by_prices,
     generate,
     heaviest_alone,
     merged_groups,
@@ -37,7 +37,7 @@ from pramble.solvers.general.squares import (
     complete_rank,
     least_variance_square,
 )
-from pramble.solvers.problem import Problem, diagnosed_answer
+from pramble.solvers.problem import DesignProblem, diagnosed_answer
 from pramble.solvers.result import Design
 from pramble.values import Floats
 
@@ -52,17 +52,17 @@ GIVEN_UP = 0.45
 PRACTICALLY_ALL = 1 - 4.5e-7
 
 
-def solve_information(problem: Problem) -> Design:
+def solve_information(problem: DesignProblem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
     budget, ceiling = problem.budget(0.5), problem.ceiling
-    quick = closed_forms(problem)
+    quick = informative_closed_forms(problem)
     value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)
     if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
         return informative_design(problem, quick, bound=ceiling, floor=value, stopped="size limit")
-    best = best_mixture(problem.prior, problem.alpha, budget)
+    best = informative_mixture(problem.prior, problem.alpha, budget)
     bound = min(best.bound, ceiling)
     floor = (1 - GIVEN_UP * problem.tolerance) * max(best.value, value)
-    candidates = [*quick, *roundings(problem, best.matrix(problem.alpha))]
+    candidates = [*quick, *rounded_mechanisms(problem, best.matrix(problem.alpha))]
     stopped = best.stopped
     if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
         try:
@@ -73,7 +73,7 @@ def solve_information(problem: Problem) -> Design:
     return informative_design(problem, candidates, bound=bound, floor=floor, stopped=stopped)
 
 
-def closed_forms(problem: Problem) -> list[Mechanism]:
+def informative_closed_forms(problem: DesignProblem) -> list[Mechanism]:
     """Return randomised response if it fits, and arcs where they exist."""
     if most_outputs(problem) < problem.size and problem.alpha <= LARGEST_ALPHA:
         return []
@@ -89,7 +89,7 @@ def closed_forms(problem: Problem) -> list[Mechanism]:
 
 
 def matrices_of_less_variance(
-    problem: Problem, best: Mixture, *, floor: float, budget: SearchBudget
+    problem: DesignProblem, best: Mixture, *, floor: float, budget: SearchBudget
 ) -> list[Floats]:
     """Return matrices of at least ``floor`` information made for a small estimation variance."""
     prior, alpha = problem.prior, problem.alpha
@@ -104,7 +104,7 @@ def matrices_of_less_variance(
 
 
 def informative_design(
-    problem: Problem, candidates: list[Mechanism], *, bound: float, floor: float, stopped: str
+    problem: DesignProblem, candidates: list[Mechanism], *, bound: float, floor: float, stopped: str
 ) -> Design:
     """Return the candidate of least variance among those with enough information."""
     prior = problem.prior
@@ -123,11 +123,11 @@ def informative_design(
 WHOLE = 200
 GROUPS = (40, 120, 240)
 SMALL = 12
+# Categories, the heaviest ones, that have a price of their own in the first relaxations.
 ALONE = (1, 4, 12)
-"""Categories, the heaviest ones, that have a price of their own in the first relaxations."""
 
 
-def best_mixture(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
+def informative_mixture(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
     """Return the best mixture found, with a bound proven for the whole prior.
 
     First, most categories share one price per mass; see :func:`relaxed`. That gives a bound which
@@ -144,7 +144,7 @@ def best_mixture(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
         return replace(
             generate(prior, alpha, start=start, budget=budget, known=best), stopped="interrupted"
         )
-    start = np.vstack([start, turned_sets(best, prior)])
+    start = np.vstack([start, rotated_sets(best, prior)])
     best = replace(best, value=0.0)
     for most in (most for most in GROUPS if 1.5 * most < len(prior)):
         found = _over_groups(prior, alpha, most, known=best, budget=budget)
@@ -179,7 +179,7 @@ def relaxed(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
     return best
 
 
-def turned_sets(loose: Mixture, prior: Floats) -> Sets:
+def rotated_sets(loose: Mixture, prior: Floats) -> Sets:
     """Return the sets of a relaxation with their light part turned around a circle."""
     # Categories lie on a circle, each on an arc as long as its probability. Every turn of a part
     # covers all light categories alike, which is what the relaxation asks for.
@@ -230,7 +230,7 @@ def _over_groups(
     prices = spread_prices(merged.prices, groups, prior)
     gain, slack = Gain(alpha), budget.tolerance * merged.value / 20
     priced = price(prior, gain.a1 * prices, gain, slack=slack, budget=budget)
-    bound, _ = bound_of(prices, priced.bound, gain)
+    bound, _ = bound_by_prices(prices, priced.bound, gain)
     return replace(found, bound=bound, prices=prices) if bound < found.bound else found
 
 
@@ -247,11 +247,11 @@ def first_sets(prior: Floats, alpha: float) -> Sets:
     return np.vstack([high, single, ~single] if ideal > 0.3 else [high, single])
 
 
+# Probabilities below which outputs are merged, tried until rounding loses next to nothing.
 LIGHT = (0.0, 1e-12, 1e-10, 1e-8)
-"""Probabilities below which outputs are merged, tried until rounding loses next to nothing."""
 
 
-def roundings(problem: Problem, matrix: Floats) -> Iterator[Mechanism]:
+def rounded_mechanisms(problem: DesignProblem, matrix: Floats) -> Iterator[Mechanism]:
     """Yield exact mechanisms of a matrix: as it is, and with light columns merged if that cost."""
     enough = matrix_information(problem.prior, matrix) * (1 - problem.tolerance / 10)
     for least in LIGHT:
@@ -266,12 +266,12 @@ def merge_light(prior: Floats, matrix: Floats, least: float) -> Floats:
     light = prior @ matrix < least
     if not light.any() or light.all():
         return matrix
-    kept = matrix[:, ~light].copy()
+    retained = matrix[:, ~light].copy()
     for column in matrix[:, light].T:
-        together = kept + column[:, None]
-        lost = column_information(prior, kept) - column_information(prior, together)
-        kept[:, lost.argmin()] += column
-    return kept
+        together = retained + column[:, None]
+        lost = column_information(prior, retained) - column_information(prior, together)
+        retained[:, lost.argmin()] += column
+    return retained
 
 
 def column_information(prior: Floats, columns: Floats) -> Floats:

@@ -6,11 +6,6 @@ and its row is p):
 - the closed form :math:`tI + (1-t)1p^\top`, :math:`t = (a-1)p_{\min}/(1+(a-1)p_{\min})`;
 - Bayes post-processing :math:`R = M \operatorname{diag}(1/m) M^\top \operatorname{diag}(p)` of a
   mechanism M with :math:`m = pM`;
-- better post-processing: with :math:`F_{jz}` the probability of "j, then z", the invariant
-  post-processings of M are the couplings of m and p, and the information of
-  :math:`R = M \operatorname{diag}(1/m) F` is convex in F. Its linearisation is a transport problem
-  with gains :math:`\sum_x \Pr(x|j) \log(R_{xz}/p_z)`; moving to its optimum never loses, and
-  ends at a vertex, where few columns are mixed (post-processing keeps α);
 - the best vertex of the polytope of all invariant matrices that climbs from these and from many
   random starts find; see :mod:`.invariant_search`.
 
@@ -61,120 +56,98 @@ from pramble.mechanisms.general import General, least_mixing, ratios_within, rou
 from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.mechanisms.ratios import exp_below
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.information import best_mixture
-from pramble.solvers.general.invariant_search import best_coupling, best_invariant, first_couplings
-from pramble.solvers.general.sets import matrix_information, response_matrix
+from pramble.solvers.general.information import informative_mixture
+from pramble.solvers.general.invariant_search import (
+    Goal,
+    accuracy_goal,
+    best_invariant,
+    information_goal,
+)
+from pramble.solvers.general.sets import response_matrix
 from pramble.solvers.general.variance import observed_variance, query_variance
 from pramble.solvers.general.variance_bounds import proven_bound
-from pramble.solvers.problem import Problem, diagnosed_answer
+from pramble.solvers.problem import DesignProblem, diagnosed_answer
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
-MOST_MOVED = 100
 MOST_CLIMBED = 80
 MOST_CATEGORIES = 1000
-MOST_STEPS = 40
+# Covers rounding where two categories leave a segment, both of whose ends are tried.
 MARGIN = 1e-9
-"""Covers rounding where two categories leave a segment, both of whose ends are tried."""
 
+# Caps e^α where it would overflow.
 LARGEST_EXPONENT = 600.0
-"""Caps e^α where it would overflow."""
 
 
-def solve_invariant(problem: Problem) -> Design:
+def solve_invariant(problem: DesignProblem) -> Design:
     """Return the best invariant mechanism found, and what the invariance costs."""
     prior = possible_prior(problem)
     budget = problem.budget()
     free, without = best_without(problem, budget)
     bound = min(without, invariant_bound(prior, problem.alpha))
-    candidates, stopped = [closed_form(prior, problem.alpha)], "search"
-    try:
-        for one in post_processings(prior, problem.alpha, free, budget):
-            candidates.append(one)
-            if budget.is_over():
-                stopped = budget.reason
-                break
-        if stopped == "search" and climbable(prior, problem.alpha):
-            best, stopped = best_invariant(
-                prior, problem.alpha, candidates, bound=bound, budget=budget
-            )
-            candidates.append(best)
-    except KeyboardInterrupt:
-        stopped = "interrupted"
+    candidates = [
+        keep_or_draw_matrix(prior, problem.alpha),
+        *bayes_mechanisms(prior, problem.alpha, free),
+    ]
+    stopped = budget.reason if budget.is_over() else "search"
+    small = 2 <= len(prior) <= MOST_CLIMBED and problem.alpha <= LARGEST_ALPHA
+    if stopped == "search" and small:
+        best, stopped = best_invariant(
+            prior,
+            problem.alpha,
+            candidates,
+            goal=goal_of(problem, prior),
+            bound=bound if problem.objective == "information" else 0.0,
+            budget=budget,
+        )
+        candidates.append(best)
     exact = [on_all_categories(one, problem) for one in candidates]
     return best_invariant_design(
         problem, exact, without=without, bound=bound, stopped=stopped, budget=budget
     )
 
 
-def climbable(prior: Floats, alpha: float) -> bool:
-    """Whether the polytope of invariant matrices is small enough to climb on."""
-    return 2 <= len(prior) <= MOST_CLIMBED and alpha <= LARGEST_ALPHA
+def goal_of(problem: DesignProblem, prior: Floats) -> Goal:
+    if problem.objective == "information":
+        return information_goal(prior)
+    return accuracy_goal(prior, problem.queries[:, problem.prior > 0])
 
 
-def possible_prior(problem: Problem) -> Floats:
+def possible_prior(problem: DesignProblem) -> Floats:
     prior = problem.prior[problem.prior > 0]
     return np.asarray(prior / prior.sum())
 
 
-def best_without(problem: Problem, budget: SearchBudget) -> tuple[Floats | None, float]:
+def best_without(problem: DesignProblem, budget: SearchBudget) -> tuple[Floats | None, float]:
     """Return the best matrix without invariance on the possible categories, and a bound."""
     prior = possible_prior(problem)
     few = 2 <= len(prior) <= MOST_CATEGORIES
     if not few or problem.alpha > LARGEST_ALPHA:
         return None, problem.ceiling
-    best = best_mixture(prior, problem.alpha, budget.part(1e-6, effort=budget.left() / 2))
+    best = informative_mixture(prior, problem.alpha, budget.part(1e-6, effort=budget.left() / 2))
     return best.matrix(problem.alpha), min(best.bound, problem.ceiling)
 
 
-def closed_form(prior: Floats, alpha: float) -> Floats:
+def keep_or_draw_matrix(prior: Floats, alpha: float) -> Floats:
     """Return the mixture of the identity and the prior in every row."""
     odds = math.expm1(min(alpha, LARGEST_EXPONENT)) * prior.min()
     t = odds / (1 + odds)
     return np.asarray(t * np.eye(len(prior)) + (1 - t) * prior)
 
 
-def keep_or_draw(problem: Problem) -> Mechanism:
+def keep_or_draw(problem: DesignProblem) -> Mechanism:
     """Return the closed form in exact weights."""
-    return on_all_categories(closed_form(possible_prior(problem), problem.alpha), problem)
+    return on_all_categories(keep_or_draw_matrix(possible_prior(problem), problem.alpha), problem)
 
 
-def post_processings(
-    prior: Floats, alpha: float, free: Floats | None, budget: SearchBudget
-) -> Iterator[Floats]:
-    """Yield invariant matrices made from good mechanisms: the best one, and randomised response."""
+def bayes_mechanisms(prior: Floats, alpha: float, free: Floats | None) -> Iterator[Floats]:
+    """Yield the best mechanism and randomised response, each followed by Bayes's rule."""
     response = response_matrix(len(prior), min(alpha, LARGEST_EXPONENT))
     for matrix in [response] if free is None else [free, response]:
-        released = prior @ matrix
-        bayes = matrix / released @ (matrix.T * prior)
-        yield bayes
-        if matrix.size > MOST_MOVED**2:
-            continue
-        for coupling in first_couplings(matrix, prior, budget):
-            yield climb(matrix, prior, coupling, budget)
+        yield matrix / (prior @ matrix) @ (matrix.T * prior)
 
 
-def climb(matrix: Floats, prior: Floats, coupling: Floats, budget: SearchBudget) -> Floats:
-    """Return the invariant matrix at which no coupling improves the linearised gain."""
-    released = prior @ matrix
-    posterior = (prior[:, None] * matrix / released).T
-    current = matrix / released @ coupling
-    value = matrix_information(prior, current)
-    for _ in range(MOST_STEPS):
-        if budget.is_over():
-            break
-        moved = best_coupling(posterior @ np.log(current / prior), released, prior, budget)
-        if moved is None:
-            break
-        after = matrix / released @ moved
-        gained = matrix_information(prior, after)
-        if gained <= value * (1 + 1e-9):
-            break
-        current, value = after, gained
-    return current
-
-
-def on_all_categories(matrix: Floats, problem: Problem) -> Mechanism:
+def on_all_categories(matrix: Floats, problem: DesignProblem) -> Mechanism:
     """Return the exact mechanism on all categories: impossible ones are never released."""
     possible = problem.prior > 0
     full = np.tile(problem.prior, (problem.size, 1))
@@ -183,7 +156,7 @@ def on_all_categories(matrix: Floats, problem: Problem) -> Mechanism:
 
 
 def best_invariant_design(
-    problem: Problem,
+    problem: DesignProblem,
     candidates: list[Mechanism],
     *,
     without: float,
@@ -219,7 +192,7 @@ def best_invariant_design(
     )
 
 
-def variance_bound(problem: Problem, budget: SearchBudget) -> float:
+def variance_bound(problem: DesignProblem, budget: SearchBudget) -> float:
     """Return a proven lower bound on the variance under any matrix."""
     seen = observed_variance(problem.prior, problem.workload)
     if problem.alpha > LARGEST_ALPHA:
@@ -237,8 +210,8 @@ def invariant_bound(prior: Floats, alpha: float) -> float:
     """Return a proven bound on the information of every invariant matrix."""
     margin = 1 + 1e-12 + 1e-14 / min(alpha, 1.0)
     masses, counts = np.unique(prior, return_counts=True)
-    told = [most_of_output(float(mass), alpha) for mass in masses]
-    return margin * math.fsum((masses * counts * told).tolist())
+    most = [most_of_output(float(mass), alpha) for mass in masses]
+    return margin * math.fsum((masses * counts * most).tolist())
 
 
 def most_of_output(mass: float, alpha: float) -> float:
@@ -252,8 +225,8 @@ def most_of_output(mass: float, alpha: float) -> float:
         bound = min(bound, float(upper.max()))
         if bound <= lower * (1 + SHARP):
             break
-        kept = upper > lower
-        parts = np.linspace(low[kept], high[kept], PARTS + 1)
+        retained = upper > lower
+        parts = np.linspace(low[retained], high[retained], PARTS + 1)
         low, high = parts[:-1].ravel(), parts[1:].ravel()
     return bound
 
@@ -275,17 +248,17 @@ def chord(below: Floats, above: Floats) -> Floats:
 MOST_MOVES = 100_000
 
 
-def round_invariant(matrix: Floats, problem: Problem) -> Mechanism:
+def round_invariant(matrix: Floats, problem: DesignProblem) -> Mechanism:
     prior = problem.prior
 
     def mixed(delta: float) -> Integers:
-        return settle(round_rows((1 - delta) * matrix + delta * prior, TOTAL), prior)
+        return balance_margins(round_rows((1 - delta) * matrix + delta * prior, TOTAL), prior)
 
     weights = least_mixing(mixed, ratios_within(exp_below(problem.alpha)))
     return General(problem.labels, problem.labels, weights)
 
 
-def settle(weights: Integers, prior: Floats) -> Integers:
+def balance_margins(weights: Integers, prior: Floats) -> Integers:
     """Move units along rows until every margin is right within one unit."""
     shares, scale = exact_integers(prior)
     weights = weights.copy()

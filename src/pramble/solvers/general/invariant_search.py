@@ -19,14 +19,17 @@ exchanged, or with three of its rows shaken.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from pramble.errors import NotConverged
+from pramble.information.fisher import fisher
 from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
+from pramble.solvers.general.outputs import float_variance
 from pramble.values import Floats
 
 EFFORT = 10.0
@@ -34,8 +37,8 @@ MOST_STEPS = 60
 MOST_BALANCED = 100
 STARTS = 10
 HOPS = (30, 1000)
+# Hops times S²; a linear programme takes about that long.
 WORK = 100_000
-"""Hops times S²; a linear programme takes about that long."""
 
 
 class Vertices:
@@ -65,7 +68,7 @@ class Vertices:
             np.zeros(1, dtype=np.int64), np.arange(S), np.full(S, -1.0), gains=np.zeros(1)
         )
 
-    def towards(self, gradient: Floats, budget: SearchBudget) -> Floats | None:
+    def vertex_along(self, gradient: Floats, budget: SearchBudget) -> Floats | None:
         r"""Return R at the vertex with the largest :math:`\sum_{xz} p_x p_z g_{xz} R_{xz}`.
 
         None when the budget was over, or where floats find no vertex.
@@ -83,26 +86,56 @@ class Vertices:
         high = np.maximum(solved[0][: S * S], 0.0).reshape(S, S)
         return balanced(prior, 1 + self.kappa * (high - prior @ high))
 
-    def climb(self, gradient: Floats, budget: SearchBudget) -> tuple[Floats, float] | None:
-        """Return R where no vertex improves the linearisation, and its information, if found."""
-        ratios = self.towards(gradient, budget)
+    def climb(
+        self, gradient: Floats, goal: "Goal", budget: SearchBudget
+    ) -> tuple[Floats, float] | None:
+        """Return R where no vertex improves the linearised goal, and its value, if found."""
+        ratios = self.vertex_along(gradient, budget)
         if ratios is None:
             return None
-        value = information_of(self.prior, ratios)
+        value = goal.value(ratios)
         for _ in range(MOST_STEPS):
             if budget.is_over():
                 break
-            after = self.towards(np.log(ratios), budget)
+            after = self.vertex_along(goal.gradient(ratios), budget)
             if after is None:
                 break
-            gained = information_of(self.prior, after)
-            if gained <= value * (1 + 1e-10):
+            gained = goal.value(after)
+            if not gained > value + 1e-10 * abs(value):
                 break
             ratios, value = after, gained
         return ratios, value
 
 
-def information_of(prior: Floats, ratios: Floats) -> float:
+@dataclass(frozen=True)
+class Goal:
+    """What is made large over the ratios R, and its gradient divided by the product of margins."""
+
+    value: Callable[[Floats], float]
+    gradient: Callable[[Floats], Floats]
+
+
+def information_goal(prior: Floats) -> Goal:
+    """Return the information, whose gradient is log R up to numbers that change no vertex."""
+    return Goal(lambda ratios: ratio_information(prior, ratios), np.log)
+
+
+def accuracy_goal(prior: Floats, queries: Floats) -> Goal:
+    r"""Return minus the variance of the queries.
+
+    With the Fisher information J of an invariant matrix the gradient is that of
+    :math:`-\operatorname{tr} W J^{-1} W^\top`, which is
+    :math:`2 J^{-1} W^\top W J^{-1} R`.
+    """
+
+    def gradient(ratios: Floats) -> Floats:
+        weighed = np.linalg.pinv(fisher(ratios * prior, prior)) @ queries.T
+        return np.asarray(weighed @ (weighed.T @ ratios) / prior[:, None])
+
+    return Goal(lambda ratios: -float_variance(ratios * prior, prior, queries), gradient)
+
+
+def ratio_information(prior: Floats, ratios: Floats) -> float:
     return float(prior @ entropy_excess(ratios - 1) @ prior)
 
 
@@ -119,18 +152,23 @@ def balanced(prior: Floats, ratios: Floats) -> Floats:
 
 
 def best_invariant(
-    prior: Floats, alpha: float, starts: list[Floats], *, bound: float, budget: SearchBudget
+    prior: Floats,
+    alpha: float,
+    starts: list[Floats],
+    *,
+    goal: Goal,
+    bound: float,
+    budget: SearchBudget,
 ) -> tuple[Floats, str]:
     """Return the best invariant matrix found from some matrices and many random starts."""
     part = budget.part(budget.tolerance, effort=EFFORT)
     vertices = Vertices(prior, alpha)
     given = [one / prior for one in starts]
-    ranked = sorted((information_of(prior, one), k) for k, one in enumerate(given))
-    found = [given[ranked[-1][1]]]
-    value, stopped = ranked[-1][0], "search"
+    found = [max(given, key=goal.value)]
+    value, stopped = goal.value(found[0]), "search"
     try:
-        for gradient in gradients(prior, given, found):
-            climbed = vertices.climb(gradient, part)
+        for gradient in gradients(goal, given, found):
+            climbed = vertices.climb(gradient, goal, part)
             if climbed is not None and climbed[1] > value:
                 found[0], value = climbed
             budget.tell("climbing to invariant matrices", value=value, bound=bound)
@@ -143,16 +181,16 @@ def best_invariant(
     return found[0] * prior, stopped
 
 
-def gradients(prior: Floats, given: list[Floats], found: list[Floats]) -> Iterator[Floats]:
+def gradients(goal: Goal, given: list[Floats], found: list[Floats]) -> Iterator[Floats]:
     """Yield gradients to climb from: at some ratios, random ones, and near what is found."""
-    S = len(prior)
+    S = len(found[0])
     rng = np.random.default_rng(S)
     yield from (np.eye(S), -np.eye(S))
-    yield from (np.log(ratios) for ratios in given)
+    yield from map(goal.gradient, given)
     for _ in range(STARTS):
         yield rng.standard_normal((S, S))
     for hop in range(min(max(WORK // S**2, HOPS[0]), HOPS[1])):
-        yield shaken(np.log(found[0]), hop, rng)
+        yield shaken(goal.gradient(found[0]), hop, rng)
 
 
 def shaken(gradient: Floats, hop: int, rng: np.random.Generator) -> Floats:
@@ -168,66 +206,3 @@ def shaken(gradient: Floats, hop: int, rng: np.random.Generator) -> Floats:
         rows = rng.choice(S, min(3, S), replace=False)
         gradient[rows] += 3 * size * rng.standard_normal((len(rows), S))
     return gradient
-
-
-def best_coupling(
-    gains: Floats, supply: Floats, demand: Floats, budget: SearchBudget
-) -> Floats | None:
-    r"""Maximise :math:`\sum_{jz} F_{jz} g_{jz}` over F ≥ 0 with these row and column sums.
-
-    None when the budget was over.
-    """
-    T, S = gains.shape
-    rows, columns = np.divmod(np.arange(T * S), S)
-    equations = np.zeros((T * S, T + S))
-    equations[np.arange(T * S), rows] = 1
-    equations[np.arange(T * S), T + columns] = 1
-    programme = LinearProgramme(np.concatenate([supply, demand])[:-1])
-    programme.add(equations[:, :-1], gains.ravel())
-    found = programme.solve(budget)
-    if found is None:
-        return None
-    return balance(np.maximum(found[0], 0.0).reshape(T, S), supply, demand)
-
-
-def balance(coupling: Floats, supply: Floats, demand: Floats) -> Floats:
-    """Return a coupling whose sums are right to the last digits: a little independence is mixed in.
-
-    What is missing from either side is added as a product, after scaling down what is too much.
-    """
-    scaled = coupling * np.minimum(supply / np.maximum(coupling.sum(axis=1), 1e-300), 1.0)[:, None]
-    scaled = scaled * np.minimum(demand / np.maximum(scaled.sum(axis=0), 1e-300), 1.0)
-    rows = np.maximum(supply - scaled.sum(axis=1), 0.0)
-    columns = np.maximum(demand - scaled.sum(axis=0), 0.0)
-    total = rows.sum()
-    return np.asarray(scaled + np.outer(rows, columns) / total if total > 0 else scaled)
-
-
-def first_couplings(matrix: Floats, prior: Floats, budget: SearchBudget) -> Iterator[Floats]:
-    """Yield couplings to start from: Bayes, the likeliest value, and two by order."""
-    released = prior @ matrix
-    yield released[:, None] * (matrix.T * prior / released[:, None])
-    likeliest = best_coupling(matrix.T / released[:, None], released, prior, budget)
-    if likeliest is not None:
-        yield likeliest
-    rng = np.random.default_rng(len(prior))
-    for _ in range(2):
-        yield corner_coupling(released, prior, rng)
-
-
-def corner_coupling(supply: Floats, demand: Floats, rng: np.random.Generator) -> Floats:
-    """Return the coupling that fills columns and values in a random order, one after the other."""
-    rows, columns = rng.permutation(len(supply)), rng.permutation(len(demand))
-    left, right = supply[rows].copy(), demand[columns].copy()
-    coupling = np.zeros((len(supply), len(demand)))
-    i = j = 0
-    while i < len(left) and j < len(right):
-        moved = min(left[i], right[j])
-        coupling[rows[i], columns[j]] += moved
-        left[i] -= moved
-        right[j] -= moved
-        if left[i] <= right[j]:
-            i += 1
-        else:
-            j += 1
-    return balance(coupling, supply, demand)

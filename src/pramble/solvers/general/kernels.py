@@ -201,12 +201,12 @@ def try_flip(state: State, x: int, j: int) -> tuple[float, float]:
         # the diagonal of the Gram matrix of the changed rows of the inverse
         square = gram[i, i] - 2 * factor * u * gram[i, j] + factor * factor * u * u * gram[j, j]
         share = state.shares[i]
-        worth = state.gains[i]
+        gained = state.gains[i]
         if i == j:
             share += step * state.prior[x]
-            worth = gain((share - 1) / state.a1, state.a1, state.slope)
+            gained = gain((share - 1) / state.a1, state.a1, state.slope)
         total += share / weight * square
-        information += weight * worth
+        information += weight * gained
     if information < state.floor:
         total *= 1 + PENALTY * (state.floor - information) / state.floor
     return total, factor
@@ -273,7 +273,7 @@ def anneal_block(
     value = 0.0
     for f in range(count):
         value += 1 / max(re[f] * re[f] + im[f] * im[f], EMPTY)
-    best, kept = value, order.copy()
+    best, retained = value, order.copy()
     for t in range(len(picks)):
         i, j = picks[t, 0], size + picks[t, 1]
         out, into = order[i], order[j]
@@ -291,13 +291,13 @@ def anneal_block(
             value = tried
             if value < best:
                 best = value
-                kept[:] = order
-    order[:] = kept
+                retained[:] = order
+    order[:] = retained
     return best
 
 
 @compiled
-def newton(
+def solve_newton(
     left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats
 ) -> tuple[bool, Floats]:
     r"""Solve :math:`(2\,(LS^\top)\circ(US^\top) + \operatorname{diag})\,X = R`; N rows each.
@@ -305,12 +305,12 @@ def newton(
     Returns whether the matrix is positive definite, by Cholesky, and the solution.
     """
     N, width = scores.shape
-    turned = scores.T.copy()
+    transposed = scores.T.copy()
     upper = np.zeros((N, N))
     for i in range(N):
         one, other = np.zeros(N - i), np.zeros(N - i)
         for k in range(width):
-            u, v, row = left[i, k], side[i, k], turned[k, i:]
+            u, v, row = left[i, k], side[i, k], transposed[k, i:]
             for j in range(N - i):
                 one[j] += u * row[j]
                 other[j] += v * row[j]

@@ -11,8 +11,8 @@ from pramble.values import Floats, Integers
 TOLERANCE = 1e-10
 MOST_PIVOTS = 2.0**31 - 1
 
+# Operations of a step of the simplex method: in all, for each entry of the matrix, by the rows.
 PIVOT, PER_ENTRY, PER_ROW = 2e4, 0.5, 4.0
-"""Operations of a step of the simplex method: in all, for each entry of the matrix, by the rows."""
 
 
 class LinearProgramme:

@@ -33,18 +33,18 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.general.loss_search import least_loss
 from pramble.solvers.general.pricing import UNIT
-from pramble.solvers.problem import Problem, diagnose
+from pramble.solvers.problem import DesignProblem, diagnose
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
+# Entries of the matrix that is searched; with more categories only the likeliest are released.
 MOST_ENTRIES = 4_000_000
-"""Entries of the matrix that is searched; with more categories only the likeliest are released."""
 
+# Parts of the largest weight below which outputs are left out, the first that costs nothing.
 LIGHT = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
-"""Parts of the largest weight below which outputs are left out, the first that costs nothing."""
 
+# Share of the tolerance that the search leaves; it ends fast, and useless outputs fade with it.
 SHARP = 1e-4
-"""Share of the tolerance that the search leaves; it ends fast, and useless outputs fade with it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def excess_of(prior: Floats, loss: Floats) -> Excess:
     return Excess(above / scale, float(prior @ least), scale)
 
 
-def solve_loss(problem: Problem) -> Design:
+def solve_loss(problem: DesignProblem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
     if problem.loss is None:
         raise InvalidInput(
@@ -129,7 +129,7 @@ def likeliest(prior: Floats) -> Integers:
     return np.sort(np.argsort(-prior, kind="stable")[:most])
 
 
-def loss_closed_forms(problem: Problem, excess: Excess) -> list[Mechanism]:
+def loss_closed_forms(problem: DesignProblem, excess: Excess) -> list[Mechanism]:
     """Return the release of one and the same value, and randomised response."""
     constant = np.zeros((problem.size, problem.size))
     constant[:, int((problem.prior @ excess.loss).argmin())] = 1.0
@@ -140,22 +140,24 @@ def loss_closed_forms(problem: Problem, excess: Excess) -> list[Mechanism]:
     ]
 
 
-def nearest(problem: Problem, excess: Excess) -> Mechanism:
+def nearest(problem: DesignProblem, excess: Excess) -> Mechanism:
     """Return randomised response towards the output of least loss, for a large α."""
     weights = np.full(problem.size, 1 / (problem.size + math.expm1(problem.alpha)))
     matrix = NearestRows(excess.loss).best(weights, problem.alpha)
     return Mechanism.from_matrix(matrix, problem.labels.values, alpha=problem.alpha)
 
 
-def rounded_loss_designs(problem: Problem, excess: Excess, weights: Floats) -> Iterator[Mechanism]:
+def rounded_loss_designs(
+    problem: DesignProblem, excess: Excess, weights: Floats
+) -> Iterator[Mechanism]:
     """Yield exact mechanisms with these weights of the outputs, until rounding costs nothing."""
     # Every column stays under its own label, and outputs that are left out stay impossible.
     p, alpha = problem.prior, problem.alpha
     rows = NearestRows(excess.loss)
     lowest = excess.of(p, rows.best(weights, alpha))
     for light in LIGHT:
-        kept = np.where(weights < light * weights.max(), 0.0, weights)
-        matrix = rows.best(kept * float(weights.sum() / kept.sum()), alpha)
+        retained = np.where(weights < light * weights.max(), 0.0, weights)
+        matrix = rows.best(retained * float(weights.sum() / retained.sum()), alpha)
         if light > LIGHT[-1] and excess.of(p, matrix) > lowest * (1 + problem.tolerance / 2):
             continue
         mechanism = Mechanism.from_matrix(matrix, problem.labels.values, alpha=alpha)
@@ -165,7 +167,7 @@ def rounded_loss_designs(problem: Problem, excess: Excess, weights: Floats) -> I
 
 
 def chosen(
-    problem: Problem, excess: Excess, candidates: list[Mechanism]
+    problem: DesignProblem, excess: Excess, candidates: list[Mechanism]
 ) -> tuple[float, Mechanism]:
     """Return the excess and the mechanism of the first candidate that is next to the best."""
     values = [excess.of(problem.prior, one.matrix) for one in candidates]
@@ -186,10 +188,10 @@ def proven_loss(prior: Floats, loss: Floats, thresholds: Floats, alpha: float) -
     for _ in range(STEPS):
         moved = thresholds + shift
         over = loss - moved[:, None]
-        worth = np.where(over < 0, a * over, over)
-        sums = prior @ worth
+        weighted = np.where(over < 0, a * over, over)
+        sums = prior @ weighted
         units = 2 * (len(prior) + 16) * UNIT
-        least = float((sums - units * (prior @ np.abs(worth))).min())
+        least = float((sums - units * (prior @ np.abs(weighted))).min())
         base = float(prior @ moved) - units * float(prior @ np.abs(moved))
         bound = base + (least if least < 0 else least / a)
         if not bound > best:

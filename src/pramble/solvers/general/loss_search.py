@@ -108,7 +108,7 @@ def least_loss(
     """Search until the gap is within the budget's tolerance, from a point that is feasible."""
     # prior is positive, loss lies between 0 and 1 and has a row for each entry of it. shown turns
     # such a loss into the one that is told.
-    search = _Search(prior, loss, alpha, shown)
+    search = _LossSearch(prior, loss, alpha, shown)
     try:
         stopped = search.run(budget)
     except KeyboardInterrupt:
@@ -118,7 +118,7 @@ def least_loss(
     )
 
 
-class _Search:
+class _LossSearch:
     """The loop over rounds."""
 
     def __init__(
@@ -211,7 +211,7 @@ class _Search:
 class _Newton:
     """Newton's equations at a point, factorised once and solved for several right sides."""
 
-    def __init__(self, search: _Search) -> None:
+    def __init__(self, search: _LossSearch) -> None:
         from scipy.linalg import cho_factor
 
         self.search = search

@@ -23,7 +23,7 @@ from pramble.mechanisms.general import General
 from pramble.mechanisms.operators.dense import best_estimator
 from pramble.mechanisms.uniform import randomized_response
 from pramble.solvers.general.sets import response_matrix
-from pramble.solvers.problem import Problem
+from pramble.solvers.problem import DesignProblem
 from pramble.values import Floats, Integers
 
 MOST_NAMED = 5000
@@ -45,13 +45,13 @@ def output_labels(outputs: Any, labels: Labels, used: int) -> Labels:
     return found
 
 
-def most_outputs(problem: Problem) -> float:
+def most_outputs(problem: DesignProblem) -> float:
     if isinstance(problem.outputs, str) and problem.outputs == "free":
         return math.inf
     return len(output_labels(problem.outputs, problem.labels, 0))
 
 
-def response_for(problem: Problem) -> Mechanism:
+def response_for(problem: DesignProblem) -> Mechanism:
     """Return randomised response under the labels of the outputs that were asked for."""
     if isinstance(problem.outputs, str) and problem.outputs == "same":
         return randomized_response(problem.labels.values, problem.alpha)
@@ -62,7 +62,7 @@ def response_for(problem: Problem) -> Mechanism:
     return name_outputs(problem, response_matrix(problem.size, problem.alpha))
 
 
-def best_places(prior: Floats, matrix: Floats, apart: Floats | None = None) -> Integers:
+def best_places(prior: Floats, matrix: Floats, distances: Floats | None = None) -> Integers:
     r"""Return the category that names each column, so that :math:`\sum_x p_x M_{xx}` is largest.
 
     With distances, so that values are released as near to the true ones as can be.
@@ -70,14 +70,14 @@ def best_places(prior: Floats, matrix: Floats, apart: Floats | None = None) -> I
     from scipy.optimize import linear_sum_assignment
 
     moved = (prior[:, None] * matrix).T
-    costs = -moved if apart is None else moved @ apart
+    costs = -moved if distances is None else moved @ distances
     columns, names = linear_sum_assignment(costs)
     places = np.empty(matrix.shape[1], dtype=np.int64)
     places[columns] = names
     return places
 
 
-def name_outputs(problem: Problem, matrix: Floats) -> Mechanism:
+def name_outputs(problem: DesignProblem, matrix: Floats) -> Mechanism:
     """Round a matrix to exact weights that satisfy α, and put its columns under their labels."""
     # Columns fewer than the outputs leave the others impossible.
     S, used = matrix.shape
@@ -87,8 +87,8 @@ def name_outputs(problem: Problem, matrix: Floats) -> Mechanism:
         matrix, labels.values, used, alpha=problem.alpha, distance=problem.distance
     )
     same = len(names) == S and names == labels
-    apart = None if problem.distance is None else problem.distance.matrix
-    places = best_places(problem.prior, matrix, apart) if same else np.arange(used)
+    distances = None if problem.distance is None else problem.distance.matrix
+    places = best_places(problem.prior, matrix, distances) if same else np.arange(used)
     weights = np.zeros((S, len(names)), dtype=np.int64)
     weights[:, places] = rounded.weights
     return General(labels, names, weights)
@@ -97,8 +97,8 @@ def name_outputs(problem: Problem, matrix: Floats) -> Mechanism:
 TURNS = 60
 
 
+# How far sums of rows may be from 1, so that small α are kept.
 EXACT = 1e-13
-"""How far sums of rows may be from 1, so that small α are kept."""
 
 
 def float_variance(matrix: Floats, prior: Floats, queries: Floats) -> float:
@@ -131,17 +131,21 @@ def without_loss(matrix: Floats, prior: Floats) -> Floats:
     upper = np.triu_indices(S)
     root = np.sqrt(prior)
     scaled = matrix * root[:, None] / np.sqrt(prior @ matrix)
-    told = scaled[upper[0]] * scaled[upper[1]]
-    if matrix.shape[1] <= len(told):
+    products = scaled[upper[0]] * scaled[upper[1]]
+    if matrix.shape[1] <= len(products):
         return matrix
     found = linprog(
-        prior @ matrix, A_eq=told, b_eq=told.sum(axis=1), bounds=(0, None), method="highs-ds"
+        prior @ matrix,
+        A_eq=products,
+        b_eq=products.sum(axis=1),
+        bounds=(0, None),
+        method="highs-ds",
     )
     if found.x is None:
         return matrix
-    kept = found.x > 1e-12
-    exact = np.linalg.lstsq(told[:, kept], told.sum(axis=1), rcond=None)[0]
-    columns = matrix[:, kept] * exact
+    retained = found.x > 1e-12
+    exact = np.linalg.lstsq(products[:, retained], products.sum(axis=1), rcond=None)[0]
+    columns = matrix[:, retained] * exact
     if exact.min() <= 0 or np.abs(columns.sum(axis=1) - 1).max() > EXACT:
         return matrix
     return np.asarray(columns)
@@ -170,8 +174,8 @@ def merged_columns(matrix: Floats, prior: Floats, queries: Floats) -> Iterator[F
 def merging_costs(rows: Integers, mass: Floats, values: Floats) -> Floats:
     """Return what merging some outputs with every other costs; infinite with themselves."""
     sizes = (values**2).sum(axis=1)
-    apart = sizes[rows, None] + sizes - 2 * values[rows] @ values.T
-    costs = np.maximum(apart, 0.0) * (mass[rows, None] * mass / (mass[rows, None] + mass))
+    squares = sizes[rows, None] + sizes - 2 * values[rows] @ values.T
+    costs = np.maximum(squares, 0.0) * (mass[rows, None] * mass / (mass[rows, None] + mass))
     costs[np.arange(len(rows)), rows] = np.inf
     return np.asarray(costs)
 
@@ -188,13 +192,13 @@ def simplex_outputs(prior: Floats, alpha: float, queries: Floats) -> Floats:
     axes = directions[sizes > 1e-12 * max(float(sizes[0]), 1e-300)]
     r, lengths = len(axes), np.ptp(axes, axis=1)
     middles = (axes.max(axis=1) + axes.min(axis=1)) / 2
-    told = (axes - middles[:, None]).T * np.sqrt(sizes[:r] / lengths)
+    points = (axes - middles[:, None]).T * np.sqrt(sizes[:r] / lengths)
     corners = np.linalg.svd(np.ones((1, r + 1)))[2][1:].T * math.sqrt(r + 1)
     rng, a = np.random.default_rng(r), math.exp(alpha)
     found = []
     for _ in range(TURNS):
         turn = np.linalg.qr(rng.standard_normal((r, r)))[0]
-        said = told @ turn @ corners.T
+        said = points @ turn @ corners.T
         high, low = said.max(axis=0), said.min(axis=0)
         size = min(math.expm1(alpha) / float((high - a * low).max()), 1 / float(-low.min()))
         found.append((1 + size * (1 - 1e-15) * said) / (r + 1))

@@ -165,8 +165,8 @@ def count_bound(p: Floats, w: Floats, gain: Gain) -> float:
     for _ in range(TANGENTS):
         slope = gain.derivative(touched)[:, None]
         order = np.argsort(w - slope * p, axis=1, kind="stable")
-        worth = np.take_along_axis(slope * p - w, order, axis=1)
-        tops = np.column_stack([np.zeros(len(touched)), np.cumsum(worth, axis=1)])
+        values = np.take_along_axis(slope * p - w, order, axis=1)
+        tops = np.column_stack([np.zeros(len(touched)), np.cumsum(values, axis=1)])
         bounds = (gain(touched) - slope[:, 0] * touched)[:, None] + tops
         least = np.minimum(least, bounds.min(axis=0))
         masses = np.column_stack([np.zeros(len(touched)), np.cumsum(p[order], axis=1)])

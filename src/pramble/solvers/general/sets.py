@@ -34,8 +34,8 @@ from pramble.values import Floats
 
 Sets = NDArray[np.bool_]
 
+# How nearly rows must sum to 1 before they are scaled, which moves the ratios of columns.
 CLOSE = 1e-7
-"""How nearly rows must sum to 1 before they are scaled, which moves the ratios of columns."""
 
 
 class Gain:
@@ -85,9 +85,9 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
     return np.asarray((columns / columns.sum(axis=0)).T)
 
 
-def polish(sets: Sets, theta: Floats, gain: Gain) -> Floats:
+def polish_weights(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     """Return θ with the equations solved anew on these columns, unless that turns one negative."""
-    for solved in (solve_apart, solve_plainly):
+    for solved in (solve_scaled, solve_plainly):
         if (better := solved(sets, theta, gain)).min() > 0:
             return better
     return theta
@@ -101,7 +101,7 @@ def trim(sets: Sets, theta: Floats, gain: Gain, *, most: float = 1e-6) -> tuple[
     """
     for least in (most, most * 1e-2, most * 1e-4):
         used = theta > least * theta.max()
-        better = polish(sets[used], theta[used], gain)
+        better = polish_weights(sets[used], theta[used], gain)
         if off(sets[used], better, gain) < CLOSE:
             return sets[used], better
     return sets, theta
@@ -121,7 +121,7 @@ def solve_plainly(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     return np.asarray(theta + step[0])
 
 
-def solve_apart(sets: Sets, theta: Floats, gain: Gain) -> Floats:
+def solve_scaled(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     r"""Return it by equations that stay apart from each other however small α.
 
     With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` for every x
@@ -151,8 +151,8 @@ SWAPS = 12_000
 RESTARTS = 2
 HEAT = 0.05
 
+# The orders of the two cycles whose product the group is; the first is 1 for a circle.
 Group = tuple[int, int]
-"""The orders of the two cycles whose product the group is; the first is 1 for a circle."""
 
 
 def circulant(block: NDArray[np.bool_]) -> Sets:
@@ -175,7 +175,7 @@ def random_circulants(size: int, count: int, rng: np.random.Generator) -> Iterat
         yield circulant(block)[:, rng.permutation(size)]
 
 
-def groups(size: int) -> list[Group]:
+def cyclic_groups(size: int) -> list[Group]:
     """Return the circle, and every torus that is no circle in another order."""
     cycles = (m for m in range(2, math.isqrt(size) + 1) if size % m == 0)
     return [(1, size), *((m, size // m) for m in cycles if math.gcd(m, size // m) > 1)]
@@ -186,7 +186,7 @@ def best_turns(size: int, cardinality: int, *, rng: np.random.Generator) -> Sets
     from pramble.solvers.general.kernels import anneal_block
 
     best, least = circulant(np.arange(size) < cardinality), math.inf
-    for group in groups(size):
+    for group in cyclic_groups(size):
         real, imaginary = characters(group)
         for _ in range(RESTARTS):
             order = rng.permutation(size)

@@ -120,8 +120,8 @@ def optimal_mixture(
     """
     scores, S = variance.scores(patterns), patterns.shape[1]
     a1 = float(patterns.max()) - 1
-    apart = (patterns - 1) @ variance.basis / a1
-    equations, right = np.column_stack([patterns.mean(axis=1), apart]), np.eye(1, S)[0]
+    spread = (patterns - 1) @ variance.basis / a1
+    equations, right = np.column_stack([patterns.mean(axis=1), spread]), np.eye(1, S)[0]
     theta, prices = _interior_point(
         scores, equations, right, variance, tolerance=tolerance, budget=budget, finish=finish
     )
@@ -189,11 +189,11 @@ def _reach(point: Floats, step: Floats) -> float:
 
 
 def _newton(left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats) -> Floats:
-    """Solve Newton's equations; see :func:`~pramble.solvers.general.kernels.newton`."""
-    from pramble.solvers.general.kernels import newton
+    """Solve Newton's equations; see :func:`~pramble.solvers.general.kernels.solve_newton`."""
+    from pramble.solvers.general.kernels import solve_newton
 
     if len(scores) <= MOST_ALONE:
-        positive, solved = newton(left, side, scores, diagonal, right)
+        positive, solved = solve_newton(left, side, scores, diagonal, right)
         if positive:
             return solved
     hessian = 2 * (left @ scores.T) * (side @ scores.T)
@@ -205,8 +205,8 @@ MEMORY = 20
 PATIENCE = 15
 FIRST_STEP = 0.1
 
+# Value and gradient; an infinite value outside the domain.
 Objective = Callable[[Floats], tuple[float, Floats]]
-"""Value and gradient; an infinite value outside the domain."""
 
 
 def descend(
@@ -251,13 +251,13 @@ def direction(slope: Floats, pairs: deque[tuple[Floats, Floats]]) -> Floats:
     if not pairs:
         return np.asarray(step * min(1.0, FIRST_STEP / np.abs(step).max()))
     shares = []
-    for moved, turned in reversed(pairs):
-        shares.append((moved @ step) / (moved @ turned))
-        step -= shares[-1] * turned
-    moved, turned = pairs[-1]
-    step *= (moved @ turned) / (turned @ turned)
-    for (moved, turned), share in zip(pairs, reversed(shares), strict=True):
-        step += moved * (share - (turned @ step) / (moved @ turned))
+    for moved, bend in reversed(pairs):
+        shares.append((moved @ step) / (moved @ bend))
+        step -= shares[-1] * bend
+    moved, bend = pairs[-1]
+    step *= (moved @ bend) / (bend @ bend)
+    for (moved, bend), share in zip(pairs, reversed(shares), strict=True):
+        step += moved * (share - (bend @ step) / (moved @ bend))
     return step
 
 

@@ -197,8 +197,8 @@ def numerator(variance: Variance, d: Floats) -> float:
 
 
 BARRIERS = (1e-2, 1e-3, 1e-5)
+# Shares of H given up so that the order of G and R is sure in floats.
 SHRINK = (1e-7, 1e-5, 1e-3)
-"""Shares of H given up so that the order of G and R is sure in floats."""
 PAIRED = 0.3
 WORK = 1e10
 MOST_PAIRED, MOST_CLIMBED, MOST_CLOSED = 150, 200, 1500
@@ -318,14 +318,14 @@ class Dual:
             return math.inf, x
         side = inverse @ self.variance.basis @ H
         slope = side @ weights @ side.T / root + weight * inverse
-        turned = slope @ b
-        own = float(b @ turned) / c**2 + weight / c
+        slope_b = slope @ b
+        own = float(b @ slope_b) / c**2 + weight / c
         gradient = [
-            (np.diagonal(slope) - turned * (1 + a) / c + own * a) * d,
+            (np.diagonal(slope) - slope_b * (1 + a) / c + own * a) * d,
             (slope @ self.prior - (1 + weight * (S + 1)) / total) * self.scale,
         ]
         if self.pairs:
-            by_pair = (turned[:, None] + turned) / c - slope - own
+            by_pair = (slope_b[:, None] + slope_b) / c - slope - own
             gradient.append(2 * (by_pair * pairs)[self.upper])
         value = 2 * math.log(root) - math.log(total)
         value += weight * (logdet + math.log(c) - (S + 1) * math.log(total))

@@ -34,31 +34,31 @@ from pramble.solvers.general.variance import (
     optimal_mixture,
 )
 from pramble.solvers.general.variance_bounds import sharp_bound, violations
-from pramble.solvers.metric.bounds import pair_bound
 from pramble.solvers.metric.information import (
     best_metric_matrix,
-    distance_of,
     distinct_rays,
+    pair_bound,
     path_rays,
     peaks,
     pushed,
+    required_distance,
     with_complements,
 )
-from pramble.solvers.problem import Problem
+from pramble.solvers.problem import DesignProblem
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
+# Categories of a path whose columns are all tried: 2^13 of them.
 MOST_ENUMERATED = 14
-"""Categories of a path whose columns are all tried: 2^13 of them."""
 
 MOST_SEARCHED = 160
+# After some, the columns are good enough to choose S of them from.
 ROUNDS, ROUNDS_FOR_SQUARES = 25, 8
-"""After some, the columns are good enough to choose S of them from."""
 
 BATCH = 80
 MOST_COLUMNS = 400
+# α between the two farthest categories up to which columns can be mixed in floats.
 MOST_SPREAD = 40.0
-"""α between the two farthest categories up to which columns can be mixed in floats."""
 
 LEAST_EFFORT = 0.05
 GAP = 1e-6
@@ -70,9 +70,9 @@ NOT_SHARP = (
 )
 
 
-def solve_metric_variance(problem: Problem) -> Design:
+def solve_metric_variance(problem: DesignProblem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance, budget, most = distance_of(problem), problem.budget(), most_outputs(problem)
+    distance, budget, most = required_distance(problem), problem.budget(), most_outputs(problem)
     variance = Variance(problem.prior, problem.workload)
     informative, _ = best_metric_matrix(
         problem.prior, problem.alpha, distance, budget=budget.part(problem.tolerance)
@@ -93,7 +93,7 @@ def solve_metric_variance(problem: Problem) -> Design:
     matrices = [(rays * theta[:, None]).T, informative]
     queries = np.eye(problem.size) if problem.workload is None else problem.workload
     if most < math.inf:
-        starts = [informative, *side_by_side(problem, distance, budget)]
+        starts = [informative, *product_of_columns(problem, distance, budget)]
         square = best_metric_square(starts, matrices[0], problem.prior, queries, budget=budget)
         fewer = fewer_outputs(matrices[0], problem.prior, queries, most=int(most))
         matrices = [square, fewer, matrices[1]]
@@ -102,7 +102,9 @@ def solve_metric_variance(problem: Problem) -> Design:
     return least_variance_design(problem, found, bound=bound, notes=(NOT_SHARP,))
 
 
-def side_by_side(problem: Problem, distance: Distance, budget: SearchBudget) -> list[Floats]:
+def product_of_columns(
+    problem: DesignProblem, distance: Distance, budget: SearchBudget
+) -> list[Floats]:
     """Return the product of the best matrices of the columns whose distances are summed."""
     if len(distance.parts) < 2:
         return []
@@ -158,9 +160,9 @@ def best_columns(
         if optimum.variance - bound <= close * optimum.variance or budget.is_over():
             break
         if every is not None:
-            worth = violations(every, optimum, prior)
-            bound = max(bound, sharp_bound(optimum, float(worth.max())))
-            fresh = every[np.argsort(-worth)[:BATCH]]
+            advantage = violations(every, optimum, prior)
+            bound = max(bound, sharp_bound(optimum, float(advantage.max())))
+            fresh = every[np.argsort(-advantage)[:BATCH]]
         elif distance.size > MOST_SEARCHED:
             break
         else:
@@ -176,8 +178,8 @@ def best_columns(
             rays, optimum = grown, better
         if done:
             break
-    kept = optimum.theta > 1e-9 * optimum.theta.max()
-    return rays[kept], optimum.theta[kept], bound
+    retained = optimum.theta > 1e-9 * optimum.theta.max()
+    return rays[retained], optimum.theta[retained], bound
 
 
 def uphill(
@@ -198,14 +200,14 @@ def uphill(
     for _ in range(4):
         found.append(pushed(found[-1], distance, alpha, slopes))
     fresh = distinct_rays(np.vstack(found[1:]))
-    worth = violations(fresh, optimum, prior)
-    order = np.argsort(-worth)[:BATCH]
-    return np.asarray(fresh[order][worth[order] > 0])
+    advantage = violations(fresh, optimum, prior)
+    order = np.argsort(-advantage)[:BATCH]
+    return np.asarray(fresh[order][advantage[order] > 0])
 
 
 VERTICES = 60
+# Starts from the best matrix after random exchanges, and how many of these.
 KICKS, MOST_KICKED = 300, 3
-"""Starts from the best matrix after random exchanges, and how many of these."""
 
 MOST_ROUNDS = 400
 MOST_CONDITION = 1e12
@@ -227,8 +229,8 @@ def best_metric_square(
         return float_variance(matrix, prior, queries)
 
     candidates = mixture / mixture.max(axis=0)
-    gains = candidates.sum(axis=0), column_worth(mixture, candidates, prior, queries)
-    starts = sorted(vertices(candidates, gains, budget=budget), key=variance)
+    gains = candidates.sum(axis=0), column_gains(mixture, candidates, prior, queries)
+    starts = sorted(vertex_matrices(candidates, gains, budget=budget), key=variance)
     found = [*first, *starts]
     found += [exchanged(one, candidates, prior, queries, budget=budget) for one in found]
     best = min(found, key=variance)
@@ -240,7 +242,7 @@ def best_metric_square(
     return best
 
 
-def column_worth(mixture: Floats, columns: Floats, prior: Floats, queries: Floats) -> Floats:
+def column_gains(mixture: Floats, columns: Floats, prior: Floats, queries: Floats) -> Floats:
     r"""Return by how much more of each column lowers the variance of a mixture.
 
     With :math:`K = J^{-1} W^\top W J^{-1}` it is :math:`v^\top K v / (p\cdot v)`.
@@ -249,7 +251,7 @@ def column_worth(mixture: Floats, columns: Floats, prior: Floats, queries: Float
     return np.asarray(((columns.T @ weighed) ** 2).sum(axis=1) / (prior @ columns))
 
 
-def vertices(
+def vertex_matrices(
     candidates: Floats, gains: Sequence[Floats], *, budget: SearchBudget
 ) -> Iterator[Floats]:
     """Yield matrices of S of the candidate columns, by gains that are changed at random."""
@@ -262,9 +264,9 @@ def vertices(
         solved = programme.solve(budget)
         if solved is None:
             return
-        kept = np.flatnonzero(solved[0] > 1e-12)
-        if len(kept) == size:
-            yield candidates[:, kept] * solved[0][kept]
+        retained = np.flatnonzero(solved[0] > 1e-12)
+        if len(retained) == size:
+            yield candidates[:, retained] * solved[0][retained]
 
 
 def exchanged(

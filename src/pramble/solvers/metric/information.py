@@ -5,28 +5,81 @@ Columns that keep a distance: :math:`v_x \le e^{\alpha l(x,y)} v_y` along every 
 They form a cone; a mechanism is a mixture :math:`\sum_j \theta_j v_j = 1` of its extreme rays. On a
 path the logarithm of an extreme ray goes up or down by :math:`\alpha l` at every step. Rays are
 rows of an array, scaled so that their least entry is 1.
+
+The most information under a distance: attained on a path, bounded on every graph.
+
+Let :math:`g(v) = \sum_x p_x v_x \log(v_x / p\cdot v)` be what a column v adds to the information,
+:math:`k_z(x) = e^{-\alpha d(x,z)}` the column with its peak at z, and λ the prices with
+:math:`\lambda\cdot k_z = g(k_z)` for every z.
+
+**Theorem.** If the graph is a tree, :math:`g(v) \le \lambda\cdot v` for every column v that keeps
+its distance. So no mechanism carries more than :math:`\sum_x \lambda_x`.
+
+*Proof.* Cut the tree at a vertex i with branches :math:`B_1, …, B_m`. Let :math:`v^k` be v on
+:math:`B_k` and i, and :math:`w = v_i k_i` elsewhere. Then :math:`v + (m-1) w = \sum_k v^k`, and at
+each x the entries of :math:`(v, w, …, w)` and of :math:`(v^1, …, v^m)` are the same numbers in
+another order, so their sums of :math:`p_x t\log t` agree. As v keeps its distance, :math:`w \le v^k
+\le v`; so the masses :math:`p\cdot v^k` lie between :math:`p\cdot w` and :math:`p\cdot v` and have
+the same sum as :math:`(p\cdot v, p\cdot w, …, p\cdot w)`, which therefore majorises them; with
+:math:`-t\log t` concave,
+
+.. math:: g(v) + (m-1) g(w) \le \sum_k g(v^k), \qquad g(w) = \lambda\cdot w .
+
+Hence :math:`g(v) \le \lambda\cdot v` if it holds for every :math:`v^k`. Cutting at every vertex
+leaves columns that vary along one edge (i, j) and fall off beyond it. Such a column is
+:math:`b_i k_i + b_j k_j` with :math:`b \ge 0`, and g is convex and homogeneous, so :math:`g(v) \le
+b_i g(k_i) + b_j g(k_j) = \lambda\cdot v`. ∎
+
+On a path :math:`1 = \sum_z \theta_z k_z` with :math:`\theta \ge 0`: that mixture is the geometric
+mechanism, and it attains the bound. **For any graph**, leaving out all edges but those of a
+spanning tree asks for less privacy, so the bound of every spanning tree holds for it as well.
+
+**Several columns.** If X and Y are independent and distances add up, :math:`I(X,Y;Z) = I(X;Z) +
+I(Y;Z|X)`. For a given x the mechanism keeps the distance of Y; and averaged over y, the same for
+all x, it keeps that of X. So the bounds of the columns add up, and the product of their geometric
+mechanisms attains the sum.
+
+A proven lower bound on the estimation variance under a distance, for any number of categories.
+
+By Cauchy and Schwarz :math:`\operatorname{tr}(CK^{-1})\operatorname{tr}(HK) \ge
+(\operatorname{tr}(C^{1/2}HC^{1/2})^{1/2})^2` for every :math:`H \succeq 0`. Take :math:`H =
+\sum_{ij}\gamma_{ij}\,(e_i-e_j)(e_i-e_j)^\top` over pairs of categories. Then
+
+.. math:: \operatorname{tr}(HK) = \sum_{ij}\gamma_{ij} \sum_v \theta_v
+          \frac{(v_i - v_j)^2}{p\cdot v}, \qquad p\cdot v \ge L v_i + R v_j,
+
+where L sums :math:`p_x e^{-\alpha d(x,i)}` over the categories nearer to i and R the same for j,
+because a column falls off no faster. The inner sum is now about two numbers, whose mixture is (1,
+1); :math:`(v_i-v_j)^2/(L v_i + R v_j)` is convex and homogeneous, so it is largest for columns with
+:math:`v_i/v_j = \rho^{\pm1}`, :math:`\rho = e^{\alpha d(i,j)}`:
+
+.. math:: m_{ij} = \frac{(\rho-1)^2}{1+\rho}
+          \Big(\frac{1}{L+R\rho} + \frac{1}{L\rho+R}\Big), \qquad
+          \operatorname{variance} \ge
+          \frac{(\operatorname{tr}(C^{1/2}HC^{1/2})^{1/2})^2}{\sum\gamma_{ij} m_{ij}} .
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.information.measures import mutual_information
+from pramble.information.measures import information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.geometric import FARTHEST, geometric, geometric_matrix
+from pramble.mechanisms.geometric import FARTHEST, geometric, geometric_matrix, peak_weights
+from pramble.mechanisms.operators.base import xlogx
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
 from pramble.solvers.general.outputs import most_outputs, name_outputs
-from pramble.solvers.metric.bounds import column_gain, independent_margins, information_ceiling
-from pramble.solvers.problem import Problem, diagnosed_answer
+from pramble.solvers.general.variance import Variance
+from pramble.solvers.problem import DesignProblem, diagnosed_answer
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers
 
 ROUNDS = 60
+# Categories up to which columns are searched for beyond those with one peak.
 MOST_SEARCHED = 400
-"""Categories up to which columns are searched for beyond those with one peak."""
 
 NOT_SHARP = (
     "The bound is that of a spanning tree, or of plain α between the two farthest categories: how "
@@ -34,9 +87,9 @@ NOT_SHARP = (
 )
 
 
-def solve_metric_information(problem: Problem) -> Design:
+def solve_metric_information(problem: DesignProblem) -> Design:
     """Solve the problem; see :func:`~pramble.design`."""
-    distance, budget = distance_of(problem), problem.budget()
+    distance, budget = required_distance(problem), problem.budget()
     matrix, stopped = best_metric_matrix(problem.prior, problem.alpha, distance, budget=budget)
     mechanism = rounded_metric_design(problem, matrix)
     value = mutual_information(problem.prior, mechanism)
@@ -52,7 +105,7 @@ def solve_metric_information(problem: Problem) -> Design:
     )
 
 
-def distance_of(problem: Problem) -> Distance:
+def required_distance(problem: DesignProblem) -> Distance:
     """Return the distance of a problem that has one; refuse fewer outputs than categories."""
     assert problem.distance is not None, "the solver was chosen by it"
     if most_outputs(problem) < problem.size:
@@ -80,9 +133,9 @@ def best_metric_matrix(
     return product, next((why for _, why in found if why != "tolerance"), "tolerance")
 
 
-def rounded_metric_design(problem: Problem, matrix: Floats) -> Mechanism:
+def rounded_metric_design(problem: DesignProblem, matrix: Floats) -> Mechanism:
     """Return the exact mechanism; on a path each output is the category where it has its peak."""
-    distance = distance_of(problem)
+    distance = required_distance(problem)
     same = isinstance(problem.outputs, str) and problem.outputs == "same"
     if same and distance.is_path:
         return geometric(problem.labels, problem.alpha, lengths=distance.lengths)
@@ -131,20 +184,20 @@ def best_ray_mixture(
         budget.spend(10 * sum(one.size for one in found) * size)
         means = fresh.mean(axis=1)
         gains = column_gain(prior, fresh) / means
-        worth = gains - fresh / means[:, None] @ prices
-        kept = worth > 1e-9 * max(float(gains.max()), 1e-300)
-        if not kept.any():
+        advantage = gains - fresh / means[:, None] @ prices
+        retained = advantage > 1e-9 * max(float(gains.max()), 1e-300)
+        if not retained.any():
             break
-        programme.add(fresh[kept] / means[kept, None], gains[kept])
-        rays, scale = np.vstack([rays, fresh[kept]]), np.concatenate([scale, means[kept]])
+        programme.add(fresh[retained] / means[retained, None], gains[retained])
+        rays, scale = np.vstack([rays, fresh[retained]]), np.concatenate([scale, means[retained]])
     theta, rays, scale = best
-    kept = theta > 1e-12 * theta.max()
-    matrix = (rays[kept] * (theta[kept] / scale[kept])[:, None]).T
+    retained = theta > 1e-12 * theta.max()
+    matrix = (rays[retained] * (theta[retained] / scale[retained])[:, None]).T
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True)), stopped
 
 
+# The gradient of a gain at some rays, one row for each.
 Slopes = Callable[[Floats], Floats]
-"""The gradient of a gain at some rays, one row for each."""
 
 
 def scaled_rays(logs: Floats) -> Floats:
@@ -159,10 +212,12 @@ def path_rays(steps: Floats) -> Floats:
            [1., 2.]])
     """
     numbers = np.arange(1 << len(steps))
-    return turned_rays(np.where((numbers[:, None] >> np.arange(len(steps))) & 1, 1, -1), steps)
+    return rays_by_direction(
+        np.where((numbers[:, None] >> np.arange(len(steps))) & 1, 1, -1), steps
+    )
 
 
-def turned_rays(signs: Integers, steps: Floats) -> Floats:
+def rays_by_direction(signs: Integers, steps: Floats) -> Floats:
     """Return the rays of a path that go up (+1) or down (−1) at every step."""
     logs = np.cumsum(signs * steps, axis=1)
     return scaled_rays(np.column_stack([np.zeros(len(signs)), logs]))
@@ -184,9 +239,9 @@ def pushed(rays: Floats, distance: Distance, alpha: float, slopes: Slopes) -> Fl
     uphill = slopes(rays) > 0
     for x in range(distance.size):
         others = np.delete(logs, x, axis=1)
-        apart = np.delete(spread[x], x)
+        steps = np.delete(spread[x], x)
         logs[:, x] = np.where(
-            uphill[:, x], (others + apart).min(axis=1), (others - apart).max(axis=1)
+            uphill[:, x], (others + steps).min(axis=1), (others - steps).max(axis=1)
         )
     return scaled_rays(logs)
 
@@ -201,11 +256,123 @@ def with_complements(rays: Floats, distance: Distance, alpha: float) -> Floats:
     both = ((first, second), (second, first))
     least = [((grow * rays[:, y] - rays[:, x]) / (grow - 1)).max(axis=1) for x, y in both]
     rest = np.maximum(*least)[:, None] - rays
-    kept = rest.min(axis=1) > 0
-    return np.vstack([rays, rest[kept] / rest[kept].min(axis=1, keepdims=True)])
+    retained = rest.min(axis=1) > 0
+    return np.vstack([rays, rest[retained] / rest[retained].min(axis=1, keepdims=True)])
 
 
 def distinct_rays(rays: Floats) -> Floats:
     """Return rays without repetition, up to rounding."""
     _, first = np.unique(np.round(np.log(rays), 10), axis=0, return_index=True)
     return np.asarray(rays[np.sort(first)])
+
+
+TREES = 20
+MARGIN = 1e-12
+SAME_DISTRIBUTION = 1e-14
+
+
+def column_gain(prior: Floats, columns: Floats) -> Floats:
+    r"""Return g(v) of some columns (rows of the array).
+
+    The mass times :math:`\sum_x p_x (t\log t - t + 1)`, :math:`t = v_x/p\cdot v`: no cancellation.
+    """
+    from pramble.mechanisms.operators.dense import entropy_excess
+
+    mass = columns @ prior
+    return np.asarray(entropy_excess(columns / mass[:, None] - 1) @ prior * mass)
+
+
+def tree_bound(prior: Floats, alpha: float, distance: Distance) -> float:
+    r"""Return the bound of a tree, :math:`\sum_x\lambda_x = \sum_z\theta_z g(k_z)`."""
+    kernel = np.exp(-alpha * distance.matrix)
+    weights = peak_weights(distance.size, distance.pairs, alpha * distance.lengths)
+    return float(weights @ column_gain(prior, kernel))
+
+
+def information_ceiling(prior: Floats, alpha: float, distance: Distance) -> float:
+    """Return a proven bound on the information under a distance; see the module."""
+    # The least over some spanning trees, of the universal bound at the two farthest categories, and
+    # of H(X); for independent columns, the sum over them.
+    margins = independent_margins(prior, distance)
+    if margins:
+        pairs = zip(margins, distance.parts, strict=True)
+        return sum(information_ceiling(p, alpha, part) for p, part in pairs)
+    found = [information_bound(alpha * distance.diameter), float(-xlogx(prior).sum())]
+    found += [tree_bound(prior, alpha, tree) for tree in spanning_trees(distance)]
+    return min(found) * (1 + MARGIN)
+
+
+def independent_margins(prior: Floats, distance: Distance) -> list[Floats]:
+    if len(distance.parts) < 2:
+        return []
+    table = prior.reshape([part.size for part in distance.parts])
+    axes = range(table.ndim)
+    margins = [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    product = margins[0]
+    for margin in margins[1:]:
+        product = np.multiply.outer(product, margin)
+    return margins if np.abs(product - table).max() <= SAME_DISTRIBUTION else []
+
+
+def spanning_trees(distance: Distance) -> Iterator[Distance]:
+    """Yield spanning trees: the shortest, shortest ways from some roots, and random ones."""
+    if len(distance.pairs) == distance.size - 1:
+        yield distance
+        return
+    rng = np.random.default_rng(distance.size)
+    shortest = np.argsort(distance.lengths, kind="stable")
+    yield tree_of(distance, shortest)
+    for _ in range(TREES):
+        noise = rng.exponential(size=len(distance.lengths))
+        yield tree_of(distance, np.argsort(distance.lengths * noise, kind="stable"))
+
+
+def tree_of(distance: Distance, order: Integers) -> Distance:
+    """Return the spanning tree that takes edges in an order, unless they close a ring."""
+    part = np.arange(distance.size)
+    retained: list[int] = []
+    for edge in order.tolist():
+        one, other = (part[end] for end in distance.pairs[edge])
+        if one != other:
+            part[part == other] = one
+            retained.append(edge)
+            if len(retained) == distance.size - 1:
+                break
+    return Distance(
+        distance.size, distance.pairs[retained], distance.lengths[retained], distance.unit
+    )
+
+
+PAIR_ROUNDS = 60
+MOST_PAIRS = 3000
+PAIR_MARGIN = 1e-9
+
+
+def pair_bound(prior: Floats, alpha: float, distance: Distance, variance: Variance) -> float:
+    """Return the bound with the best γ found; every γ gives one."""
+    pairs = np.column_stack(np.triu_indices(distance.size, 1))
+    if len(pairs) > MOST_PAIRS:
+        near = distance.matrix[pairs[:, 0], pairs[:, 1]]
+        pairs = pairs[np.argsort(near, kind="stable")[:MOST_PAIRS]]
+    most = np.array([pair_information(prior, alpha, distance, *pair) for pair in pairs.tolist()])
+    basis = variance.basis
+    sides = ((basis[pairs[:, 0]] - basis[pairs[:, 1]]) / np.sqrt(most)[:, None]) @ variance.root
+    weights, best = np.full(len(pairs), 1 / len(pairs)), 0.0
+    for _ in range(PAIR_ROUNDS):
+        values, vectors = np.linalg.eigh((sides * weights[:, None]).T @ sides)
+        values = np.maximum(values, 0.0)
+        best = max(best, float(np.sqrt(values).sum() ** 2))
+        roots = np.sqrt(np.maximum(values, 1e-14 * values.max()))
+        slope = ((sides @ vectors) ** 2 / roots).sum(axis=1)
+        weights = weights * slope / (weights @ slope)
+    return best * (1 - PAIR_MARGIN)
+
+
+def pair_information(prior: Floats, alpha: float, distance: Distance, i: int, j: int) -> float:
+    r"""Return :math:`m_{ij}`: the most that a record can tell about i against j."""
+    to_i, to_j = distance.matrix[i], distance.matrix[j]
+    nearer = to_i <= to_j
+    left = float((prior * np.exp(-alpha * to_i))[nearer].sum())
+    right = float((prior * np.exp(-alpha * to_j))[~nearer].sum())
+    rho = float(np.exp(min(alpha * to_i[j], 700.0)))
+    return (rho - 1) ** 2 / (1 + rho) * (1 / (left + right * rho) + 1 / (left * rho + right))

@@ -24,9 +24,9 @@ from pramble.privacy.certificate import distance_of_cells
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
-from pramble.solvers.metric.bounds import information_ceiling, pair_bound
+from pramble.solvers.metric.information import information_ceiling, pair_bound
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.record.branches import (
+from pramble.solvers.record.matrices import (
     CLOSE,
     LEAST_EFFORT,
     Blocks,
@@ -34,23 +34,23 @@ from pramble.solvers.record.branches import (
     without_unused,
     workload_of,
 )
-from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
+from pramble.solvers.record.problem import RecordBlock, RecordDesign, RecordProblem
 from pramble.solvers.record.search import Best, answer
 from pramble.solvers.record.valuation import valuation_of
 from pramble.values import Floats
 
+# Cells of several columns for which a matrix of their own is looked for.
 MOST_JOINT = 64
-"""Cells of several columns for which a matrix of their own is looked for."""
 
+# Cells of a record whose bound is looked for.
 MOST_BOUND = 400
-"""Cells of a record whose bound is looked for."""
 
-WORTH, MANY = 0.99, 3
+LEAST_GAIN, MANY = 0.99, 3
+# The part of the effort that goes into the matrices of single columns.
 ALONE = 0.25
-"""The part of the effort that goes into the matrices of single columns."""
 
+# The part of the effort after which branches are mixed.
 SEARCHING = 0.8
-"""The part of the effort after which branches are mixed."""
 
 SEARCHED = (
     "The bound holds for every mechanism under this distance, and is not sharp; matrices of "
@@ -62,7 +62,8 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
     """Return the best plan found under distances."""
     each = ALONE * budget.left() / len(problem.columns)
     blocks: dict[Table, Mechanism] = {
-        (name,): block_matrix(problem, (name,), budget, effort=each) for name in problem.columns
+        (name,): matrix_by_distance(problem, (name,), budget, effort=each)
+        for name in problem.columns
     }
     if problem.objective == "information":
         return most_informative_blocks(problem, blocks, budget)
@@ -86,12 +87,12 @@ def all_merged(
     problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], budget: SearchBudget
 ) -> Blocks:
     """Return one branch of all columns, in blocks that were merged as long as that helped."""
-    noise, cost = noise_of(problem, blocks), cost_of(ground, blocks)
+    noise, cost = noise_of_columns(problem, blocks), cost_of_branch(ground, blocks)
     while not budget.is_over():
         merged = best_merger(problem, ground, blocks, noise, budget)
-        if cost_of(ground, merged) > WORTH * cost:
+        if cost_of_branch(ground, merged) > LEAST_GAIN * cost:
             break
-        blocks, cost = merged, cost_of(ground, merged)
+        blocks, cost = merged, cost_of_branch(ground, merged)
         budget.clock.tell("blocks", ALONE, value=cost)
     return blocks
 
@@ -107,20 +108,20 @@ def table_options(
         yield ground.option({(name,): blocks[name,] for name in table})
         if len(table) > 1 and problem.counts(table) <= MOST_JOINT and not budget.is_over():
             each = budget.left() / (left + 1)
-            yield ground.option({table: block_matrix(problem, table, budget, effort=each)})
+            yield ground.option({table: matrix_by_distance(problem, table, budget, effort=each)})
         budget.clock.tell("tables", 1 - left / len(problem.tables))
 
 
-def cost_of(ground: Any, blocks: Blocks) -> float:
+def cost_of_branch(ground: Any, blocks: Blocks) -> float:
     """Return what the wanted tables cost under one branch."""
     option = ground.option(blocks)
     return math.inf if option is None else sum(ground.costs([option], np.ones(1)).values())
 
 
-def noise_of(problem: RecordProblem, blocks: Blocks) -> dict[str, float]:
+def noise_of_columns(problem: RecordProblem, blocks: Blocks) -> dict[str, float]:
     """Return by how much a column of its own adds to the cost of a table that it is in."""
     return {
-        columns[0]: 1 + query_variance(inner(problem.block(columns).law), mechanism, None)
+        columns[0]: 1 + query_variance(inner(problem.block(columns).distribution), mechanism, None)
         for columns, mechanism in blocks.items()
     }
 
@@ -144,10 +145,10 @@ def best_merger(
             break
         columns = tuple(name for name in problem.columns if name in (*one, *other))
         each = budget.left() / (left + 1)
-        joint = block_matrix(problem, columns, budget, effort=each, noise=noise)
+        joint = matrix_by_distance(problem, columns, budget, effort=each, noise=noise)
         trial = {block: own for block, own in blocks.items() if block not in (one, other)}
         trial[columns] = joint
-        cost = cost_of(ground, trial)
+        cost = cost_of_branch(ground, trial)
         if cost < least:
             best, least = trial, cost
     return best
@@ -158,7 +159,7 @@ def wanted_together(problem: RecordProblem, one: Table, other: Table) -> bool:
     return any(set(table) & set(one) and set(table) & set(other) for table in problem.tables)
 
 
-def block_matrix(
+def matrix_by_distance(
     problem: RecordProblem,
     columns: Table,
     budget: SearchBudget,
@@ -172,17 +173,19 @@ def block_matrix(
         workload = shared_workload(problem, block, noise or {})
     found = design_within(
         budget.part(CLOSE, effort=max(effort, LEAST_EFFORT), quiet=True),
-        inner(block.law),
+        inner(block.distribution),
         problem.alpha,
         objective=objective,
         categories=block.labels,
-        distance=distance_of(problem, block),
+        distance=block_distance(problem, block),
         workload=workload,
     )
     return without_unused(found.mechanism)
 
 
-def shared_workload(problem: RecordProblem, block: Block, noise: Mapping[str, float]) -> Floats:
+def shared_workload(
+    problem: RecordProblem, block: RecordBlock, noise: Mapping[str, float]
+) -> Floats:
     """Return what the wanted tables ask of a block: its cells or sums of them, a row for each."""
     # The variance of a margin counts as many times in a table of other columns as these multiply
     # it.
@@ -199,7 +202,7 @@ def objective_of(problem: RecordProblem) -> ObjectiveName:
     return "information" if problem.objective == "information" else "estimation"
 
 
-def distance_of(problem: RecordProblem, block: Block) -> Distance:
+def block_distance(problem: RecordProblem, block: RecordBlock) -> Distance:
     assert problem.distance is not None, "asked of problems with one"
     columns = [problem.labels[name] for name in block.columns]
     return distance_of_cells(
@@ -214,17 +217,21 @@ def most_informative_blocks(
     # The information of independent columns is the sum over them, and no mechanism tells more.
     small = problem.counts(problem.columns) <= MOST_BOUND
     if not small:
-        told_of = [mutual_information(problem.block(c).law, m) for c, m in blocks.items()]
-        value = max(told_of)
+        informations = [
+            mutual_information(problem.block(c).distribution, m) for c, m in blocks.items()
+        ]
+        value = max(informations)
         return design_of_blocks(problem, blocks, value, ceiling(problem), (LEAST,))
     whole = problem.block(problem.columns)
-    joint = block_matrix(problem, problem.columns, budget, effort=0.8 * budget.left())
+    joint = matrix_by_distance(problem, problem.columns, budget, effort=0.8 * budget.left())
     found = [{problem.columns: joint}]
     if whole.size == problem.size:
         found.append(blocks)
-    values = [mutual_information(whole.law, side_by_side(one)) for one in found]
+    values = [mutual_information(whole.distribution, product_mechanism(one)) for one in found]
     best = int(np.argmax(values))
-    bound = information_ceiling(inner(whole.law), problem.alpha, distance_of(problem, whole))
+    bound = information_ceiling(
+        inner(whole.distribution), problem.alpha, block_distance(problem, whole)
+    )
     return design_of_blocks(problem, found[best], values[best], bound)
 
 
@@ -234,7 +241,7 @@ LEAST = (
 )
 
 
-def side_by_side(blocks: Blocks) -> Mechanism:
+def product_mechanism(blocks: Blocks) -> Mechanism:
     factors = tuple(blocks.values())
     return factors[0] if len(factors) == 1 else Product(factors)
 
@@ -244,18 +251,24 @@ def ceiling(problem: RecordProblem) -> float:
     assert problem.distance is not None, "asked of problems with one"
     farthest = sum(one.diameter for one in problem.distance.values())
     most = information_bound(problem.alpha * farthest)
-    return min(most, sum(entropy(problem.block((name,)).law) for name in problem.columns))
+    return min(most, sum(entropy(problem.block((name,)).distribution) for name in problem.columns))
 
 
 def variance_floor(problem: RecordProblem) -> float:
     """Return a proven bound on the cost: of the whole record if it is small, else of sampling."""
     sampled = sum(
-        observed_variance(inner(problem.block(table).law), None) for table in problem.tables
+        observed_variance(inner(problem.block(table).distribution), None)
+        for table in problem.tables
     )
     if problem.counts(problem.columns) > MOST_BOUND:
         return sampled
     block = problem.block(problem.columns)
     workload = workload_of(block, problem.tables)
-    law = inner(block.law)
-    bound = pair_bound(law, problem.alpha, distance_of(problem, block), Variance(law, workload))
+    distribution = inner(block.distribution)
+    bound = pair_bound(
+        distribution,
+        problem.alpha,
+        block_distance(problem, block),
+        Variance(distribution, workload),
+    )
     return max(bound, sampled)

@@ -41,16 +41,16 @@ from pramble.information.structural_zeros import Possible, as_possible
 from pramble.mechanisms.plan import Plan
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.variance_bounds import closed_bound, proven_bound
-from pramble.solvers.record.branches import workload_of
+from pramble.solvers.record.matrices import workload_of
 from pramble.solvers.record.problem import RecordProblem
-from pramble.solvers.record.valuation import Tables
+from pramble.solvers.record.valuation import TableValuation
 from pramble.values import Floats
 
 
 def plan_costs(
     plan: Plan,
     labels: Mapping[str, Sequence[Label]],
-    law: RecordDistribution,
+    distribution: RecordDistribution,
     *,
     tables: Sequence[Table],
     possible: Possible | None = None,
@@ -70,8 +70,8 @@ def plan_costs(
     >>> round(found["sex",], 9) == round(pramble.estimation_variance([0.5, 0.5], m), 9)
     True
     """
-    ground = Tables(
-        tables_problem(labels, law, tables=tables, possible=possible), SearchBudget(1.0)
+    ground = TableValuation(
+        tables_problem(labels, distribution, tables=tables, possible=possible), SearchBudget(1.0)
     )
     shown = [ground.option(branch.blocks) for branch in plan.branches]
     return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
@@ -79,7 +79,7 @@ def plan_costs(
 
 def tables_problem(
     labels: Mapping[str, Sequence[Label]],
-    law: RecordDistribution,
+    distribution: RecordDistribution,
     *,
     tables: Sequence[Table],
     possible: Possible | None = None,
@@ -88,7 +88,7 @@ def tables_problem(
     return RecordProblem(
         labels={name: as_labels(own) for name, own in labels.items()},
         alpha=1.0,
-        law=law,
+        distribution=distribution,
         possible=as_possible(possible, labels),
         tables=tuple(tables),
         objective="estimation",
@@ -104,13 +104,13 @@ def quick_bound(problem: RecordProblem) -> float:
     """Return the closed form from the law of all cells."""
     block = problem.block(problem.columns)
     workload = workload_of(block, problem.tables)
-    return closed_bound(inner(block.law), problem.alpha, workload)
+    return closed_bound(inner(block.distribution), problem.alpha, workload)
 
 
 def dense_bound(problem: RecordProblem, budget: SearchBudget) -> float:
     """Return the best bound from the law of all cells that can be found."""
     block = problem.block(problem.columns)
-    p = inner(block.law)
+    p = inner(block.distribution)
     workload = workload_of(block, problem.tables)
     sampling = float((workload**2 @ p).sum() - ((workload @ p) ** 2).sum())
     if budget.is_over():
@@ -121,7 +121,7 @@ def dense_bound(problem: RecordProblem, budget: SearchBudget) -> float:
 def many_bound(problem: RecordProblem, budget: SearchBudget) -> tuple[float, str]:
     """Return the larger of the bound for all tables together and the sum of each table's own."""
     together = joint_bound(problem, budget)
-    laws = [inner(problem.block(table).law) for table in problem.tables]
+    laws = [inner(problem.block(table).distribution) for table in problem.tables]
     single = [
         max(closed_bound(p, problem.alpha, None), 1 - float(p @ p)) if len(p) < SHORT else 0.0
         for p in laws
@@ -140,9 +140,9 @@ def many_bound(problem: RecordProblem, budget: SearchBudget) -> tuple[float, str
 
 def joint_bound(problem: RecordProblem, budget: SearchBudget) -> float:
     """Return the closed form for all wanted tables; 0 where the law of two tables is not known."""
-    law = problem.law
-    if not isinstance(law, ArrayDistribution) and not (
-        isinstance(law, UniformDistribution) and not problem.possible.tables
+    distribution = problem.distribution
+    if not isinstance(distribution, ArrayDistribution) and not (
+        isinstance(distribution, UniformDistribution) and not problem.possible.tables
     ):
         return 0.0
     sizes = [math.prod(problem.sizes[name] for name in table) for table in problem.tables]
@@ -156,7 +156,7 @@ def joint_bound(problem: RecordProblem, budget: SearchBudget) -> float:
         for j, other in enumerate(problem.tables[: i + 1]):
             union = tuple(name for name in problem.columns if name in one or name in other)
             if union not in margins:
-                margins[union] = law.margin(union)
+                margins[union] = distribution.margin(union)
             part = two_tables(margins[union], union, one, other)
             gram[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = part
             gram[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = part.T

@@ -11,23 +11,22 @@ from pramble.information.structural_zeros import as_possible
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.one_thread import one_thread
 from pramble.solvers.budget import SearchOptions, budget_of
-from pramble.solvers.central.one_file import best_file
-from pramble.solvers.central.promise import Promise, as_promise
-from pramble.solvers.problem import ObjectiveName, representable
-from pramble.solvers.record.branches import most_informative
+from pramble.solvers.problem import ObjectiveName, representable_alpha
 from pramble.solvers.record.by_distance import plan_by_distance
+from pramble.solvers.record.central import Promise, as_promise, best_file
+from pramble.solvers.record.matrices import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
     RecordDesign,
     RecordProblem,
     as_columns,
-    refuse_impossible,
+    refuse_impossible_prior,
     refuse_wide_tables,
 )
 from pramble.solvers.record.search import best_plan, one_branch_plan
 
+# The effort of a search, and how much more for each wanted table; at most so much.
 PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (5.0, 0.05), (15.0, 4.0), 60.0
-"""The effort of a search, and how much more for each wanted table; at most so much."""
 
 CLOSE = 1e-3
 CUT_SHORT = "The time limit cut the search short: more time, or an effort, may find a better plan."
@@ -115,15 +114,15 @@ def design_record(
     promise = asked_promise(alpha, central, rows, people=rows_per_person)
     labels = as_columns(columns)
     sizes = {name: len(own.values) for name, own in labels.items()}
-    law = as_distribution(prior, sizes)
+    distribution = as_distribution(prior, sizes)
     cells = as_possible(possible, {name: own.values for name, own in labels.items()})
-    refuse_impossible(law, cells)
+    refuse_impossible_prior(distribution, cells)
     if objective not in OBJECTIVES:
         raise InvalidInput(f"The objective is one of {', '.join(OBJECTIVES)}; found {objective!r}.")
     problem = RecordProblem(
         labels=labels,
-        alpha=representable(1.0 if alpha is None else alpha),
-        law=law,
+        alpha=representable_alpha(1.0 if alpha is None else alpha),
+        distribution=distribution,
         possible=cells,
         tables=as_tables(tables, tuple(labels)),
         objective=objective,

@@ -43,7 +43,7 @@ def anneal_set(
     value = 0.0
     for f in range(count):
         value += weights[f] / (others[f] + factor * (re[f] ** 2 + im[f] ** 2) + TINY)
-    best, kept = value, inside.copy()
+    best, retained = value, inside.copy()
     for t in range(len(moves)):
         i, j = moves[t, 0], moves[t, 1]
         one = -1 if inside[i] else 1
@@ -73,6 +73,6 @@ def anneal_set(
             members, value = after, tried
             if value < best:
                 best = value
-                kept[:] = inside
-    inside[:] = kept
+                retained[:] = inside
+    inside[:] = retained
     return best

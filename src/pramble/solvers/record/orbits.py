@@ -22,6 +22,14 @@ An analyst knows a branch by the columns that are not blank, so there is one mat
 of columns that is shown, with as many outputs as C has possible cells. The turns of a set on
 :math:`T \subseteq C` take as many outputs as there are different ones; what is left of C carries
 others. The columns of C outside T are not looked at by them.
+
+Which columns travel together, at a uniform prior, without forming the cells of records.
+
+There the information is diagonal in the ANOVA components :math:`\emptyset \ne A \subseteq` columns,
+one number :math:`x_A` each if mechanisms are symmetric, of which there are
+:math:`m_A = \prod_{j\in A}(S_j - 1)`. A branch that shows block B by a symmetric mechanism adds the
+same number to every :math:`A \subseteq B`, and the value is
+:math:`\sum_A w_A m_A / x_A` with :math:`w_A = \sum_{T \supseteq A} 1/|T|` over the wanted tables T.
 """
 
 import math
@@ -36,15 +44,22 @@ from pramble.information.fisher import inner
 from pramble.mechanisms.base import Mechanism
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.outputs import best_places
-from pramble.solvers.record.branches import LEAST, multiplicative_shares, without_unused
+from pramble.solvers.record.matrices import (
+    LEAST,
+    Blocks,
+    best_cardinality,
+    column_sets,
+    multiplicative_shares,
+    without_unused,
+)
 from pramble.solvers.record.problem import RecordProblem
 from pramble.values import Floats, Integers, value
 
+# The share at which a new set is judged, unless there are very few.
 LEAST_STEP = 0.1
-"""The share at which a new set is judged, unless there are very few."""
 
+# What new sets weigh together at first, beside those whose shares are known.
 FRESH = 0.3
-"""What new sets weigh together at first, beside those whose shares are known."""
 
 MOVES, HEAT, ALONE = 4000, 0.01, 0.4
 ROUNDS, ENOUGH, WORTHLESS = 40, 1e-3, 1e-4
@@ -111,10 +126,10 @@ class Characters:
         same = int((np.abs(alike - members) < 1e-6).sum())
         return Orbit(columns, inside, found, size // same)
 
-    def flat(self, columns: Table, told: float, outputs: int) -> Orbit:
+    def flat(self, columns: Table, information: float, outputs: int) -> Orbit:
         """Return a matrix that tells all characters alike."""
         found = np.zeros(len(self.weights))
-        found[self.within(columns)[0]] = told
+        found[self.within(columns)[0]] = information
         return Orbit(columns, None, found, outputs)
 
     def better(
@@ -181,8 +196,8 @@ def generated(
         fresh = len(pool) - len(shares)
         start = np.append(shares, np.full(fresh, max(FRESH, not len(shares)) / fresh))
         shares = characters.best_shares(pool, budget, start=start)
-        kept = [i for i in range(len(pool)) if shares[i] > WORTHLESS or i < len(fixed)]
-        pool, shares = [pool[i] for i in kept], shares[kept] / shares[kept].sum()
+        retained = [i for i in range(len(pool)) if shares[i] > WORTHLESS or i < len(fixed)]
+        pool, shares = [pool[i] for i in retained], shares[retained] / shares[retained].sum()
         whole = shares @ np.array([one.information for one in pool])
         value = characters.cost(pool, shares)
         if value > (1 - ENOUGH) * least or budget.is_over():
@@ -249,7 +264,7 @@ class Packing:
             least = value
         return shares
 
-    def branches(
+    def mixtures(
         self, problem: RecordProblem, shares: Floats
     ) -> Iterator[tuple[dict[Table, Mechanism], float]]:
         """Yield a branch for each set of columns that is shown, and its share."""
@@ -277,7 +292,7 @@ def mechanism_of(
         matrix[:, at : at + orbit.outputs] = share * likely / likely.sum(axis=1, keepdims=True)
         at += orbit.outputs
     placed = np.empty_like(matrix)
-    placed[:, best_places(inner(block.law), matrix)] = matrix
+    placed[:, best_places(inner(block.distribution), matrix)] = matrix
     return without_unused(Mechanism.from_matrix(placed, block.labels, block.labels, alpha=alpha))
 
 
@@ -285,5 +300,120 @@ def turns_of(orbit: Orbit) -> Floats:
     """Return the different turns of a set, a column each, by the cells of its columns."""
     inside = np.asarray(orbit.inside)
     axes = tuple(range(inside.ndim))
-    turned = [np.roll(inside, turn, axis=axes).ravel() for turn in np.ndindex(*inside.shape)]
-    return np.asarray(np.unique(np.array(turned), axis=0).T, dtype=np.float64)
+    rotated = [np.roll(inside, turn, axis=axes).ravel() for turn in np.ndindex(*inside.shape)]
+    return np.asarray(np.unique(np.array(rotated), axis=0).T, dtype=np.float64)
+
+
+MOST_BLOCK, MOST_CARRYING = 130, 130
+MOST_SETS, MOST_SEARCHED = 4000, 320
+COARSE_STEPS, COARSE_GAP = 300, 1e-3
+LEAST_START = 1e-5
+
+
+def component_information(size: int, alpha: float) -> float:
+    """Return the information per component of the best symmetric mechanism on so many cells."""
+    a, k = math.exp(alpha), best_cardinality(size, alpha)
+    f = k / size
+    return (a - 1) ** 2 * f * (1 - f) / ((a * f + 1 - f) ** 2 * (size - 1))
+
+
+class Components:
+    """The components of the wanted tables, and what they weigh."""
+
+    def __init__(self, problem: RecordProblem) -> None:
+        self.problem = problem
+        sizes = problem.sizes
+        weights: dict[Table, float] = {}
+        for table in problem.tables:
+            share = 1 / math.prod(sizes[name] for name in table)
+            for part in column_sets(table, len(table)):
+                many = math.prod(sizes[name] - 1 for name in part)
+                weights[part] = weights.get(part, 0.0) + share * many
+        self.parts, self.weights = list(weights), np.array(list(weights.values()))
+        place = {name: i for i, name in enumerate(problem.columns)}
+        self.bits = np.array([sum(1 << place[name] for name in part) for part in self.parts])
+        self.place = place
+
+    def shown(self, block: Table) -> NDArray[np.bool_]:
+        out = ~sum(1 << self.place[name] for name in block)
+        return np.asarray((self.bits & out) == 0)
+
+    def informations(self, block: Table) -> Floats:
+        """Return what a symmetric mechanism on a block tells of each component."""
+        size = self.problem.counts(block)
+        return np.where(self.shown(block), component_information(size, self.problem.alpha), 0.0)
+
+
+def chosen_blocks(problem: RecordProblem, budget: SearchBudget) -> list[Table]:
+    """Return the blocks worth showing at a uniform prior, those with larger shares first."""
+    components, blocks = Components(problem), possible_blocks(problem)
+    informations = np.array([components.informations(block) for block in blocks])
+
+    def gains(shares: Floats) -> Floats:
+        x = shares @ informations
+        return np.asarray(informations @ (components.weights / np.maximum(x, 1e-150) ** 2))
+
+    shares = multiplicative_shares(
+        gains, len(blocks), budget, operations=informations.size, steps=COARSE_STEPS, gap=COARSE_GAP
+    )
+    order = np.argsort(-shares, kind="stable")
+    return [blocks[i] for i in order.tolist() if shares[i] > 1e-4 / len(blocks)]
+
+
+def possible_blocks(problem: RecordProblem) -> list[Table]:
+    """Return sets of columns that bear on the wanted tables, small ones first."""
+    largest = max(map(len, problem.tables))
+    found = dict.fromkeys(problem.tables)
+    for size in range(1, len(problem.columns) + 1):
+        if size > largest and len(found) + math.comb(len(problem.columns), size) > MOST_SETS:
+            break
+        if len(found) > MOST_SETS:
+            break
+        for block in combinations(problem.columns, size):
+            if math.prod(problem.sizes[name] for name in block) <= MOST_BLOCK:
+                found[block] = None
+    return list(found)
+
+
+def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[Blocks, float]]:
+    """Return branches of turned sets, with shares, that are best at a uniform prior."""
+    # There are none if there are too many characters. Where cells are impossible, a set is turned
+    # on all of them and carried by columns with enough possible ones.
+    number = sum(
+        math.prod(problem.sizes[name] - 1 for name in part) for part in Components(problem).parts
+    )
+    if number > MOST_CHARACTERS:
+        return []
+    every = possible_blocks(problem)
+    if len(every) > MOST_SEARCHED:
+        every = list(dict.fromkeys([*problem.tables, *chosen_blocks(problem, budget)]))
+        every = every[: max(MOST_SEARCHED, len(problem.tables))]
+    characters = Characters(problem.sizes, problem.tables, problem.alpha)
+    counts = {columns: problem.counts(columns) for columns in every}
+    small = [one for one in every if characters.cells(one) <= MOST_BLOCK]
+    fixed = [
+        characters.flat(one, component_information(counts[one], problem.alpha), counts[one])
+        for one in problem.tables
+        if one not in small or counts[one] < characters.cells(one)
+    ]
+    if not small:
+        return []
+    orbits, shares = generated(
+        characters, small, fixed, budget.part(budget.tolerance, effort=budget.left() / 2)
+    )
+    room = {
+        columns: count for columns in subsets_near(problem)
+        if (count := problem.counts(columns)) <= MOST_CARRYING
+    }  # fmt: skip
+    packing = Packing(characters, {**room, **{one.columns: one.outputs for one in fixed}})
+    order = np.argsort(-shares, kind="stable").tolist()
+    retained = [i for i in order if packing.put(orbits[i])]
+    found = packing.polish(budget, shares[retained] + LEAST_START)
+    return list(packing.mixtures(problem, found))
+
+
+def subsets_near(problem: RecordProblem) -> list[Table]:
+    """Return sets of columns that may be shown: all of them if they are few."""
+    if 2 ** len(problem.columns) <= MOST_SETS:
+        return list(column_sets(problem.columns, len(problem.columns)))
+    return possible_blocks(problem)

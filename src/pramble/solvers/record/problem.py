@@ -39,12 +39,12 @@ OBJECTIVES = ("estimation", "information")
 
 
 @value(eq=False)
-class Block:
+class RecordBlock:
     """Columns that may travel together, and their possible cells."""
 
     columns: Table
     cells: Integers  # codes, (S, k), in lexicographic order
-    law: Floats  # their probabilities
+    distribution: Floats  # their probabilities
     labels: Labels  # those of the column, or tuples
 
     @property
@@ -80,7 +80,7 @@ class RecordProblem:
 
     labels: Mapping[str, Labels]
     alpha: float
-    law: RecordDistribution
+    distribution: RecordDistribution
     possible: Possible
     tables: tuple[Table, ...]
     objective: str
@@ -103,24 +103,26 @@ class RecordProblem:
         return {name: len(labels) for name, labels in self.labels.items()}
 
     @cached_property
-    def blocks(self) -> dict[Table, Block]:
+    def blocks(self) -> dict[Table, RecordBlock]:
         """The blocks that were asked for so far."""
         return {}
 
-    def block(self, columns: Sequence[str]) -> Block:
+    def block(self, columns: Sequence[str]) -> RecordBlock:
         """Return the possible cells of some columns with their law."""
         names = tuple(columns)
         if names not in self.blocks:
             possible = self.mask(names)
             cells = np.argwhere(possible)
-            law = self.law.margin(names)[possible]
+            distribution = self.distribution.margin(names)[possible]
             lists = [self.labels[name].values for name in names]
             parts = [
                 [own[code] for code in codes.tolist()]
                 for own, codes in zip(lists, cells.T, strict=True)
             ]
             labels = Labels(tuple(parts[0] if len(names) == 1 else zip(*parts, strict=True)))
-            self.blocks[names] = Block(names, cells, law / law.sum(), labels)
+            self.blocks[names] = RecordBlock(
+                names, cells, distribution / distribution.sum(), labels
+            )
         return self.blocks[names]
 
     def counts(self, columns: Sequence[str]) -> int:
@@ -162,7 +164,7 @@ def as_problem(columns: Mapping[str, Any], *, tables: Any = "all") -> RecordProb
     return RecordProblem(
         labels=labels,
         alpha=1.0,
-        law=as_distribution(None, sizes),
+        distribution=as_distribution(None, sizes),
         possible=as_possible(None, {name: own.values for name, own in labels.items()}),
         tables=as_tables(tables, tuple(labels)),
         objective="estimation",
@@ -195,11 +197,11 @@ def refuse_wide_tables(problem: RecordProblem) -> None:
             )
 
 
-def refuse_impossible(law: RecordDistribution, possible: Possible) -> None:
+def refuse_impossible_prior(distribution: RecordDistribution, possible: Possible) -> None:
     """Refuse a stated law that gives probability to cells that cannot occur."""
-    stated = law.tables if isinstance(law, TableDistribution) else {}
-    if isinstance(law, ArrayDistribution):
-        stated = {tuple(law.sizes): law.cells}
+    stated = distribution.tables if isinstance(distribution, TableDistribution) else {}
+    if isinstance(distribution, ArrayDistribution):
+        stated = {tuple(distribution.sizes): distribution.cells}
     for names, table in stated.items():
         columns = tuple(name for name in names if name in possible.sizes)
         if columns and margin_of(table, names, columns)[~possible.mask(columns)].any():
@@ -290,7 +292,7 @@ class RecordDesign(Display, Tidy):
         ]
         promise = "" if self.central is None else f", central ε = {self.central.epsilon:.4g}"
         promise += "" if self.distance is None else " per unit of distance"
-        branches = several(len(self.plan.branches), "branch")
+        branches = several(len(self.plan.shares), "branch")
         kind = "nats" if self.objective == "information" else "n × summed variance"
         return Grid(
             f"RecordDesign: {branches}, α = {number(self.alpha)}{promise}",

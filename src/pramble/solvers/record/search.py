@@ -24,49 +24,47 @@ from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.guarantee import float_below
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.anova import (
-    LEAST_START,
-    MOST_BLOCK,
-    Components,
-    component_information,
-    packed_branches,
-)
-from pramble.solvers.record.branches import (
+from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
+from pramble.solvers.record.matrices import (
     CLOSE,
     MOST_CARRIED,
     MOST_DESIGNED,
     Blocks,
     best_matrix,
+    block_closed_forms,
     carried,
     carriers,
-    closed_forms,
+    column_sets,
     designed_matrix,
     exact_shares,
-    parts_of,
-    subsets,
+    wanted_parts,
 )
-from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
 from pramble.solvers.record.orbits import (
+    LEAST_START,
+    MOST_BLOCK,
     MOST_CHARACTERS,
     Characters,
+    Components,
     Packing,
+    component_information,
     generated,
     mechanism_of,
+    packed_branches,
 )
 from pramble.solvers.record.problem import RecordDesign, RecordProblem
 from pramble.solvers.record.valuation import MOST_HELD, is_small, valuation_of
 from pramble.values import Floats
 
+# Shares of the effort after which the parts of the search end.
 TURNING, VALUING, MIXING, DESIGNING, MIXING_AGAIN = 0.35, 0.5, 0.65, 0.75, 0.85
-"""Shares of the effort after which the parts of the search end."""
 
 MOST_EFFORT, EFFORT, EFFORT_PER_CELL = 3.0, 0.15, 0.02
 MOST_JOINT = 10**6
-WORTH, FAILURES, NEAR = 1.005, 2, 1.01
+LEAST_GAIN, FAILURES, NEAR = 1.005, 2, 1.01
 
 Best = tuple[Sequence[Any], Floats, Mapping[Table, float]]
+# What new branches weigh together at first, beside those whose shares are known.
 SMALL = 0.2
-"""What new branches weigh together at first, beside those whose shares are known."""
 
 
 def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
@@ -89,14 +87,14 @@ def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     if not is_small(problem) or sum(best[2].values()) > NEAR * quick_bound(problem):
         best = improved(problem, ground, best, budget)
     budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
-    bound, notes = bound_of(problem, budget)
+    bound, notes = record_bound(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
-def information_of(problem: RecordProblem, blocks: Blocks) -> float:
+def branch_information(problem: RecordProblem, blocks: Blocks) -> float:
     """Return the nats about the record that a branch tells, of several blocks those of the best."""
     return max(
-        mutual_information(problem.block(columns).law, mechanism)
+        mutual_information(problem.block(columns).distribution, mechanism)
         for columns, mechanism in blocks.items()
     )
 
@@ -112,7 +110,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudg
         if option is None:
             continue
         gains = ground.gains_of([*best[0], option])(np.append(best[1], 0.0))
-        if gains[-1] > WORTH * float(best[1] @ gains[:-1]):
+        if gains[-1] > LEAST_GAIN * float(best[1] @ gains[:-1]):
             more.append(option)
             continue
         failures += 1
@@ -125,7 +123,7 @@ def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudg
     return min(best, again, key=lambda one: sum(one[2].values()))
 
 
-def bound_of(problem: RecordProblem, budget: SearchBudget) -> tuple[float, tuple[str, ...]]:
+def record_bound(problem: RecordProblem, budget: SearchBudget) -> tuple[float, tuple[str, ...]]:
     """Return a bound on the value of every mechanism on the record, and what it is."""
     if is_small(problem):
         return dense_bound(problem, budget), ()
@@ -144,7 +142,7 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
         if block.size == np.prod([problem.sizes[name] for name in columns]):
             yield {columns: randomized_response(block.labels, problem.alpha)}
         else:
-            yield from ({columns: one} for one in closed_forms(block, problem.alpha))
+            yield from ({columns: one} for one in block_closed_forms(block, problem.alpha))
     part = float_below(Fraction(problem.alpha) / len(single))
     if len(single) > 1:
         yield {one: randomized_response(problem.block(one).labels, part) for one in single}
@@ -203,14 +201,14 @@ def answer(
     options, shares, _ = best
     exact = exact_shares(shares)
     used = [i for i, share in enumerate(exact) if share]
-    kept = [options[i] for i in used]
+    retained = [options[i] for i in used]
     plan = Plan(branches=[Branch(exact[i], options[i].blocks) for i in used])
-    costs = ground.costs(kept, np.array([float(exact[i]) for i in used]))
+    costs = ground.costs(retained, np.array([float(exact[i]) for i in used]))
     total = sum(costs.values())
     found = RecordDesign(
         plan, problem.alpha, problem.objective, total, min(bound, total), dict(costs), notes,
         information=sum(
-            float(exact[i]) * information_of(problem, options[i].blocks) for i in used
+            float(exact[i]) * branch_information(problem, options[i].blocks) for i in used
         ),
         distance=problem.distance,
     )  # fmt: skip
@@ -222,8 +220,8 @@ MOST_PARTITIONED, MOST_MERGED = 5, 10**6
 TRANSFERS, LEAST_PART = (0.5, 0.25, 0.1, 0.03), 1e-3
 SEARCHING, HALVINGS, ALONE, HOPELESS, MOST_TRIED = 0.8, 4, 6, 1e12, 6
 
+# Blocks and their parts of α.
 Split = list[tuple[Table, float]]
-"""Blocks and their parts of α."""
 
 
 def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
@@ -247,7 +245,7 @@ def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesig
             if best is None or sum(costs.values()) < sum(best[2].values()):
                 best = ([option], one, costs)
         budget.clock.tell("blocks", SEARCHING * (1 - left / len(ranked)))
-    bound, notes = bound_of(problem, budget)
+    bound, notes = record_bound(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
 
@@ -301,12 +299,12 @@ def shared_alpha(components: Components, blocks: Sequence[Table]) -> Split:
 
 def splitting_cost(components: Components, split: Split) -> float:
     """Return what the wanted tables cost at a uniform prior."""
-    told = np.ones(len(components.weights))
+    found = np.ones(len(components.weights))
     for block, alpha in split:
         bits = sum(1 << components.place[name] for name in block)
         x = component_information(components.problem.counts(block), alpha)
-        told = np.where(components.bits & bits, told * x, told)
-    return float((components.weights / np.maximum(told, 1e-150)).sum())
+        found = np.where(components.bits & bits, found * x, found)
+    return float((components.weights / np.maximum(found, 1e-150)).sum())
 
 
 def branches_for(problem: RecordProblem, split: Split, budget: SearchBudget) -> Iterator[Blocks]:
@@ -321,12 +319,12 @@ def branches_for(problem: RecordProblem, split: Split, budget: SearchBudget) -> 
     }
     each = budget.left() / len(blocks)
     yield {
-        block: block_matrix(problem, block, alpha, budget.part(CLOSE, effort=each, quiet=True))
+        block: matrix_of_block(problem, block, alpha, budget.part(CLOSE, effort=each, quiet=True))
         for block, alpha in zip(blocks, exact, strict=True)
     }
 
 
-def block_matrix(
+def matrix_of_block(
     problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
 ) -> Mechanism:
     half = budget.left() / 2
@@ -345,10 +343,10 @@ def orbit_matrices(
     if size > MOST_BLOCK or size != problem.size_of(columns):
         return
     sizes = {name: problem.sizes[name] for name in columns}
-    characters = Characters(sizes, parts_of(columns, problem.tables), alpha)
+    characters = Characters(sizes, wanted_parts(columns, problem.tables), alpha)
     if len(characters.weights) > MOST_CHARACTERS:
         return
-    orbits, shares = generated(characters, list(subsets(columns, len(columns))), [], budget)
+    orbits, shares = generated(characters, list(column_sets(columns, len(columns))), [], budget)
     rng, one = np.random.default_rng(size), np.ones(1)
     nothing = np.zeros(len(characters.weights))
     alone = [characters.better(columns, nothing, 1.0, budget, rng=rng) for _ in range(ALONE)]
@@ -358,9 +356,9 @@ def orbit_matrices(
         packing = Packing(characters, {columns: size})
         order = np.argsort(-shares, kind="stable").tolist()
         small = [i for i in order if orbits[i].outputs <= size / 2**halvings]
-        kept = [i for i in small if packing.put(orbits[i])]
-        if kept:
-            found = packing.polish(budget, shares[kept] + LEAST_START)
+        retained = [i for i in small if packing.put(orbits[i])]
+        if retained:
+            found = packing.polish(budget, shares[retained] + LEAST_START)
             cost = characters.cost(packing.orbits, found)
             if cost < least:
                 best, least = (packing.orbits, found), cost

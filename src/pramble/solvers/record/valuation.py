@@ -30,7 +30,7 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import UniformRows
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.branches import (
+from pramble.solvers.record.matrices import (
     LEAST,
     Blocks,
     best_shares,
@@ -38,15 +38,15 @@ from pramble.solvers.record.branches import (
     inverse_for,
     multiplicative_shares,
 )
-from pramble.solvers.record.problem import Block, RecordProblem
+from pramble.solvers.record.problem import RecordBlock, RecordProblem
 from pramble.values import Floats, value
 
 MOST_CELLS = 260
 MOST_OUTPUTS = 4000
-WORTH_A_TRY = 0.02
+LEAST_TRIED = 0.02
 
 
-def columns_of(blocks: Blocks) -> frozenset[str]:
+def columns_shown(blocks: Blocks) -> frozenset[str]:
     """Return the columns that a branch shows: an analyst knows it by them."""
     return frozenset(name for block in blocks for name in block)
 
@@ -60,16 +60,16 @@ class CellOption:
 
     @property
     def columns(self) -> frozenset[str]:
-        return columns_of(self.blocks)
+        return columns_shown(self.blocks)
 
 
-class Cells:
+class CellValuation:
     """All possible cells of a record, and what is wanted of them."""
 
     def __init__(self, problem: RecordProblem, budget: SearchBudget) -> None:
         self.problem, self.block = problem, problem.block(problem.columns)
         self.budget = budget
-        self.p = inner(self.block.law)
+        self.p = inner(self.block.distribution)
         self.root = np.sqrt(self.p)
         self.tables = problem.tables
         self.onto = {table: self.block.onto(table)[1] for table in problem.tables}
@@ -91,9 +91,9 @@ class Cells:
         own = self.problem.block(names)
         matrix = joint_matrix(own, blocks)
         self.budget.spend(matrix.size * len(matrix) / 2 + self.p.size**2)
-        told = fisher(matrix, inner(own.law))
+        information = fisher(matrix, inner(own.distribution))
         onto = self.block.onto(names)[1]
-        return CellOption(blocks, self.scaled(told[np.ix_(onto, onto)]))
+        return CellOption(blocks, self.scaled(information[np.ix_(onto, onto)]))
 
     def inverse(self, options: Sequence[CellOption], shares: Floats) -> Floats:
         whole = np.asarray(
@@ -133,7 +133,7 @@ class Cells:
         )
         for i in order:
             rival = chosen.get(options[i].columns, i)
-            if every[i] < WORTH_A_TRY or rival == i or budget.is_over():
+            if every[i] < LEAST_TRIED or rival == i or budget.is_over():
                 continue
             tried = {**chosen, options[i].columns: i}
             mixture = self.mixed(
@@ -147,13 +147,13 @@ class Cells:
         self, options: Sequence[CellOption], start: Floats, budget: SearchBudget
     ) -> tuple[list[CellOption], Floats, dict[Table, float]]:
         """Return options, their best shares and what the tables then cost."""
-        kept = list(options)
-        informations = [one.information for one in kept]
+        retained = list(options)
+        informations = [one.information for one in retained]
         shares = best_shares(informations, self.workload, budget, start=start)
         used = np.flatnonzero(shares > LEAST).tolist()
-        if used and len(used) < len(kept):
-            kept, shares = [kept[i] for i in used], shares[used] / shares[used].sum()
-        return kept, shares, self.costs(kept, shares)
+        if used and len(used) < len(retained):
+            retained, shares = [retained[i] for i in used], shares[used] / shares[used].sum()
+        return retained, shares, self.costs(retained, shares)
 
 
 def total(costs: Mapping[Table, float]) -> float:
@@ -176,10 +176,10 @@ class TableOption:
 
     @property
     def columns(self) -> frozenset[str]:
-        return columns_of(self.blocks)
+        return columns_shown(self.blocks)
 
 
-class Tables:
+class TableValuation:
     """The wanted tables with their possible cells and laws."""
 
     def __init__(self, problem: RecordProblem, budget: SearchBudget) -> None:
@@ -206,7 +206,7 @@ class Tables:
                 rows = [self.channel(blocks, part, seen) for part, seen in parts.items()]
                 matrix = side_by_side_matrix(block, list(parts.values()), rows)
                 self.budget.spend(matrix.size * len(matrix) / 8 + len(matrix) ** 3 / 4 + 5e5)
-                known[key] = covariance_of_cells(matrix, block.law)
+                known[key] = covariance_of_cells(matrix, block.distribution)
             found[shared] = margin_information(known[key], block.onto(shared)[1])
         return TableOption(blocks, margins, found)
 
@@ -245,8 +245,8 @@ class Tables:
         _, onto = self.problem.block(part).onto(seen)
         above = np.bincount(onto) / len(onto)
         weights = mechanism.row(0)
-        kept = float(weights[0] - weights[1]) / float(weights[0] + (len(onto) - 1) * weights[1])
-        return np.asarray(kept * np.eye(len(above)) + (1 - kept) * above)
+        retained = float(weights[0] - weights[1]) / float(weights[0] + (len(onto) - 1) * weights[1])
+        return np.asarray(retained * np.eye(len(above)) + (1 - retained) * above)
 
     def costs(self, shown: Sequence[TableOption], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each table."""
@@ -254,10 +254,10 @@ class Tables:
         for table, own in self.tables.items():
             whole = np.zeros((own.size, own.size))
             for shared, which in self.sharing(shown, table).items():
-                told = sum(shares[i] * shown[i].informations[shared] for i in which)
-                whole += spread_information(np.asarray(told), own.onto(shared)[1])
+                information = sum(shares[i] * shown[i].informations[shared] for i in which)
+                whole += spread_information(np.asarray(information), own.onto(shared)[1])
             self.budget.spend(own.size**3 + 4 * own.size**2 * len(shown))
-            answer[table] = table_variance(whole, own.law)
+            answer[table] = table_variance(whole, own.distribution)
         return answer
 
     def sharing(self, shown: Sequence[TableOption], table: Table) -> dict[Table, list[int]]:
@@ -280,9 +280,13 @@ class Tables:
         least = min(LEAST, 0.2 / len(shown))
 
         def mixed() -> tuple[list[TableOption], Floats, dict[Table, float]]:
-            kept, first = [shown[i] for i in chosen.values()], shares[list(chosen.values())]
-            found = self.best_shares(kept, budget, start=np.maximum(first, least))
-            return kept, np.maximum(found, least), self.costs(kept, np.maximum(found, least))
+            retained, first = [shown[i] for i in chosen.values()], shares[list(chosen.values())]
+            found = self.best_shares(retained, budget, start=np.maximum(first, least))
+            return (
+                retained,
+                np.maximum(found, least),
+                self.costs(retained, np.maximum(found, least)),
+            )
 
         best = mixed()
         lost = {table for table, cost in best[2].items() if not math.isfinite(cost)}
@@ -323,7 +327,7 @@ class Tables:
                     found = [shown[i].informations[shared].ravel() for i in which]
                     stacks[key] = np.stack(found)
                 sharing.append((which, stacks[key], own.onto(shared)[1]))
-            parts.append((np.sqrt(inner(own.law)), sharing))
+            parts.append((np.sqrt(inner(own.distribution)), sharing))
 
         def gains(shares: Floats) -> Floats:
             found = np.zeros(len(shown))
@@ -347,13 +351,15 @@ def is_response(mechanism: Mechanism) -> bool:
     return isinstance(mechanism, UniformRows) and bool((mechanism.off == mechanism.off[0]).all())
 
 
-def joint_matrix(block: Block, blocks: Blocks) -> Floats:
+def joint_matrix(block: RecordBlock, blocks: Blocks) -> Floats:
     """Return the matrix from a block's cells to what its parts release side by side."""
     rows = [mechanism.operator.dense() for mechanism in blocks.values()]
     return side_by_side_matrix(block, list(blocks), rows)
 
 
-def side_by_side_matrix(block: Block, parts: Sequence[Table], matrices: Sequence[Floats]) -> Floats:
+def side_by_side_matrix(
+    block: RecordBlock, parts: Sequence[Table], matrices: Sequence[Floats]
+) -> Floats:
     """Return the matrix from a block's cells to independent releases of some of its columns."""
     found = np.ones((block.size, 1))
     for columns, matrix in zip(parts, matrices, strict=True):
@@ -369,4 +375,4 @@ def is_small(problem: RecordProblem) -> bool:
 
 def valuation_of(problem: RecordProblem, budget: SearchBudget) -> Any:
     """Return what values branches: all cells at once where they are few, else table by table."""
-    return Cells(problem, budget) if is_small(problem) else Tables(problem, budget)
+    return CellValuation(problem, budget) if is_small(problem) else TableValuation(problem, budget)

@@ -27,27 +27,32 @@ from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.one_thread import one_thread
 from pramble.privacy.guarantee import float_below
 from pramble.privacy.table_privacy import shift_of
-from pramble.solvers.tables.least_noise import TableProblem, as_table_problem, least_noise
-from pramble.solvers.tables.precisions import rounded_down, settled
+from pramble.solvers.tables.least_noise import (
+    TableProblem,
+    as_table_problem,
+    least_noise,
+    proven_precisions,
+    rounded_down,
+)
 from pramble.values import Clock, Floats
 
+# Share of μ² that the scores get: all errors grow by 0.8 %.
 SCORES = 1 / 64
-"""Share of μ² that the scores get: all errors grow by 0.8 %."""
 
+# Share of a pair's precision that the choice rests on; it is not lost, see `TableChoice`.
 FIRST = 1 / 4
-"""Share of a pair's precision that the choice rests on; it is not lost, see `TableChoice`."""
 
+# Every part of a pair gets at least so many times the precision of its first measurement.
 AT_LEAST = 5 / 4
-"""Every part of a pair gets at least so many times the precision of its first measurement."""
 
+# How much more an error in a pair matters than one in a triple: readers look at pairs first.
 PAIRS_MATTER = 8.0
-"""How much more an error in a pair matters than one in a triple: readers look at pairs first."""
 
+# Standard deviations by which a score is lowered, as the largest of many scores are lucky ones.
 CAUTION = 2.0
-"""Standard deviations by which a score is lowered, as the largest of many scores are lucky ones."""
 
+# The mean absolute error of Gaussian noise, in standard deviations.
 MEAN_ERROR = math.sqrt(2 / math.pi)
-"""The mean absolute error of Gaussian noise, in standard deviations."""
 
 
 def plan_with_choice(
@@ -55,13 +60,13 @@ def plan_with_choice(
 ) -> TablePlan:
     """Return the plan of all pairs with candidates, before a file is measured."""
     sizes = {name: len(own) for name, own in labels.items()}
-    candidates = candidates_of(sizes)
+    candidates = candidate_tables(sizes)
     k_squared = rows_per_person * rows_per_person
     own = rounded_down(float(budget) * SCORES / (4 * k_squared * len(candidates)))
     choice = TableChoice(float_below(budget), candidates, own, {})
     limit = limit_of(choice, rows_per_person)
     pairs = problem_of(labels, ())
-    first = {part: own * FIRST for part, own in precisions(pairs, limit, {}).items()}
+    first = {part: own * FIRST for part, own in choice_precisions(pairs, limit, {}).items()}
     choice = TableChoice(choice.mu_squared, candidates, own, first)
     return plan_of_choice(labels, choice, (), delta=delta, rows_per_person=rows_per_person)
 
@@ -90,7 +95,7 @@ def plan_of_choice(
     """Return the plan of all pairs and chosen tables within what the scores leave."""
     limit, problem = limit_of(choice, rows_per_person), problem_of(labels, chosen)
     least = {part: own * AT_LEAST for part, own in choice.first.items()}
-    precision = precisions(problem, limit, least)
+    precision = choice_precisions(problem, limit, least)
     if rows_per_person > 1:
         # one record for none moves the other parts by at most half of what one for another does
         precision = {(): rounded_down(float_below(limit / 2)), **precision}
@@ -113,16 +118,16 @@ def problem_of(labels: Mapping[str, Labels], chosen: tuple[Columns, ...]) -> Tab
     )
 
 
-def precisions(
+def choice_precisions(
     problem: TableProblem, limit: Fraction, least: Mapping[Columns, float]
 ) -> dict[Columns, float]:
     """Return the best precisions within a limit; these parts get at least so much."""
     with one_thread():
-        found = least_noise(problem.parts, problem.costs, Clock(None))
-    return settled(problem, found.precision, limit, least=least)
+        found = least_noise(problem.parts, problem.costs[None], Clock(None))
+    return proven_precisions(problem, found.precision, limit, least=least)
 
 
-def candidates_of(sizes: Mapping[str, int]) -> tuple[Columns, ...]:
+def candidate_tables(sizes: Mapping[str, int]) -> tuple[Columns, ...]:
     """Return all triples, small ones first, while they have few enough cells together."""
     triples = sorted(combinations(sizes, 3), key=lambda table: cells_of(table, sizes))
     together = np.cumsum([cells_of(table, sizes) for table in triples])

@@ -1,46 +1,165 @@
-r"""The verb: the least noise with which tables can be published under a central promise.
-
-The precisions for which the noisiest table has the least noise, and a bound that proves it.
-
-For any weights :math:`\omega` of the tables that sum to one, the least weighted mean of their
-variances is at most the least largest one, so that
-
-.. math:: \max_{\lambda, \omega \in \Delta}
-          \Big(\sum_A \sqrt{(C^\top\omega)_A (G^\top\lambda)_A}\Big)^2 / \mu^2
-
-is a bound, with :math:`C_{TA}` the variance that one unit of noise in the part A gives a cell of
-the table T. It is concave in both mixtures together.
-"""
+r"""The verb: the least noise with which tables can be published under a central promise."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
+from pramble.information.distributions import Table
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.table_plan import TablePlan, subsets
 from pramble.one_thread import one_thread
 from pramble.privacy.central import positive_count
-from pramble.privacy.guarantee import largest_mu_squared
+from pramble.privacy.certificate import certify
+from pramble.privacy.guarantee import epsilon_above, largest_mu_squared
+from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
+from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.tables.choice import plan_with_choice, problem_of
 from pramble.solvers.tables.least_noise import (
-    BARRIERS,
-    NEARLY,
-    NEWTON_STEPS,
-    ROUNDS,
-    SAFE,
     LeastNoise,
     Objective,
-    PatternPool,
     TableProblem,
     as_table_problem,
     least_noise,
+    proven_precisions,
 )
-from pramble.solvers.tables.precisions import settled
-from pramble.solvers.tables.result import TableDesign
-from pramble.values import Clock, Floats, Watcher
+from pramble.values import Clock, Floats, Watcher, value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+# Designs are found to this precision: noise is asked for that is smaller by so much.
+MARGIN = 1 + Fraction(1, 10**6)
+
+
+@value(eq=False, repr=False)
+class TableDesign(Display, Tidy):
+    r"""The answer of :func:`~pramble.design_tables`.
+
+    Attributes
+    ----------
+    plan : TablePlan
+        The precision of every part of the wanted tables.
+    epsilon, delta : float
+        What was asked for.
+    objective : str
+    value : float
+        The variance of the noise summed over all cells of the wanted tables, each table weighted by
+        its importance. For relative errors: the variance in shares of the squared mean count of a
+        cell, averaged over the cells of a table and summed over tables, for a file of one record
+        (of n records, divide by n²). For the largest error: the largest variance of a cell, times
+        the importance of its table.
+    bound : float
+        Proven: no linear mechanism with Gaussian noise of this promise has less.
+    deviations : mapping from table to float
+        The standard deviation of the noise in a cell of each wanted table, in people.
+    guarantee : TableGuarantee
+        What is proven of the plan.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> d = pramble.design_tables({"sex": 2, "age": 5, "town": 9}, 1.0, 1e-6, tables=2)
+    >>> d
+    Design of 3 tables at ε = 1, δ = 1e-06: noise of ± 8.63 people a cell
+    ----------------------------------
+                cells  people a cell ±
+    ----------------------------------
+    sex × age      10            11.12
+    sex × town     18            9.549
+    age × town     45             7.54
+    ----------------------------------
+    No linear Gaussian mechanism has more than ... % less noise variance.
+    """
+
+    plan: TablePlan
+    epsilon: float
+    delta: float
+    objective: str
+    value: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """How far value and bound are apart, as a share of the value."""
+        return abs(self.bound - self.value) / self.value
+
+    @cached_property
+    def deviations(self) -> Mapping[Table, float]:
+        """The standard deviation of the noise in a cell of each wanted table, in people."""
+        return {table: math.sqrt(own) for table, own in self.plan.variances.items()}
+
+    @cached_property
+    def guarantee(self) -> TableGuarantee:
+        """What is proven of the plan."""
+        return table_guarantee(self.plan)
+
+    @property
+    def typical(self) -> float:
+        """The root mean square of the noise over the cells of all wanted tables, in people."""
+        plan = self.plan
+        cells = sum(plan.cells(table) for table in plan.tables)
+        total = sum(plan.cells(table) * own**2 for table, own in self.deviations.items())
+        return math.sqrt(total / cells)
+
+    def epsilon_for(self, people: float) -> float:
+        """Return the smallest ε at which these tables have at most so much noise, in people.
+
+        That is of ``typical``, at the same δ. Noise falls as μ grows, for all tables alike.
+
+        Examples
+        --------
+        >>> import pramble
+        >>> columns = {"sex": 2, "age": 5, "town": 9}
+        >>> epsilon = pramble.design_tables(columns, 1.0, 1e-6).epsilon_for(20)
+        >>> round(epsilon, 2), pramble.design_tables(columns, epsilon, 1e-6).typical <= 20
+        (0.41, True)
+        """
+        if not 0 < people < math.inf:
+            raise InvalidInput(f"people must be a positive number; found {people!r}.")
+        proven = self.guarantee
+        times = Fraction(self.typical) / Fraction(people) * MARGIN
+        return epsilon_above(self.delta, proven.mu_squared * times**2)
+
+    def plot(self) -> "Figure":
+        """Return a figure of the noise in a cell of each wanted table."""
+        return self.plan.plot()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the wanted tables as plain lists, with the noise in a cell of each."""
+        return {
+            "table": [" × ".join(table) for table in self.deviations],
+            "cells": [self.plan.cells(table) for table in self.deviations],
+            "deviation": list(self.deviations.values()),
+        }
+
+    def shown(self) -> Grid:
+        """Return a line for each wanted table."""
+        rows = [
+            [name, f"{cells:,}", number(deviation, 4)]
+            for name, cells, deviation in zip(*self.columns().values(), strict=True)
+        ]
+        several = "table" if len(rows) == 1 else "tables"
+        return Grid(
+            f"Design of {len(rows):,} {several} at ε = {self.epsilon:g}, δ = {self.delta:g}: "
+            f"noise of ± {self.typical:.3g} people a cell",
+            ["", "cells", "people a cell ±"],
+            shortened(rows),
+            below=f"No linear Gaussian mechanism has more than {100 * self.gap:.2g} % less noise "
+            "variance.",
+        )
+
+
+@certify.register
+def certify_design(design: TableDesign, *, distance: Any = None) -> Any:
+    """Certify the plan of a design."""
+    return certify(design.plan, distance=distance)
 
 
 def design_tables(
@@ -102,40 +221,44 @@ def design_tables(
     >>> d.guarantee.epsilon <= 1.0, d.gap < 1e-4
     (True, True)
     """
-    budget = largest_mu_squared(number(epsilon, "epsilon"), number(delta, "delta"))
+    budget = largest_mu_squared(stated_number(epsilon, "epsilon"), stated_number(delta, "delta"))
     k = positive_count(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
     chosen = is_choice(tables, importance, objective)
     stated = min(2, len(columns)) if chosen else tables
     problem = as_table_problem(columns, tables=stated, importance=importance, objective=objective)
     if chosen and len(problem.labels) > 2:
         plan = plan_with_choice(problem.labels, budget, delta=float(delta), rows_per_person=k)
-        return valued(plan, float(epsilon))
+        return design_of_chosen(plan, float(epsilon))
     clock = Clock(progress)
-    found = least(problem, objective, clock, has_total=k > 1)
-    precision = settled(problem, found.precision, budget / (k * k), has_total=k > 1)
+    found = least_for_objective(problem, objective, clock, has_total=k > 1)
+    precision = proven_precisions(problem, found.precision, budget / (k * k), has_total=k > 1)
     plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k)
     value, bound = value_of(problem, plan, objective), found.bound * k * k / float(budget)
     clock.tell("done", 1.0)
     return TableDesign(plan, float(epsilon), float(delta), objective, value, min(bound, value))
 
 
-def least(problem: TableProblem, objective: str, clock: Clock, *, has_total: bool) -> LeastNoise:
+def least_for_objective(
+    problem: TableProblem, objective: str, clock: Clock, *, has_total: bool
+) -> LeastNoise:
     """Return the best precisions at μ² = 1, and the bound that proves them."""
     with one_thread():
         if objective == "largest":
-            return least_largest(problem, clock, has_total=has_total)
-        costs = np.append(problem.costs, problem.cost_of_total) if has_total else problem.costs
+            costs = costs_of_cells(problem, has_total=has_total)
+        else:
+            total = [problem.cost_of_total] if has_total else []
+            costs = np.append(problem.costs, total)[None]
         return least_noise(problem.parts, costs, clock, has_total=has_total)
 
 
-def valued(plan: TablePlan, epsilon: float) -> TableDesign:
+def design_of_chosen(plan: TablePlan, epsilon: float) -> TableDesign:
     """Return the design of a plan whose tables are, or were, chosen from a file.
 
     The bound is for the same tables without the price of the choice.
     """
     assert plan.choice is not None, "asked for where tables are chosen"
     problem, k = problem_of(plan.labels, plan.chosen), plan.rows_per_person
-    found = least(problem, "variance", Clock(None), has_total=k > 1)
+    found = least_for_objective(problem, "variance", Clock(None), has_total=k > 1)
     value = value_of(problem, plan, "variance")
     bound = found.bound * k * k / plan.choice.mu_squared
     return TableDesign(plan, epsilon, plan.delta, "variance", value, min(bound, value))
@@ -152,7 +275,7 @@ def is_choice(tables: Any, importance: Any, objective: str) -> bool:
     return found
 
 
-def number(given: Any, name: str) -> float:
+def stated_number(given: Any, name: str) -> float:
     """Return a number as a float; refuse anything else."""
     try:
         if not isinstance(given, str | bool):
@@ -170,56 +293,6 @@ def value_of(problem: TableProblem, plan: TablePlan, objective: str) -> float:
         return max(weight * own for weight, own in zip(weights, cells, strict=True))
     sizes = [plan.cells(table) for table in problem.tables]
     return sum(w * size * own for w, size, own in zip(weights, sizes, cells, strict=True))
-
-
-def least_largest(problem: TableProblem, clock: Clock, *, has_total: bool = False) -> LeastNoise:
-    pool = PatternPool(problem.parts, has_total=has_total)
-    costs = costs_of_cells(problem, has_total=has_total)
-    shares, bound = np.full(len(costs), 1 / len(costs)), 0.0
-    for _ in range(ROUNDS):
-        pool.mixture, shares = best_mixtures(pool.gains, costs, pool.mixture, shares)
-        weighted, asked = pool.gains.T @ pool.mixture, costs.T @ shares
-        together = float(np.sqrt(asked * weighted).sum())
-        bound = max(bound, together**2 * SAFE)
-        u = np.sqrt(asked / weighted) / together
-        u = u / float((pool.gains @ u).max())
-        found = LeastNoise(u, float((costs @ (1 / u)).max()), bound)
-        largest = pool.grow(found)
-        clock.tell("designing tables", 1 / largest)
-        if largest == 1.0:
-            break
-    return LeastNoise(found.precision, found.value, bound)
-
-
-def best_mixtures(
-    gains: Floats, costs: Floats, mixture: Floats, shares: Floats
-) -> tuple[Floats, Floats]:
-    r"""Return the mixtures of patterns and of tables with the best bound, by Newton's method.
-
-    Maximises :math:`2\sum_A \sqrt{(C^\top\omega)_A (G^\top\lambda)_A} - \sum_s \lambda_s` with a
-    barrier for both, where the :math:`\omega_T` sum to one.
-    """
-    costs = costs / float(np.sqrt((costs.T @ shares) * (gains.T @ mixture)).sum()) ** 2
-    ones = np.concatenate([np.zeros(len(mixture)), np.ones(len(shares))])
-    point = np.concatenate([mixture / mixture.sum(), shares / shares.sum()])
-    cut = len(mixture)
-    for barrier in BARRIERS:
-        tau = barrier * np.concatenate(
-            [np.full(cut, 1 / cut), np.full(len(shares), 1 / len(shares))]
-        )
-        for _ in range(NEWTON_STEPS):
-            b, a = gains.T @ point[:cut], costs.T @ point[cut:]
-            roots = np.concatenate([gains @ np.sqrt(a / b), costs @ np.sqrt(b / a)])
-            slope = roots + ones - 1 + tau / point
-            scaled = np.concatenate([gains / b, -costs / a])
-            bend = (scaled * (0.5 * np.sqrt(a * b))) @ scaled.T + np.diag(tau / point**2)
-            step, across = np.linalg.solve(bend, np.stack([slope, ones], axis=1)).T
-            step = step - across * (float(ones @ step) / float(ones @ across))
-            size = min(1.0, 0.9 / max(float((-step / point).max()), 1e-300))
-            point = point + size * step
-            if float(np.abs(step / point).max()) < NEARLY:
-                break
-    return point[:cut] / point[:cut].sum(), point[cut:] / point[cut:].sum()
 
 
 def costs_of_cells(problem: TableProblem, *, has_total: bool) -> Floats:

@@ -15,16 +15,24 @@ with the dual
 
 .. math:: \max_{\lambda \in \Delta} \Big(\sum_A \sqrt{c_A (G^\top\lambda)_A}\Big)^2 / \mu^2 .
 
+Where the noisiest table counts, let :math:`C_{TA}` be the variance that one unit of noise in the
+part A gives a cell of the table T. For any weights :math:`\omega` of the tables that sum to one the
+weighted mean of their variances is at most the largest, so that the maximum of the dual over both
+mixtures, with :math:`c = C^\top\omega`, is the bound. It is concave in both together.
+
 Patterns are generated: the dual is solved over a few of them by Newton's method with a barrier, the
 pattern that the answer breaks most is added, until none is broken. Every λ proves a bound.
 
 Where one person may have several rows the total is measured, too: it is one more part, and one
 record in the place of none is one more pattern, which moves every part by
 :math:`\prod_{j \in A} b_j`.
+
+Precisions that are proven to keep a promise: few digits, the same on every machine.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from numbers import Real
 from typing import Any, Literal
@@ -36,6 +44,7 @@ from pramble.errors import InvalidInput
 from pramble.information.distributions import Table, as_tables
 from pramble.limits import MOST_MEASURED_CELLS
 from pramble.mechanisms.table_plan import parts_within, subsets
+from pramble.privacy.guarantee import float_below
 from pramble.privacy.largest_shift import (
     MOST_PATTERNS,
     Exchangeable,
@@ -47,6 +56,7 @@ from pramble.privacy.largest_shift import (
     refuse_uncertifiable,
     starts_of,
 )
+from pramble.privacy.table_privacy import presence, shift_of
 from pramble.solvers.record.problem import as_columns
 from pramble.values import Clock, Floats, value
 
@@ -156,19 +166,19 @@ def part_costs(
     return {part: math.fsum(own) for part, own in found.items()}
 
 
+# Patterns may be broken by this share; the precisions are scaled down at the end.
 CLOSE = 1e-5
-"""Patterns may be broken by this share; the precisions are scaled down at the end."""
 
+# A pattern whose shift is smaller than the largest by this share is forgotten.
 SLACK = 0.1
-"""A pattern whose shift is smaller than the largest by this share is forgotten."""
 
+# Bounds are lowered by more than their rounding.
 SAFE = 1 - 1e-12
-"""Bounds are lowered by more than their rounding."""
 
 ROUNDS = 400
 BARRIERS = (1e-1, 1e-3, 1e-5, 1e-7)
+# Newton's steps for each barrier, and the relative step at which the next one is taken.
 NEWTON_STEPS, NEARLY = 60, 0.01
-"""Newton's steps for each barrier, and the relative step at which the next one is taken."""
 
 
 @value(eq=False)
@@ -197,12 +207,6 @@ class PatternPool:
         """Return the squared shift of every part, a row for each pattern."""
         gains = np.stack([self.parts.gains(pattern) for pattern in patterns])
         return np.pad(gains, ((0, 0), (0, int(self.has_total))))
-
-    def best(self, costs: Floats) -> LeastNoise:
-        self.mixture = best_mixture(self.gains, costs, self.mixture)
-        u, bound = precisions(self.gains, costs, self.mixture)
-        u = u / float((self.gains @ u).max())
-        return LeastNoise(u, float((costs / u).sum()), bound * SAFE)
 
     def grow(self, found: LeastNoise) -> float:
         """Add patterns that some precisions break; return the largest shift, 1 where none is."""
@@ -239,8 +243,8 @@ class PatternPool:
         if self.has_total:
             near[0] = True
         self.gains, self.mixture = self.gains[near], self.mixture[near]
-        kept = near[int(self.has_total) :].tolist()
-        self.patterns = [own for own, stays in zip(self.patterns, kept, strict=True) if stays]
+        retained = near[int(self.has_total) :].tolist()
+        self.patterns = [own for own, stays in zip(self.patterns, retained, strict=True) if stays]
 
     def broken(self, patterns: list[list[int]], u: Floats) -> list[list[int]]:
         """Return those patterns, each once, that are not in the pool and whose shift is above 1."""
@@ -257,12 +261,20 @@ def least_noise(
 ) -> LeastNoise:
     """Return the precisions with the least noise at μ² = 1, against every pattern that was found.
 
-    Their largest shift is proven elsewhere.
+    ``costs`` has a row for each noise of which the largest counts, a column for each kind of part.
+    That the shift is the largest is proven elsewhere.
     """
     pool, bound = PatternPool(parts, has_total=has_total), 0.0
+    shares = np.full(len(costs), 1 / len(costs))
     for _ in range(ROUNDS):
-        found = pool.best(costs)
-        bound = max(bound, found.bound)
+        pool.mixture, shares = best_mixtures(pool.gains, costs, pool.mixture, shares)
+        weighted, asked = pool.gains.T @ pool.mixture, costs.T @ shares
+        together = float(np.sqrt(asked * weighted).sum())
+        # every mixture proves a bound, so the best of all rounds holds
+        bound = max(bound, together**2 * SAFE)
+        u = np.sqrt(asked / weighted) / together
+        u = u / float((pool.gains @ u).max())
+        found = LeastNoise(u, float((costs @ (1 / u)).max()), bound)
         largest = pool.grow(found)
         clock.tell("designing tables", 1 / largest)
         if largest == 1.0:
@@ -287,32 +299,93 @@ def largest_patterns(parts: Exchangeable, u: Floats) -> list[list[int]]:
     return [list(map(int, np.unravel_index(int(i), shifts.shape))) for i in best]
 
 
-def precisions(gains: Floats, costs: Floats, mixture: Floats) -> tuple[Floats, float]:
-    """Return the best precisions against a mixture of patterns, and the bound that it proves."""
-    weighted = gains.T @ (mixture / mixture.sum())
-    together = float(np.sqrt(costs * weighted).sum())
-    return np.sqrt(costs / weighted) / together, together**2
+def best_mixtures(
+    gains: Floats, costs: Floats, mixture: Floats, shares: Floats
+) -> tuple[Floats, Floats]:
+    r"""Return the mixtures of patterns and of tables with the best bound, by Newton's method.
 
-
-def best_mixture(gains: Floats, costs: Floats, start: Floats) -> Floats:
-    r"""Return the mixture of patterns with the best bound, by Newton's method with a barrier.
-
-    Maximises :math:`2\sum_A \sqrt{c_A (G^\top\lambda)_A} - \sum_s \lambda_s + \tau \sum_s \log
-    \lambda_s` for ever smaller :math:`\tau`; its gradient is :math:`(Gu)_s - 1 + \tau/\lambda_s`.
+    Maximises :math:`2\sum_A \sqrt{(C^\top\omega)_A (G^\top\lambda)_A} - \sum_s \lambda_s` with a
+    barrier for both, where the :math:`\omega_T` sum to one.
     """
-    scale = float(np.sqrt(costs * (gains.T @ start)).sum()) ** 2
-    costs = costs / scale
-    mixture = start / start.sum()
+    costs = costs / float(np.sqrt((costs.T @ shares) * (gains.T @ mixture)).sum()) ** 2
+    ones = np.concatenate([np.zeros(len(mixture)), np.ones(len(shares))])
+    point = np.concatenate([mixture / mixture.sum(), shares / shares.sum()])
+    cut = len(mixture)
     for barrier in BARRIERS:
-        tau = barrier / len(mixture)
+        tau = barrier * np.concatenate(
+            [np.full(cut, 1 / cut), np.full(len(shares), 1 / len(shares))]
+        )
         for _ in range(NEWTON_STEPS):
-            weighted = gains.T @ mixture
-            roots = np.sqrt(costs / weighted)
-            slope = gains @ roots - 1 + tau / mixture
-            bend = (gains * (0.5 * roots / weighted)) @ gains.T + np.diag(tau / mixture**2)
-            step = np.linalg.solve(bend, slope)
-            size = min(1.0, 0.9 / max(float((-step / mixture).max()), 1e-300))
-            mixture = mixture + size * step
-            if float(np.abs(step / mixture).max()) < NEARLY:
+            b, a = gains.T @ point[:cut], costs.T @ point[cut:]
+            roots = np.concatenate([gains @ np.sqrt(a / b), costs @ np.sqrt(b / a)])
+            slope = roots + ones - 1 + tau / point
+            scaled = np.concatenate([gains / b, -costs / a])
+            bend = (scaled * (0.5 * np.sqrt(a * b))) @ scaled.T + np.diag(tau / point**2)
+            step, across = np.linalg.solve(bend, np.stack([slope, ones], axis=1)).T
+            step = step - across * (float(ones @ step) / float(ones @ across))
+            size = min(1.0, 0.9 / max(float((-step / point).max()), 1e-300))
+            point = point + size * step
+            if float(np.abs(step / point).max()) < NEARLY:
                 break
-    return np.asarray(mixture / mixture.sum())
+    return point[:cut] / point[:cut].sum(), point[cut:] / point[cut:].sum()
+
+
+# Binary digits of a precision: rounding costs less than one part in ten million of the noise.
+DIGITS = 24
+
+
+def rounded_down(precision: float) -> float:
+    """Return a precision with few digits, not above this one: the same on every machine.
+
+    The last digits of the answer to a convex programme differ between processors; noise follows
+    from the plan, and would differ with them.
+
+    >>> rounded_down(0.1) <= 0.1, 0.1 - rounded_down(0.1) < 1e-8
+    (True, True)
+    """
+    digits, exponent = math.frexp(precision)
+    return math.ldexp(math.floor(digits * 2**DIGITS), exponent - DIGITS)
+
+
+def proven_precisions(
+    problem: TableProblem,
+    precision: Floats,
+    limit: Fraction,
+    *,
+    has_total: bool = False,
+    least: Mapping[Table, float] | None = None,
+) -> dict[Table, float]:
+    """Return the precision of every part, with a largest shift that is proven to be within a limit.
+
+    What one record in the place of none leaves of it goes to the total. Some parts get at ``least``
+    so much, which must be little.
+    """
+    by_part = {
+        part: own
+        for members, own in zip(problem.parts.members, precision.tolist(), strict=False)
+        for part in members
+    }
+    ordered = {part: by_part[part] for part in sorted(by_part, key=part_order(problem))}
+    floor = least or {}
+    shift = shift_of(problem.sizes, ordered).bound
+    scale = float_below(limit / shift)
+    for _ in range(100):
+        found = {
+            part: rounded_down(max(own * scale, floor.get(part, 0.0)))
+            for part, own in ordered.items()
+        }
+        shift = shift_of(problem.sizes, found).bound
+        if shift <= limit:
+            break
+        scale *= float(limit / shift) * (1 - 2.0**-50)
+    else:
+        raise AssertionError("a scale that is lowered again and again keeps the promise")
+    if not has_total:
+        return found
+    return {(): float_below(shift - presence(problem.sizes, found)), **found}
+
+
+def part_order(problem: TableProblem) -> Any:
+    """Return the key by which parts are sorted: small ones first, as columns stand."""
+    place = {name: i for i, name in enumerate(problem.labels)}
+    return lambda part: (len(part), [place[name] for name in part])

@@ -25,36 +25,37 @@ from pramble.mechanisms.general import within
 from pramble.mechanisms.ratios import exp_below, ratio_at_extremes
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.problem import Problem
+from pramble.solvers.problem import DesignProblem
 from pramble.solvers.result import Design, Level
 from pramble.solvers.uniform.nodes import BOTTOM, HIGH, LOW, TOP, Kind, kind_of
 from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
 from pramble.solvers.uniform.search import SAFETY, Found, Search, roots
 from pramble.values import Floats
 
+# The search does not go below this relative tolerance: float margins would drown it.
 FINEST = 1e-9
-"""The search does not go below this relative tolerance: float margins would drown it."""
 
+# Relative difference below which two assignments count as equally good.
 TIE = 1e-12
-"""Relative difference below which two assignments count as equally good."""
 
+# Relative difference after rounding below which the assignment that was preferred stays.
 CLOSE = 1e-9
-"""Relative difference after rounding below which the assignment that was preferred stays."""
 
 LIKELY = 3
 
 
-def solve_uniform_information(problem: Problem) -> Design:
+def solve_uniform_information(problem: DesignProblem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        from pramble.solvers.uniform.invariant import solve_invariant
+        from pramble.solvers.uniform.invariant import solve_uniform_invariant
 
         return with_cost(
-            solve_invariant(problem), solve_uniform_information(replace(problem, invariant=False))
+            solve_uniform_invariant(problem),
+            solve_uniform_information(replace(problem, invariant=False)),
         )
     budget = problem.budget()
     search = Search(search_tolerance(problem))
-    stopped = run(search, problem, vertex_kinds(problem), budget)
+    stopped = run_search(search, problem, vertex_kinds(problem), budget)
     found, mechanism = best_rounded(search, problem)
     value = mutual_information(problem.prior, mechanism)
     ceiling = problem.ceiling * (1 + SAFETY)
@@ -73,14 +74,14 @@ def solve_uniform_information(problem: Problem) -> Design:
     )
 
 
-def search_tolerance(problem: Problem) -> float:
+def search_tolerance(problem: DesignProblem) -> float:
     """Return the share of the tolerance that the search may use; rounding needs the rest."""
     coarse = 2 * problem.size**2 / (TOTAL * math.expm1(min(problem.alpha, LARGEST_UNIFORM_ALPHA)))
     share = 2 if coarse < problem.tolerance / 4 else 10
     return max(problem.tolerance / share, FINEST)
 
 
-def vertex_kinds(problem: Problem) -> list[Kind]:
+def vertex_kinds(problem: DesignProblem) -> list[Kind]:
     """Return the kinds of vertices of the feasible set; refuse an impossible floor."""
     S, a = problem.size, working_exp(problem)
     floor = None if problem.keep_at_least is None else Fraction(problem.keep_at_least)
@@ -104,12 +105,14 @@ def is_two_level(corner: Corner) -> bool:
     return corner.top == corner.high != corner.low == corner.bottom
 
 
-def working_exp(problem: Problem) -> Fraction:
+def working_exp(problem: DesignProblem) -> Fraction:
     """Return the rational just below e^α that the search works with."""
     return exp_below(min(problem.alpha, LARGEST_UNIFORM_ALPHA))
 
 
-def run(search: Search, problem: Problem, kinds: list[Kind], budget: SearchBudget) -> str:
+def run_search(
+    search: Search, problem: DesignProblem, kinds: list[Kind], budget: SearchBudget
+) -> str:
     """Search until the tolerance, the end of the budget or an interruption; say which."""
     try:
         nodes = list(roots(problem.prior, kinds))
@@ -127,7 +130,7 @@ def run(search: Search, problem: Problem, kinds: list[Kind], budget: SearchBudge
     except KeyboardInterrupt:
         if not search.found:
             raise
-        search.settled = np.inf
+        search.proven = np.inf
         return "interrupted"
     return "tolerance"
 
@@ -155,7 +158,7 @@ def with_cost(invariant: Design, free: Design) -> Design:
     )
 
 
-def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
+def best_rounded(search: Search, problem: DesignProblem) -> tuple[Found, UniformRows]:
     """Return the assignment that is best after rounding, and its mechanism."""
     # Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
     # the one with the fewest levels is taken (categories that never occur may be at any level), and
@@ -165,7 +168,9 @@ def best_rounded(search: Search, problem: Problem) -> tuple[Found, UniformRows]:
     for found in sorted(search.found.values(), key=lambda one: rank(one, search.value)):
         if best is not None and found.value <= best[0] * (1 + TIE):
             continue
-        pairs = [(mutual_information(problem.prior, m), m) for m in roundings(problem, found)]
+        pairs = [
+            (mutual_information(problem.prior, m), m) for m in uniform_roundings(problem, found)
+        ]
         value, mechanism = max(pairs, key=lambda pair: pair[0])
         if best is None or value > best[0] * (1 + CLOSE):
             best = value, found, mechanism
@@ -177,11 +182,11 @@ def rank(found: Found, best: float) -> tuple[bool, int, float, float]:
     """Return what orders assignments: the best, then simple ones, then those that keep most."""
     model, keep = found.model, found.model.kind.keep
     used = {*np.unique(found.choice).tolist(), model.star}
-    kept = (1 - model.mass) * keep[model.star] + float((model.rest * keep[found.choice]).sum())
-    return found.value < best * (1 - TIE), len(used), -kept, -found.value
+    retained = (1 - model.mass) * keep[model.star] + float((model.rest * keep[found.choice]).sum())
+    return found.value < best * (1 - TIE), len(used), -retained, -found.value
 
 
-def roundings(problem: Problem, found: Found) -> Iterator[UniformRows]:
+def uniform_roundings(problem: DesignProblem, found: Found) -> Iterator[UniformRows]:
     """Yield private mechanisms close to an assignment."""
     levels = all_levels(problem, found)
     corner = found.model.kind.corner
@@ -201,13 +206,13 @@ def roundings(problem: Problem, found: Found) -> Iterator[UniformRows]:
         yield mechanism
 
 
-def all_levels(problem: Problem, found: Found) -> NDArray[np.int64]:
+def all_levels(problem: DesignProblem, found: Found) -> NDArray[np.int64]:
     """Return the level of every category, the likeliest one included."""
     star = int(problem.prior.argmax())
     return np.insert(found.choice, star, found.model.star)
 
 
-def levels_of(problem: Problem, found: Found) -> tuple[Level, ...]:
+def levels_of(problem: DesignProblem, found: Found) -> tuple[Level, ...]:
     """Return the distinct keep probabilities, largest first, in the paper's words."""
     levels, corner = all_levels(problem, found), found.model.kind.corner
     a = working_exp(problem)
@@ -221,7 +226,7 @@ def levels_of(problem: Problem, found: Found) -> tuple[Level, ...]:
     return tuple(named)
 
 
-def notes(problem: Problem, search: Search, value: float) -> Iterator[str]:
+def notes(problem: DesignProblem, search: Search, value: float) -> Iterator[str]:
     """Yield what the reader should know."""
     if problem.alpha > LARGEST_UNIFORM_ALPHA:
         yield (
@@ -250,8 +255,8 @@ def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
     return names.get(q, ranks[q])
 
 
+# Off weight by level.
 Weights = dict[int, int]
-"""Off weight by level."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from pramble.errors import InvalidInput, PrivacyError
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
 from pramble.solvers.general.invariant import keep_or_draw
-from pramble.solvers.problem import Problem
+from pramble.solvers.problem import DesignProblem
 from pramble.solvers.result import Design
 
+# Covers the float errors of θ and of the rounded mechanism that stands in for each end.
 MARGIN = 1e-9
-"""Covers the float errors of θ and of the rounded mechanism that stands in for each end."""
 
 INSTEAD = (
     "Returned instead: keep a value, else draw it from the prior; the bound is for matrices of "
@@ -28,7 +28,7 @@ INSTEAD = (
 )
 
 
-def solve_invariant(problem: Problem) -> Design:
+def solve_uniform_invariant(problem: DesignProblem) -> Design:
     """Return the best invariant matrix with uniform rows, or its nearest kin if there is none."""
     try:
         low, high = segment(problem)
@@ -47,7 +47,7 @@ def solve_invariant(problem: Problem) -> Design:
     )
 
 
-def nearest_kin(problem: Problem, reason: str) -> Design:
+def nearest_kin(problem: DesignProblem, reason: str) -> Design:
     """Return the matrix that keeps a value or draws from the prior, with the largest private t."""
     mechanism = keep_or_draw(problem)
     value = mutual_information(problem.prior, mechanism)
@@ -60,7 +60,7 @@ def nearest_kin(problem: Problem, reason: str) -> Design:
     )
 
 
-def segment(problem: Problem) -> tuple[float, float]:
+def segment(problem: DesignProblem) -> tuple[float, float]:
     p, n = np.sort(problem.prior), problem.size - 1
     if problem.keep_at_least is not None or problem.symmetric:
         raise InvalidInput("invariant=True leaves one number to choose; ask for nothing beside it.")
@@ -71,8 +71,8 @@ def segment(problem: Problem) -> tuple[float, float]:
             f"times as likely as another; found {p[-1]:.6g} and {p[0]:.6g}. "
             'Use family="general", or a larger alpha.'
         )
-    low = max(least(p[-1], p[-2], shrink * n), least(p[-2], p[-1], shrink * n))
-    high = min(most(p[0], p[1], shrink / n), most(p[1], p[0], shrink / n))
+    low = max(least_theta(p[-1], p[-2], shrink * n), least_theta(p[-2], p[-1], shrink * n))
+    high = min(most_theta(p[0], p[1], shrink / n), most_theta(p[1], p[0], shrink / n))
     if low > high:
         raise PrivacyError(
             f"No matrix with uniform rows keeps this prior at alpha = {problem.alpha:g}: moving "
@@ -82,16 +82,16 @@ def segment(problem: Problem) -> tuple[float, float]:
     return low, high
 
 
-def least(kept: float, other: float, scale: float) -> float:
+def least_theta(retained: float, other: float, scale: float) -> float:
     """Return the θ at which keeping one value is e^α times as likely as moving to it."""
-    return 1 / (1 / kept + 1 / (other * scale))
+    return 1 / (1 / retained + 1 / (other * scale))
 
 
-def most(moved: float, kept: float, scale: float) -> float:
+def most_theta(moved: float, retained: float, scale: float) -> float:
     """Return the θ at which moving to a value is e^α times as likely as keeping it."""
-    return 1 / (scale / moved + 1 / kept)
+    return 1 / (scale / moved + 1 / retained)
 
 
-def mechanism_at(problem: Problem, theta: float) -> UniformRows:
+def mechanism_at(problem: DesignProblem, theta: float) -> UniformRows:
     q = np.clip(1 - theta / problem.prior, 0, 1)
     return keep_probabilities(q, problem.labels.values, alpha=problem.alpha)

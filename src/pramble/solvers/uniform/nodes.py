@@ -43,8 +43,8 @@ class Kind:
     keep: Floats
     single_top: bool
     single_bottom: bool
+    # Whether categories can choose between two levels.
     free: bool
-    """Whether categories can choose between two levels."""
 
     def choices(self) -> list[int]:
         options = [HIGH, LOW] if self.free else [HIGH]
@@ -147,11 +147,11 @@ def excess_and_slope(s: float) -> tuple[float, float]:
     return (1 + s) * slope - s, slope
 
 
+# Margin for float errors in couplings, relative to the largest conceivable.
 SLIP = 1e-13
-"""Margin for float errors in couplings, relative to the largest conceivable."""
 
+# Where to cut an interval at an end of what is attainable: measured to need the fewest nodes.
 END_SHARE = 0.1
-"""Where to cut an interval at an end of what is attainable: measured to need the fewest nodes."""
 
 Mask = NDArray[np.bool_]
 
@@ -163,10 +163,10 @@ class Node:
     model: Anchored
     lower: float
     upper: float
+    # Which level (row) each category of the rest (column) may take.
     may: Mask
-    """Which level (row) each category of the rest (column) may take."""
+    # Whether the interval reaches an end of what is attainable.
     at_end: bool = False
-    """Whether the interval reaches an end of what is attainable."""
 
     @property
     def width(self) -> float:

@@ -36,12 +36,12 @@ from pramble.solvers.uniform.nodes import (
 )
 from pramble.values import Floats
 
+# Margin for float errors, relative to the sum of absolute terms. A term errs by less than 1e-12
+# of itself (φ near the edge of its series loses four digits), a pairwise sum by less than 1e-14.
 SAFETY = 1e-11
-"""Margin for float errors, relative to the sum of absolute terms. A term errs by less than 1e-12 of
-itself (φ near the edge of its series loses four digits), a pairwise sum by less than 1e-14."""
 
+# Margin for the slope log(1+w) of a tangent, relative to 1 + 1/(1+w).
 EPS = 1e-15
-"""Margin for the slope log(1+w) of a tangent, relative to 1 + 1/(1+w)."""
 
 STEPS = 24
 
@@ -189,7 +189,7 @@ class Search:
     tolerance: float
     value: float = -1.0
     found: dict[Kind, Found] = field(default_factory=dict)
-    settled: float = 0.0
+    proven: float = 0.0
     nodes: int = 0
     heap: list[tuple[float, int, Relaxation, Relaxed]] = field(default_factory=list)
     order: Iterator[int] = field(default_factory=count)
@@ -197,7 +197,7 @@ class Search:
     @property
     def bound(self) -> float:
         waiting = -self.heap[0][0] if self.heap else 0.0
-        return max(self.value, self.settled, waiting)
+        return max(self.value, self.proven, waiting)
 
     @property
     def cutoff(self) -> float:
@@ -206,7 +206,7 @@ class Search:
 
     def offer(self, model: Anchored, choice: Choice) -> None:
         """Take an assignment if it is a vertex and better than the best so far."""
-        if not complete(model, choice):
+        if not is_vertex_choice(model, choice):
             return
         found = Found(model.value(choice), model, choice)
         known = self.found.setdefault(model.kind, found)
@@ -225,7 +225,7 @@ class Search:
         relaxation = Relaxation(tight)
         relaxed = relaxation.least(self.cutoff, multiplier)
         if relaxed.bound <= self.cutoff:
-            self.settled = max(self.settled, relaxed.bound)
+            self.proven = max(self.proven, relaxed.bound)
         else:
             heapq.heappush(self.heap, (-relaxed.bound, next(self.order), relaxation, relaxed))
 
@@ -237,7 +237,7 @@ class Search:
         self.offer(node.model, choice)
         surplus = relaxed.bound - self.cutoff
         if surplus <= 0 or node.decided.all():
-            self.settled = max(self.settled, relaxed.bound)
+            self.proven = max(self.proven, relaxed.bound)
             return
         for child in split(node, slack <= surplus * node.model.size):
             self.add(child, relaxed.multiplier)
@@ -266,7 +266,7 @@ def split(node: Node, undecided: Mask) -> Iterable[Node]:
     return node.cases(int(node.decided.argmin())) if narrow else node.parts()
 
 
-def complete(model: Anchored, choice: Choice) -> bool:
+def is_vertex_choice(model: Anchored, choice: Choice) -> bool:
     """Whether levels that must be taken once are taken once."""
     tops, bottoms = int((choice == TOP).sum()), int((choice == BOTTOM).sum())
     return tops == model.top_left and bottoms == model.bottom_left

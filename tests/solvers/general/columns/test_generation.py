@@ -7,8 +7,8 @@ from scipy.optimize import linprog
 import pramble
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.generation import bound_of, generate
-from pramble.solvers.general.information import best_mixture, first_sets, relaxed
+from pramble.solvers.general.generation import bound_by_prices, generate
+from pramble.solvers.general.information import first_sets, informative_mixture, relaxed
 from pramble.solvers.general.pricing import count_bound, price
 from pramble.solvers.general.sets import Gain, all_sets
 
@@ -52,7 +52,7 @@ def test_any_prices_prove_a_bound():
         prices = truth * prior * rng.uniform(-0.5, 2, 8)
         gain = Gain(alpha)
         most = price(prior, gain.a1 * prices, gain, slack=0.0, budget=SearchBudget(1e-9)).bound
-        assert bound_of(prices, most, gain)[0] >= truth
+        assert bound_by_prices(prices, most, gain)[0] >= truth
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 1e-4, 0.3])
@@ -61,10 +61,10 @@ def test_prices_that_are_all_too_high_prove_more_than_their_sum(alpha):
     for _ in range(10):
         prior = rng.dirichlet(np.ones(7))
         gain = Gain(alpha)
-        best = best_mixture(prior, alpha, SearchBudget(1e-9))
+        best = informative_mixture(prior, alpha, SearchBudget(1e-9))
         prices = best.prices + rng.uniform(0, 1) * best.value * prior
         most = price(prior, gain.a1 * prices, gain, slack=0.0, budget=SearchBudget(1e-9)).bound
-        bound = bound_of(prices, most, gain)[0]
+        bound = bound_by_prices(prices, most, gain)[0]
         assert best.value * (1 - 1e-12) <= bound <= prices.sum()
 
 
@@ -116,7 +116,7 @@ NEARLY_FLAT = 1 + 1e-3 * np.random.default_rng(1).standard_normal(30)
     [(DOMINATED, 2.0), (DOMINATED[:100], 1.0), (DOMINATED, 0.01), (NEARLY_FLAT, 1.0)],
 )
 def test_dominated_and_nearly_flat_priors_close_the_gap(prior, alpha):
-    best = best_mixture(prior / prior.sum(), alpha, SearchBudget(1e-6, 60.0))
+    best = informative_mixture(prior / prior.sum(), alpha, SearchBudget(1e-6, 60.0))
     assert best.stopped == "tolerance"
     assert best.value <= best.bound <= best.value * (1 + 1e-6)
 
@@ -124,7 +124,7 @@ def test_dominated_and_nearly_flat_priors_close_the_gap(prior, alpha):
 def test_merged_categories_still_prove_a_bound_for_all():
     prior = np.arange(1, 1001) ** -1.0
     prior /= prior.sum()
-    best = best_mixture(prior, 2.0, SearchBudget(1e-4))
+    best = informative_mixture(prior, 2.0, SearchBudget(1e-4))
     assert best.value <= best.bound <= best.value * (1 + 1e-4)
     assert best.sets.shape[1] == 1000
 
@@ -141,7 +141,7 @@ def test_a_bad_start_is_mended_by_the_empty_set():
 def test_forty_categories_close_the_gap_under_the_universal_bound(alpha, power):
     prior = np.arange(1, 41) ** -power
     prior /= prior.sum()
-    best = best_mixture(prior, alpha, SearchBudget(1e-6))
+    best = informative_mixture(prior, alpha, SearchBudget(1e-6))
     assert best.value <= best.bound <= best.value * (1 + 1e-6)
     assert best.bound <= pramble.information_bound(alpha)
     assert best.theta.min() > 0

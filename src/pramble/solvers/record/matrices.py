@@ -31,17 +31,17 @@ from pramble.solvers.design import design_within
 from pramble.solvers.general.arcs import best_arcs
 from pramble.solvers.general.outputs import best_places
 from pramble.solvers.general.sets import best_turns
-from pramble.solvers.record.problem import Block, RecordDesign, RecordProblem
+from pramble.solvers.record.problem import RecordBlock, RecordDesign, RecordProblem
 from pramble.values import Floats
 
 Blocks = Mapping[Table, Mechanism]
 
-MOST_DESIGNED, MOST_TURNED, MOST_CARRIED = 120, 420, 18
+MOST_DESIGNED, MOST_ROTATED, MOST_CARRIED = 120, 420, 18
 LEAST_EFFORT = 0.05
 CLOSE = 1e-3
 
 
-def parts_of(columns: Sequence[str], tables: Sequence[Table]) -> list[Table]:
+def wanted_parts(columns: Sequence[str], tables: Sequence[Table]) -> list[Table]:
     """Return the wanted tables among some columns, or what they share with them if there is none.
 
     >>> parts_of("ab", [("a", "b"), ("b", "c")]), parts_of("b", [("a", "b"), ("b", "c")])
@@ -54,7 +54,7 @@ def parts_of(columns: Sequence[str], tables: Sequence[Table]) -> list[Table]:
     return [part for part in dict.fromkeys(shared) if part]
 
 
-def workload_of(block: Block, parts: Sequence[Table]) -> Floats:
+def workload_of(block: RecordBlock, parts: Sequence[Table]) -> Floats:
     """Return the sums over a block's cells that give some of its margins, a row for each."""
     rows = []
     for part in parts:
@@ -74,21 +74,21 @@ def best_cardinality(size: int, alpha: float) -> int:
     return 1 + int(np.argmax(k * (size - k) / (k * a + size - k) ** 2))
 
 
-def matrix_of_turns(block: Block, alpha: float) -> Mechanism | None:
+def matrix_of_turns(block: RecordBlock, alpha: float) -> Mechanism | None:
     """Return the matrix whose columns are the turns of one set, if it could help."""
     k = best_cardinality(block.size, alpha)
-    if k == 1 or not 4 <= block.size <= MOST_TURNED:
+    if k == 1 or not 4 <= block.size <= MOST_ROTATED:
         return None
     rng = np.random.default_rng(block.size * 1000 + k)
     sets = best_turns(block.size, k, rng=rng)
     a = math.exp(alpha)
     matrix = np.where(sets, a, 1.0).T / (k * a + block.size - k)
     placed = np.empty_like(matrix)
-    placed[:, best_places(inner(block.law), matrix)] = matrix
+    placed[:, best_places(inner(block.distribution), matrix)] = matrix
     return Mechanism.from_matrix(placed, block.labels, block.labels, alpha=alpha)
 
 
-def closed_forms(block: Block, alpha: float) -> Iterator[Mechanism]:
+def block_closed_forms(block: RecordBlock, alpha: float) -> Iterator[Mechanism]:
     """Yield randomised response, and turns where they could help."""
     yield randomized_response(block.labels, alpha)
     other = matrix_of_turns(block, alpha)
@@ -98,7 +98,7 @@ def closed_forms(block: Block, alpha: float) -> Iterator[Mechanism]:
 
 def designed_matrix(
     problem: RecordProblem,
-    block: Block,
+    block: RecordBlock,
     budget: SearchBudget,
     *,
     alpha: float | None = None,
@@ -110,11 +110,11 @@ def designed_matrix(
     try:
         found = design_within(
             budget,
-            inner(block.law),
+            inner(block.distribution),
             problem.alpha if alpha is None else alpha,
             objective="estimation",
             categories=block.labels,
-            workload=workload_of(block, parts_of(block.columns, problem.tables)),
+            workload=workload_of(block, wanted_parts(block.columns, problem.tables)),
             outputs=outputs,
         )
     except PrambleError:
@@ -132,16 +132,18 @@ def best_matrix(
 ) -> Mechanism:
     """Return the matrix for a block that costs least for what the wanted tables share with it."""
     block = problem.block(columns)
-    if block.size > MOST_TURNED:
+    if block.size > MOST_ROTATED:
         return randomized_response(block.labels, alpha)
-    workload = workload_of(block, parts_of(columns, problem.tables))
-    found = [*closed_forms(block, alpha), *more]
+    workload = workload_of(block, wanted_parts(columns, problem.tables))
+    found = [*block_closed_forms(block, alpha), *more]
     other = designed_matrix(problem, block, budget, alpha=alpha)
     found += [] if other is None else [other]
-    return min(found, key=lambda mechanism: cost_of(block, mechanism, workload))
+    return min(found, key=lambda mechanism: cost_on_block(block, mechanism, workload))
 
 
-def carriers(problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED) -> Iterator[Block]:
+def carriers(
+    problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED
+) -> Iterator[RecordBlock]:
     """Yield blocks that hold a table and more: one column more, or all of them."""
     others = [name for name in problem.columns if name not in table]
     sets = [{*table, other} for other in others]
@@ -153,7 +155,7 @@ def carriers(problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED)
             yield problem.block(columns)
 
 
-def carried(block: Block, table: Table, mechanism: Mechanism) -> Blocks:
+def carried(block: RecordBlock, table: Table, mechanism: Mechanism) -> Blocks:
     """Return a block's mechanism that draws from a table's alone, into the block's first cells."""
     weights = mechanism.weights[block.onto(table)[1]]
     outputs = Labels(tuple(block.labels)[: mechanism.shape[1]])
@@ -172,28 +174,28 @@ def without_unused(mechanism: Mechanism) -> Mechanism:
     return General(mechanism.labels, Labels(labels), mechanism.weights[:, used])
 
 
-def cost_of(block: Block, mechanism: Mechanism, workload: Floats) -> float:
+def cost_on_block(block: RecordBlock, mechanism: Mechanism, workload: Floats) -> float:
     """Return the summed variance of some sums of a block's cells."""
-    covariance = covariance_of_cells(mechanism.operator.dense(), block.law)
+    covariance = covariance_of_cells(mechanism.operator.dense(), block.distribution)
     if np.abs(workload @ covariance.lost).max(initial=0.0) > LOST:
         return math.inf
     return float(((workload @ covariance.matrix) * workload).sum())
 
 
-def subsets(columns: Sequence[str], most: int) -> Iterator[Table]:
+def column_sets(columns: Sequence[str], most: int) -> Iterator[Table]:
     """Yield every set of so many columns or fewer, the smaller ones first."""
     for size in range(1, min(most, len(columns)) + 1):
         yield from combinations(columns, size)
 
 
 STEPS, GAP = 3000, 1e-5
+# Shares below this are not worth a branch.
 LEAST = 1e-3
-"""Shares below this are not worth a branch."""
 
+# Shares are whole numbers of this many parts, so that they are drawn exactly.
 UNITS = 1 << 20
-"""Shares are whole numbers of this many parts, so that they are drawn exactly."""
 
-TOLD = 1e-8
+IDENTIFIABLE = 1e-8
 
 
 def best_shares(
@@ -216,14 +218,16 @@ def gains_of(informations: Sequence[Floats], workload: Floats) -> Callable[[Floa
     stack = np.stack(informations)
     values, vectors = np.linalg.eigh(stack.mean(axis=0))
     asked = ((workload @ vectors) * vectors).sum(axis=0)
-    kept = vectors[:, (values > TOLD * values[-1]) | (asked > TOLD * asked.max())]
-    reduced = kept.T @ stack @ kept
-    flat, size = reduced.reshape(len(stack), -1), kept.shape[1]
-    wanted = kept.T @ workload @ kept
+    retained = vectors[
+        :, (values > IDENTIFIABLE * values[-1]) | (asked > IDENTIFIABLE * asked.max())
+    ]
+    reduced = retained.T @ stack @ retained
+    flat, size = reduced.reshape(len(stack), -1), retained.shape[1]
+    wanted = retained.T @ workload @ retained
 
     def gains(shares: Floats) -> Floats:
         whole = (shares @ flat).reshape(size, size)
-        whole[np.diag_indices(size)] += TOLD**1.5 * np.trace(whole) / size
+        whole[np.diag_indices(size)] += IDENTIFIABLE**1.5 * np.trace(whole) / size
         inverse = np.linalg.inv(whole)
         return np.asarray(flat @ (inverse @ wanted @ inverse).ravel())
 
@@ -236,9 +240,11 @@ def inverse_for(information: Floats, workload: Floats) -> Floats:
     # told gets a variance beyond all others.
     values, vectors = np.linalg.eigh(information)
     asked = ((workload @ vectors) * vectors).sum(axis=0)
-    told = values > TOLD * values[-1]
-    needed = asked > TOLD * asked.max()
-    inverse = np.where(told | needed, 1 / np.maximum(values, TOLD**2 * values[-1]), 0.0)
+    identifiable = values > IDENTIFIABLE * values[-1]
+    needed = asked > IDENTIFIABLE * asked.max()
+    inverse = np.where(
+        identifiable | needed, 1 / np.maximum(values, IDENTIFIABLE**2 * values[-1]), 0.0
+    )
     return np.asarray((vectors * inverse) @ vectors.T)
 
 
@@ -282,10 +288,10 @@ def exact_shares(shares: Floats) -> list[Fraction]:
     >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
     [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
     """
-    kept = np.where(shares < min(LEAST, 0.02 / len(shares)), 0.0, shares)
-    kept = kept / kept.sum() * UNITS
-    units = [math.floor(part) for part in kept]
-    order = np.argsort(np.array(units) - kept, kind="stable")
+    retained = np.where(shares < min(LEAST, 0.02 / len(shares)), 0.0, shares)
+    retained = retained / retained.sum() * UNITS
+    units = [math.floor(part) for part in retained]
+    order = np.argsort(np.array(units) - retained, kind="stable")
     for place in order[: UNITS - sum(units)].tolist():
         units[place] += 1
     return [Fraction(unit, UNITS) for unit in units]
@@ -302,11 +308,11 @@ def most_informative(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
         columns = informative_columns(problem)
     block = problem.block(columns)
     mechanism, bound = informative_matrix(block, problem.alpha, budget)
-    value = mutual_information(block.law, mechanism)
+    value = mutual_information(block.distribution, mechanism)
     if columns != problem.columns:
         bound = information_bound(problem.alpha)
         if problem.size <= MOST_ARCS:
-            bound = min(bound, entropy(problem.block(problem.columns).law))
+            bound = min(bound, entropy(problem.block(problem.columns).distribution))
     return design_of_blocks(problem, {columns: mechanism}, value, bound)
 
 
@@ -329,22 +335,24 @@ def design_of_blocks(
 
 def informative_columns(problem: RecordProblem) -> Table:
     """Return columns of large entropy whose cells can be searched."""
-    order = sorted(problem.columns, key=lambda name: -entropy(problem.block((name,)).law))
-    kept: list[str] = []
+    order = sorted(problem.columns, key=lambda name: -entropy(problem.block((name,)).distribution))
+    retained: list[str] = []
     for name in order:
-        if not kept or problem.size_of([*kept, name]) <= MOST_SEARCHED:
-            kept.append(name)
-    return tuple(name for name in problem.columns if name in kept)
+        if not retained or problem.size_of([*retained, name]) <= MOST_SEARCHED:
+            retained.append(name)
+    return tuple(name for name in problem.columns if name in retained)
 
 
-def informative_matrix(block: Block, alpha: float, budget: SearchBudget) -> tuple[Mechanism, float]:
+def informative_matrix(
+    block: RecordBlock, alpha: float, budget: SearchBudget
+) -> tuple[Mechanism, float]:
     """Return the matrix on a block's cells that tells most, and what none exceeds."""
-    ceiling = min(information_bound(alpha), entropy(block.law))
+    ceiling = min(information_bound(alpha), entropy(block.distribution))
     if block.size <= MOST_STORED:
         part = budget.part(FINE, effort=max(SEARCHING * budget.left(), 0.1), quiet=True)
-        best = design_within(part, block.law, alpha, categories=block.labels)
+        best = design_within(part, block.distribution, alpha, categories=block.labels)
         return without_unused(best.mechanism), min(ceiling, best.bound)
     found: list[Mechanism] = [randomized_response(block.labels, alpha)]
     if block.size <= MOST_ARCS:
-        found.append(best_arcs(inner(block.law), alpha, block.labels, orders=1))
-    return max(found, key=lambda one: mutual_information(block.law, one)), ceiling
+        found.append(best_arcs(inner(block.distribution), alpha, block.labels, orders=1))
+    return max(found, key=lambda one: mutual_information(block.distribution, one)), ceiling

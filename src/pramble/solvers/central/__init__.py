@@ -1,1 +1,0 @@
-"""Designs for a central promise: files whose rows stand in random order."""

@@ -1,0 +1,337 @@
+r"""One shuffled file: the plan that costs least, or tells most, among those that keep a promise.
+
+Randomised response on all cells of a record has the evenest blanket and is searched by its share of
+false records. The best plans for a local promise, with their sets of outputs, sampled blocks and
+all, are searched by their α: the largest whose shuffled file keeps the promise.
+
+What each table costs from randomised response on all cells of a record.
+
+Sampling costs what it costs in the untouched file, :math:`1 - \sum p^2`. What randomised response
+with the share γ of false records adds to component s of a table of :math:`S_t` cells is
+
+.. math:: \tau_s = \frac{S_s}{S_t (1-\gamma)^2}\left(\frac{d_s}{S_s}\gamma(2 - \gamma)
+          - 2\gamma(1-\gamma)\, p_s^\top P_s \kappa - \gamma^2 \kappa^\top P_s \kappa\right)
+
+with the projection :math:`P_s` on the component and the shares :math:`\kappa` of all possible cells
+that each cell of s has: an even law unless some cells are impossible, and then
+:math:`P_s\kappa = 0`.
+
+The central promise that a design must keep.
+
+Randomised response on all cells of a record, by its share of false records.
+
+With probability :math:`\gamma` a record is replaced by one of the S possible cells drawn evenly, so
+that :math:`e^\alpha = 1 + S(1-\gamma)/\gamma`. Its blanket is as even as can be, and that is what
+makes a crowd: about :math:`\gamma n/S \approx 2/\mu^2` false records in every cell hide the true
+ones, whatever n and S. The error that it adds to a table is that of
+
+.. math:: c = \frac{1}{(1-\gamma)^2} - 1
+
+records in n, summed over the cells, whatever the table and whatever the law; in Gaussian terms it
+spends :math:`\mu^2 = 2(1-\gamma)^2 S/(\gamma n) = 2S/(n\,(1 + c - \sqrt{1+c}))`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pramble.errors import InvalidInput, PrivacyError
+from pramble.information.consistent import contrasts
+from pramble.information.distributions import Table, margin_of
+from pramble.information.measures import entropy, mutual_information
+from pramble.limits import MOST_WANTED_CELLS
+from pramble.mechanisms.base import TOTAL
+from pramble.mechanisms.plan import Plan
+from pramble.mechanisms.uniform import UniformRows, randomized_response
+from pramble.privacy.central import (
+    CentralGuarantee,
+    central_guarantee,
+    checked_delta,
+    checked_epsilon,
+    positive_count,
+    proven_epsilon,
+)
+from pramble.privacy.certificate import certify
+from pramble.solvers.budget import SearchBudget
+from pramble.solvers.record.matrices import column_sets, most_informative
+from pramble.solvers.record.problem import RecordDesign, RecordProblem
+from pramble.solvers.record.search import best_plan, one_branch_plan
+from pramble.values import Floats, value
+
+CLOSE, TRIES = 2e-3, 40
+
+
+@value
+class Promise:
+    r"""Central (ε, δ) of a file of so many rows in random order."""
+
+    epsilon: float
+    delta: float
+    rows: int
+    rows_per_person: int = 1
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        names = ("rows", "delta", "rows_per_person")
+        return {"additional": 0.0, **{name: getattr(self, name) for name in names}}
+
+    def proven(self, plan: Any) -> float:
+        return proven_epsilon(plan, **self.terms)
+
+    def guarantee(self, plan: Any) -> CentralGuarantee:
+        """Return what is proven of a plan, beside an attack; refuse too little."""
+        found: CentralGuarantee = central_guarantee(plan, **self.terms)
+        if found.epsilon > self.epsilon:
+            raise PrivacyError(
+                f"The plan has ε = {found.epsilon:.6g}, above the {self.epsilon:.6g} it must keep."
+            )
+        return found
+
+
+def as_promise(central: Any, rows: Any, *, rows_per_person: int = 1) -> Promise:
+    """Return the promise from (ε, δ) and the number of rows.
+
+    >>> as_promise((1, 1e-6), 1000)
+    Promise(epsilon=1.0, delta=1e-06, rows=1000, rows_per_person=1)
+    """
+    try:
+        epsilon, delta = central
+    except (TypeError, ValueError):
+        raise InvalidInput(f"central is a pair (epsilon, delta); found {central!r}.") from None
+    if rows is None:
+        raise InvalidInput("A central promise needs rows=, the number of rows in the file.")
+    if not float(epsilon) > 0 or not 0 < float(delta) < 1:
+        raise InvalidInput(
+            f"central is (epsilon, delta) with epsilon > 0 and 0 < delta < 1; found {central!r}."
+        )
+    return Promise(
+        checked_epsilon(epsilon),
+        checked_delta(delta),
+        positive_count(rows, "rows"),
+        positive_count(rows_per_person, "rows_per_person"),
+    )
+
+
+def largest_scale(
+    proven: Callable[[float], float], limit: float, *, start: float, high: float
+) -> float:
+    """Return nearly the largest scale up to ``high`` whose proven ε is within a limit.
+
+    The ε grows with the scale, nearly as a power of it: each step goes where that law puts the
+    limit. What is returned was itself proven; zero if no scale was.
+
+    >>> 3.98 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
+    True
+    >>> largest_scale(lambda scale: 0.0, 1e-9, start=1e-6, high=8.0)
+    8.0
+    """
+    good, bad, scale = (0.0, 0.0), (math.inf, math.inf), min(start, high)
+    for tried in range(TRIES):
+        found = proven(scale)
+        if found <= limit:
+            good = max(good, (scale, found))
+            if scale >= high or found >= limit * (1 - CLOSE):
+                break
+        else:
+            bad = min(bad, (scale, found))
+        scale = min(next_scale(good, bad, limit * (1 - CLOSE / 2), halve=tried % 4 == 3), high)
+        if bad[0] < good[0] * (1 + CLOSE) or scale < start * 1e-12:
+            break
+    return good[0]
+
+
+def next_scale(
+    good: tuple[float, float], bad: tuple[float, float], aim: float, *, halve: bool
+) -> float:
+    """Return the scale to try after these pairs of scale and ε: where a power law meets the aim.
+
+    The power is 1/2 until both sides are known; the middle is tried where the law does not help.
+
+    >>> round(next_scale((1.0, 1.0), (9.0, 3.0), 2.0, halve=False), 9)
+    4.0
+    """
+    if not good[0] or bad[0] == math.inf:
+        scale, found = good if good[0] else bad
+        step = aim / found if found else math.inf
+        return scale * min(max(step, 0.1), 10.0) ** 2
+    middle = math.sqrt(good[0] * bad[0])
+    if halve or not good[1] or bad[1] == math.inf:
+        return middle
+    far = math.log(bad[0] / good[0])
+    near = far * math.log(aim / good[1]) / math.log(bad[1] / good[1])
+    return good[0] * math.exp(near) if 0 < near < far else middle
+
+
+LEAST_FALSE, MOST_FALSE = 1e-15, 1 - 1e-9
+
+
+def false_share(noise: float) -> float:
+    """Return γ from the noise c.
+
+    >>> round(false_share(3.0), 9)
+    0.5
+    """
+    return min(max(-math.expm1(-0.5 * math.log1p(noise)), LEAST_FALSE), MOST_FALSE)
+
+
+def response_plan(problem: RecordProblem, *, noise: float) -> Plan:
+    """Return randomised response on the possible cells of a record, with about this noise.
+
+    >>> from pramble.solvers.record.problem import as_problem
+    >>> plan = response_plan(as_problem({"a": 2, "b": 3}), noise=3.0)
+    >>> round(float(plan["a", "b"].matrix[0, 1]), 6) == round(0.5 / 6, 6)
+    True
+    """
+    labels, false = problem.block(problem.columns).labels, false_share(noise)
+    alpha = math.log1p(len(labels.values) * (1 - false) / false)
+    return Plan({problem.columns: randomized_response(labels.values, alpha)})
+
+
+def largest_response(problem: RecordProblem, promise: Promise) -> Plan | None:
+    """Return the randomised response on all cells that keeps most records and the promise."""
+
+    def plan_at(scale: float) -> Plan:
+        return response_plan(problem, noise=1 / scale)
+
+    scale = largest_scale(
+        lambda scale: promise.proven(plan_at(scale)), promise.epsilon, start=1.0, high=1e9
+    )
+    return plan_at(scale) if scale else None
+
+
+MOST_RESPONSE_CELLS = 100_000
+ROUNDS = 5
+LARGEST_ALPHA = 30.0
+# A response this near to the untouched file is not beaten by more.
+NEARLY = 0.02
+
+
+def best_file(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
+    """Return the best plan whose shuffled file keeps a promise, with what is proven of it."""
+    found = best_design(problem, promise, budget)
+    return replace(found, central=promise.guarantee(found.plan))
+
+
+def best_design(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
+    """Return the best of randomised response and of the plans for a local promise."""
+    response = response_design(problem, promise)
+    if response is not None and response.gap < NEARLY:
+        return response
+    high = LARGEST_ALPHA if response is None else response.alpha
+    found = [*([] if response is None else [response])]
+    found += local_plans(problem, promise, budget, high=high)
+    if not found:
+        raise InvalidInput(
+            f"No plan that was tried keeps ε = {promise.epsilon:.6g} at δ = {promise.delta:.3g} "
+            f"with {promise.rows:,} rows: want fewer columns, or allow more."
+        )
+    least = min if problem.objective == "estimation" else max
+    return least(found, key=lambda one: one.value)
+
+
+def response_design(problem: RecordProblem, promise: Promise) -> RecordDesign | None:
+    if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
+        return None
+    found = largest_response(problem, promise)
+    return None if found is None else response_value(problem, found)
+
+
+def response_value(problem: RecordProblem, plan: Plan) -> RecordDesign:
+    """Return randomised response on all cells with its value."""
+    distribution = problem.block(problem.columns).distribution
+    mechanism = plan.only_mechanism()
+    assert mechanism is not None, "randomised response on all cells is one matrix"
+    information = mutual_information(distribution, mechanism)
+    costs = response_costs(plan, problem) if problem.objective == "estimation" else {}
+    return RecordDesign(
+        plan,
+        certify(plan).alpha,
+        problem.objective,
+        value=sum(costs.values()) if costs else information,
+        bound=untouched_bound(problem),
+        costs=costs,
+        information=information,
+    )
+
+
+def untouched_bound(problem: RecordProblem) -> float:
+    """Return what the untouched file costs, or tells: no plan does better."""
+    if problem.objective == "estimation":
+        return sampling_alone(problem)
+    return entropy(problem.block(problem.columns).distribution)
+
+
+def local_plans(
+    problem: RecordProblem, promise: Promise, budget: SearchBudget, *, high: float
+) -> Iterator[RecordDesign]:
+    """Yield the best plan for the largest α whose shuffled file keeps the promise, if found."""
+    # No matrix of the same α has a better blanket than randomised response, so α is at most its α.
+    if any(problem.counts(table) > MOST_WANTED_CELLS for table in problem.tables):
+        return
+    good, low, solve = None, min(promise.epsilon, high / 2), solver_of(problem)
+    for tried in range(ROUNDS):
+        if tried and budget.is_over():
+            break
+        alpha = math.sqrt(low * high)
+        part = budget.part(budget.tolerance, effort=max(budget.left() / 2, 0.2), quiet=True)
+        found = solve(replace(problem, alpha=alpha), part)
+        if promise.proven(found.plan) <= promise.epsilon:
+            good, low = found, alpha
+        else:
+            high = alpha
+    if good is not None:
+        yield replace(good, alpha=certify(good.plan).alpha, bound=untouched_bound(problem))
+
+
+def solver_of(problem: RecordProblem) -> Callable[[RecordProblem, SearchBudget], RecordDesign]:
+    """Return the search for the best plan for a local promise."""
+    if problem.objective == "information":
+        return most_informative
+    return one_branch_plan if problem.whole else best_plan
+
+
+def response_costs(plan: Plan, problem: RecordProblem) -> dict[Table, float]:
+    """Return n times the summed variance of each wanted table under randomised response."""
+    false, even = false_share_of(plan), cells_shares(problem)
+    parts: dict[Table, float] = {}
+    found = {}
+    for table in problem.tables:
+        for part in column_sets(table, len(table)):
+            if part not in parts:
+                parts[part] = part_cost(part, false, even, problem)
+        noise = sum(parts[part] for part in column_sets(table, len(table))) / problem.size_of(table)
+        found[table] = float(1 - (problem.distribution.margin(table) ** 2).sum()) + noise
+    return found
+
+
+def sampling_alone(problem: RecordProblem) -> float:
+    """Return what the wanted tables cost in the untouched file: no plan costs less."""
+    return sum(float(1 - (problem.distribution.margin(t) ** 2).sum()) for t in problem.tables)
+
+
+def false_share_of(plan: Plan) -> float:
+    """Return the share γ of false records of randomised response on one block."""
+    mechanism = plan.only_mechanism()
+    assert isinstance(mechanism, UniformRows), "it is randomised response"
+    share: float = float(mechanism.off[0]) * mechanism.shape[0] / TOTAL
+    return share
+
+
+def part_cost(part: Table, false: float, even: Floats, problem: RecordProblem) -> float:
+    r"""Return :math:`S_t \tau_s`, which depends on the component alone."""
+    p, size = contrasts(problem.distribution.margin(part)), problem.size_of(part)
+    many = math.prod(problem.sizes[name] - 1 for name in part)
+    kappa = contrasts(margin_of(even, problem.columns, part))
+    spread = many / size * false * (2 - false)
+    spread -= 2 * false * (1 - false) * float((p * kappa).sum())
+    spread -= false**2 * float((kappa**2).sum())
+    return float(max(size * spread, 1e-300) / (1 - false) ** 2)
+
+
+def cells_shares(problem: RecordProblem) -> Floats:
+    """Return the even law on the possible cells of a record, an axis for each column."""
+    possible = problem.mask(problem.columns)
+    return np.asarray(possible / possible.sum(), dtype=np.float64)
