@@ -84,7 +84,7 @@ class RecordOutcome:
     @property
     def branches(self) -> int:
         """In how many ways a record may be treated."""
-        return len(self.plan.branches)
+        return len(self.plan.shares)
 
     def without_raw(self) -> "RecordOutcome":
         """Return a copy without figures that were counted on the confidential file."""

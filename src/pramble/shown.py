@@ -1,10 +1,13 @@
 """Results in words: aligned tables for a terminal, the same as HTML for a notebook."""
 
+import csv
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
+from typing import Any
 
 from pramble.words import visible
 
@@ -139,6 +142,19 @@ class Display:
 
     def _repr_html_(self) -> str:
         return self.shown().html()
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    r"""Return a table as the text of a CSV file.
+
+    >>> csv_text(["a", "share"], [("x, y", 0.5)])
+    'a,share\n"x, y",0.5\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def on_one_line(text: str) -> str:

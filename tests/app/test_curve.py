@@ -9,7 +9,7 @@ from pramble.app import trials as curve
 from pramble.app.release_form import set_in
 from pramble.app.tasks import Tried, survey, try_promise
 from pramble.app.trials import comparison
-from pramble.app.wizard import Source, Wizard
+from pramble.app.wizard import SourceFile, Wizard
 from pramble.errors import InvalidInput
 from pramble.releasing.spec.document import spec_from
 
@@ -30,7 +30,7 @@ def desk(tmp_path):
     }
     pq.write_table(pa.table(table), path)
     found = Wizard()
-    found.source = Source(path, path.name)
+    found.source = SourceFile(path, path.name)
     found.take_survey(survey(path, {}))
     yield found
     found.close()
@@ -46,7 +46,7 @@ def test_the_present_promise_is_tried_first_then_the_nearest(desk):
 
 def test_figures_are_of_the_plan_they_were_found_for(desk):
     desk.promise_to("local", 1.0)
-    curve.store(desk, curve.key_of(desk, "local", 1.0), "figures")
+    curve.store(desk, curve.trial_key(desk, "local", 1.0), "figures")
     assert curve.known(desk, "local") == {1.0: "figures"}
     assert 1.0 not in curve.waiting(desk)
     assert curve.known(desk, "central") == {}
@@ -58,10 +58,10 @@ def test_figures_are_of_the_plan_they_were_found_for(desk):
 
 def test_delta_belongs_to_central_figures_alone_and_is_remembered(desk):
     desk.delta = 1e-8
-    curve.store(desk, curve.key_of(desk, "local", 1.0), "local")
+    curve.store(desk, curve.trial_key(desk, "local", 1.0), "local")
     desk.promise_to("central", 1.0)
     assert desk.document["delta"] == 1e-8
-    curve.store(desk, curve.key_of(desk, "central", 1.0), "central")
+    curve.store(desk, curve.trial_key(desk, "central", 1.0), "central")
     desk.delta = 1e-5
     desk.promise_to("central", 1.0)
     assert curve.known(desk, "central") == {}
@@ -92,11 +92,11 @@ def test_both_central_designs_are_tried_at_the_present_promise(desk):
     for one in curve.waiting(desk):
         assert curve.next_trial(desk)[0] == "central"
         tried = try_promise(desk.ground, desk.source.path, desk.plan, "central", one, 1e-6)
-        curve.store(desk, curve.key_of(desk, "central", one), tried)
+        curve.store(desk, curve.trial_key(desk, "central", one), tried)
     assert curve.next_trial(desk) == ("shuffled", 1.0)
     given = desk.ground, desk.source.path, desk.plan_for("shuffled")
     other = try_promise(*given, "shuffled", 1.0, 1e-6).candidate
-    curve.store(desk, curve.key_of(desk, "shuffled", 1.0), Tried(other, "", ""))
+    curve.store(desk, curve.trial_key(desk, "shuffled", 1.0), Tried(other, "", ""))
     assert curve.next_trial(desk) is None
     own = curve.known(desk, "central")[1.0].candidate
     assert (own.design, other.design, own.kind, other.kind) == (

@@ -150,7 +150,10 @@ def test_a_central_promise_by_default_clicks_gives_tables_and_complete_records(p
     page.get_by_text("intervals hold what is in the file").wait_for()
     page.get_by_label("Third column").select_option("status")
     page.get_by_role("button", name="Estimate").click()
-    page.get_by_role("alert").get_by_text("measured").wait_for()
+    page.get_by_role("region", name="Shares by sex × age × status").wait_for()
+    modelled = pramble.estimate(opened, by=["sex", "age", "status"]).is_modelled
+    note = page.get_by_role("status").filter(has_text="Modelled: these columns were not measured")
+    assert note.count() == modelled
     page.set_viewport_size({"width": 390, "height": 900})
     assert fits(page)
     assert not faults(page)

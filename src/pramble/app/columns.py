@@ -14,13 +14,14 @@ from pramble.app.controls import options_of
 from pramble.app.requirements import serve_requirements
 from pramble.app.tasks import count_categories
 from pramble.app.view import (
-    View,
+    PageView,
     event_button,
     figure,
     notice,
     refusal,
     scrolled,
     status,
+    step_section,
     table,
     when,
 )
@@ -48,28 +49,21 @@ ACTIONS = {
 
 @module.ui
 def columns_ui() -> Tag:
-    return tags.section(
-        tags.h2("What happens to each column?"),
-        tags.p(
-            "Randomised columns are protected together by one promise. Columns that are dropped "
-            "are left out. Columns that are kept as they are have no protection at all, and can "
-            "single people out.",
-            class_="lead-in",
-        ),
-        ui.output_ui("ahead"),
-        tags.div(
-            tags.div(ui.output_ui("listing")),
-            tags.div(ui.output_ui("column"), class_="panel", id=module.resolve_id("details")),
-            class_="columns-of",
-        ),
-        ui.output_ui("requirements"),
-        ui.output_ui("onwards_line"),
-        aria_label="Columns",
+    details = tags.div(ui.output_ui("column"), class_="panel", id=module.resolve_id("details"))
+    return step_section(
+        "Columns",
+        "What happens to each column?",
+        "Randomised columns are protected together by one promise. Columns that are dropped "
+        "are left out. Columns that are kept as they are have no protection at all, and can "
+        "single people out.",
+        "ahead",
+        tags.div(tags.div(ui.output_ui("listing")), details, class_="columns-of"),
+        *("requirements", "onwards_line"),
     )
 
 
 @module.server
-def columns_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
+def columns_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard = view.wizard
     view.fill("ahead", partial(missing_step, wizard), "source", "plan")
     view.fill("listing", partial(listed_columns, wizard, session), "source")
@@ -91,7 +85,7 @@ def columns_server(input: Inputs, output: Outputs, session: Session, view: View)
             view.begin("counts", count_categories, wizard.source.path, columns)
 
 
-def serve_choices(input: Inputs, view: View) -> None:
+def serve_choices(input: Inputs, view: PageView) -> None:
     """Take which column is picked, what happens to it, and what is said of it."""
     wizard = view.wizard
 
@@ -233,7 +227,7 @@ def bands_picture(wizard: Wizard) -> TagChild:
     )
 
 
-def column_counts(view: View) -> TagChild:
+def column_counts(view: PageView) -> TagChild:
     """Return the counted categories of a column, or why they could not be counted."""
     wizard, name = view.wizard, view.wizard.picked
     if name is None or wizard.action(name) != "randomise":

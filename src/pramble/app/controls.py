@@ -10,7 +10,7 @@ from typing import Any
 from shiny import Session
 from shiny.ui import Tag, TagChild, tags
 
-from pramble.app.view import View
+from pramble.app.view import PageView
 from pramble.errors import InvalidPlan
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.document import spec_from
@@ -29,11 +29,11 @@ def label_of(row: Setting) -> str:
     return first[:1].upper() + first[1:]
 
 
-def value_of(row: Setting, sent: Any) -> Any:
+def setting_value(row: Setting, sent: Any) -> Any:
     """Return the setting that a control tells; None where it was left empty.
 
     >>> from pramble.releasing.spec.document import FILE, RISK
-    >>> value_of(RISK["population_size"], " 1,000 "), value_of(FILE["missing"], "NA, -9")
+    >>> setting_value(RISK["population_size"], " 1,000 "), setting_value(FILE["missing"], "NA, -9")
     (1000, ['NA', '-9'])
     """
     if not isinstance(sent, str):
@@ -47,13 +47,13 @@ def value_of(row: Setting, sent: Any) -> Any:
 
 def state(document: dict[str, Any], row: Setting, sent: Any) -> None:
     """State a setting in a document, or take it out."""
-    given = value_of(row, sent)
+    given = setting_value(row, sent)
     document.pop(row.name, None)
     if given is not None:
         document[row.name] = given
 
 
-def change_plan(view: View, place: str, change: Callable[[], None]) -> None:
+def change_plan(view: PageView, place: str, change: Callable[[], None]) -> None:
     """Make a change to the plan; what makes it no plan is refused, and undone."""
     wizard = view.wizard
     before = dict(wizard.document)

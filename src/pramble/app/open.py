@@ -11,8 +11,8 @@ from shiny.ui import Tag, TagChild, TagList, tags
 from pramble import numbers
 from pramble.app.controls import Form
 from pramble.app.tasks import BUILT_IN, survey, survey_built_in
-from pramble.app.view import View, status, table, when
-from pramble.app.wizard import Source, Wizard
+from pramble.app.view import PageView, status, table, when
+from pramble.app.wizard import SourceFile, Wizard
 from pramble.data.formats.registry import FORMATS
 from pramble.data.recode import reading_of
 from pramble.errors import InvalidInput
@@ -72,7 +72,7 @@ def way_in(title: str, *shown: TagChild) -> Tag:
 
 
 @module.server
-def open_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
+def open_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard = view.wizard
 
     def read_again() -> None:
@@ -80,11 +80,16 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
         sent = input.again()
         reading = reading_of(*[sent[name].strip() or None for name in READING])
         own = {name: getattr(reading, name) for name in READING}
-        begin(view, wizard.source, {name: one for name, one in own.items() if one is not None})
+        begin_survey(
+            view, wizard.source, {name: one for name, one in own.items() if one is not None}
+        )
 
-    when(input.open, lambda: view.attempt("open", lambda: begin(view, written(input.path()))))
-    when(input.upload, lambda: begin(view, uploaded(wizard, input.upload())))
-    when(input.built_in, lambda: begin(view, built_in(wizard), task=survey_built_in))
+    when(
+        input.open,
+        lambda: view.attempt("open", lambda: begin_survey(view, written_path(input.path()))),
+    )
+    when(input.upload, lambda: begin_survey(view, uploaded(wizard, input.upload())))
+    when(input.built_in, lambda: begin_survey(view, built_in(wizard), task=survey_built_in))
     when(input.again, lambda: view.attempt("open", read_again))
     when(input.onwards, lambda: view.go("columns"))
     view.fill("state", lambda: status(view, "open"))
@@ -97,9 +102,9 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: View) ->
             view.changed("source", "plan")
 
 
-def begin(
-    view: View,
-    source: Source,
+def begin_survey(
+    view: PageView,
+    source: SourceFile,
     reading: dict[str, Any] | None = None,
     task: Callable[..., Survey] = survey,
 ) -> None:
@@ -109,18 +114,18 @@ def begin(
     view.changed("source")
 
 
-def written(path: str) -> Source:
+def written_path(path: str) -> SourceFile:
     if not path.strip():
         raise InvalidInput("Write the path of a file.")
     own = Path(path.strip()).expanduser()
-    return Source(own, own.name)
+    return SourceFile(own, own.name)
 
 
-def built_in(wizard: Wizard) -> Source:
-    return Source(wizard.folder / "people.parquet", "people.parquet", is_ours=True)
+def built_in(wizard: Wizard) -> SourceFile:
+    return SourceFile(wizard.folder / "people.parquet", "people.parquet", is_ours=True)
 
 
-def uploaded(wizard: Wizard, files: Sequence[Mapping[str, Any]]) -> Source:
+def uploaded(wizard: Wizard, files: Sequence[Mapping[str, Any]]) -> SourceFile:
     """Return an uploaded file, moved to where nobody else can read it."""
     name = Path(files[0]["name"]).name.strip(".") or "upload"
     own = wizard.folder / "upload" / name
@@ -128,7 +133,7 @@ def uploaded(wizard: Wizard, files: Sequence[Mapping[str, Any]]) -> Source:
     own.parent.mkdir(mode=0o700)
     shutil.move(files[0]["datapath"], own)
     own.chmod(0o600)
-    return Source(own, name, is_ours=True)
+    return SourceFile(own, name, is_ours=True)
 
 
 def opened_file(session: Session, wizard: Wizard) -> TagChild:

@@ -12,8 +12,8 @@ from pramble import numbers
 from pramble.app import trials
 from pramble.app.controls import Form, under_label
 from pramble.app.tasks import try_promise
-from pramble.app.trials import curve_figure, figures_of, plan_figure
-from pramble.app.view import Controls, View, notice, refusal, refused, when
+from pramble.app.trials import curve_figure, plan_figure, promise_figures
+from pramble.app.view import Controls, PageView, notice, refusal, refused, step_section, when
 from pramble.app.wizard import FIRST, Wizard
 from pramble.releasing.compare import PEEK
 from pramble.words import visible
@@ -39,26 +39,17 @@ KINDS = {
 
 @module.ui
 def promise_ui() -> Tag:
-    return tags.section(
-        tags.h2("How much privacy?"),
-        tags.p(
-            "Choose what people are promised, and see what an intruder could learn and what "
-            "readers would get. Nothing is randomised and nothing is written here.",
-            class_="lead-in",
-        ),
-        ui.output_ui("kinds"),
-        ui.output_ui("slider"),
-        ui.output_ui("exact"),
-        ui.output_ui("state"),
-        ui.output_ui("figures"),
-        ui.output_ui("pictures"),
-        ui.output_ui("below"),
-        aria_label="Promise",
+    return step_section(
+        "Promise",
+        "How much privacy?",
+        "Choose what people are promised, and see what an intruder could learn and what "
+        "readers would get. Nothing is randomised and nothing is written here.",
+        *("kinds", "slider", "exact", "state", "figures", "pictures", "below"),
     )
 
 
 @module.server
-def promise_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
+def promise_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard, trial = view.wizard, ("trial", "plan", "source", "trying")
     choice = Choice(session, view)
     for name in ("kinds", "slider", "exact"):
@@ -67,7 +58,7 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: View)
     when(input.notch, lambda: choice.take_notch(int(input.notch())))
     when(input.mend, lambda: view.go("columns"))
     when(input.onwards, lambda: view.go("release"))
-    view.fill("figures", partial(if_ready, wizard, figures_of), *trial)
+    view.fill("figures", partial(if_ready, wizard, promise_figures), *trial)
     view.fill("state", partial(trial_state, view), *trial)
     view.fill("pictures", partial(if_ready, wizard, pictures_of), "pictures")
     view.fill("below", partial(if_ready, wizard, onwards_line), "source")
@@ -95,7 +86,7 @@ def chosen_promise(wizard: Wizard) -> tuple[Any, ...]:
 class Choice:
     """The controls of a promise; ``shown`` are the promises on the slider."""
 
-    def __init__(self, session: Session, view: View) -> None:
+    def __init__(self, session: Session, view: PageView) -> None:
         self.session, self.view, self.wizard = session, view, view.wizard
         self.form = Form(session, "said")
         self.shown: list[float] = []
@@ -194,7 +185,7 @@ class Choice:
         self.view.changed("plan")
 
 
-def serve_trials(input: Inputs, view: View) -> None:
+def serve_trials(input: Inputs, view: PageView) -> None:
     """Try the promises of the slider one after another, while this step is shown."""
     wizard = view.wizard
 
@@ -209,7 +200,7 @@ def serve_trials(input: Inputs, view: View) -> None:
         if has_failed or following is None or wizard.source is None:
             return
         kind, promise = following
-        key = trials.key_of(wizard, kind, promise)
+        key = trials.trial_key(wizard, kind, promise)
         wizard.found["tried last"] = key[:-1]
         view.begin(
             "trial", try_promise, wizard.ground, wizard.source.path, wizard.plan_for(kind), kind,
@@ -230,7 +221,7 @@ def serve_trials(input: Inputs, view: View) -> None:
     when(input.go_on, go_on)
 
 
-def trial_state(view: View) -> TagChild:
+def trial_state(view: PageView) -> TagChild:
     """Return how many promises have been tried, and why one was refused."""
     wizard, said = view.wizard, refused(view, "promise")
     if not trials.is_ready(wizard):
@@ -253,7 +244,7 @@ def trial_state(view: View) -> TagChild:
     return TagList(said, line)
 
 
-def time_pictures(view: View) -> None:
+def time_pictures(view: PageView) -> None:
     """Draw what is known as pictures after all the rest, for they take longer."""
     wizard = view.wizard
     drawn: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 from pramble import numbers
 from pramble.app.read_ask import QUESTIONS, serve_questions
 from pramble.app.read_tasks import FolderFacts, look_into
-from pramble.app.view import View, cards, notice, status, when
+from pramble.app.view import PageView, cards, notice, status, step_section, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.words import several, visible, visible_names
@@ -16,23 +16,17 @@ from pramble.words import several, visible, visible_names
 
 @module.ui
 def read_ui() -> Tag:
-    return tags.section(
-        tags.h2("Read a release"),
-        tags.p(
-            "A release folder as those see it who get it: what it promises, and what can be "
-            "estimated from it, with intervals. It is checked before it is read.",
-            class_="lead-in",
-        ),
-        ui.output_ui("where"),
-        ui.output_ui("state"),
-        ui.output_ui("promised"),
-        ui.output_ui("questions"),
-        aria_label="Read",
+    return step_section(
+        "Read",
+        "Read a release",
+        "A release folder as those see it who get it: what it promises, and what can be "
+        "estimated from it, with intervals. It is checked before it is read.",
+        *("where", "state", "promised", "questions"),
     )
 
 
 @module.server
-def read_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
+def read_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard = view.wizard
 
     def choose() -> None:

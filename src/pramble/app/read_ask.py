@@ -11,7 +11,7 @@ from shiny.ui import Tag, TagChild, TagList, tags
 from pramble.app.controls import Form
 from pramble.app.read_tasks import FolderFacts, ReadAnswer, TableQuestion, ask_regression, ask_table
 from pramble.app.read_truth import compare_with
-from pramble.app.view import View, figure, notice, status, table, when
+from pramble.app.view import PageView, figure, notice, status, table, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.families import FAMILIES
@@ -46,7 +46,7 @@ QUESTIONS = {
 }
 
 
-def serve_questions(input: Inputs, session: Session, view: View) -> None:
+def serve_questions(input: Inputs, session: Session, view: PageView) -> None:
     """Serve the questions of step 5: called in its module."""
     wizard = view.wizard
     view.fill("questions", partial(question_panels, session, wizard), "read", "source")
@@ -63,7 +63,7 @@ def serve_questions(input: Inputs, session: Session, view: View) -> None:
         yield wizard.found["read regression"].csv
 
 
-def ask(view: View, name: str, sent: Callable[[], dict[str, Any]]) -> None:
+def ask(view: PageView, name: str, sent: Callable[[], dict[str, Any]]) -> None:
     """Begin to find an answer; a question that cannot be asked is refused in its place."""
     wizard = view.wizard
 
@@ -207,7 +207,7 @@ def truth_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
     )
 
 
-def answer_panel(view: View, name: str) -> TagChild:
+def answer_panel(view: PageView, name: str) -> TagChild:
     """Return what there is to say of a question: why it is refused, how far it is, the answer."""
     said, download = status(view, name), QUESTIONS[name][-1]
     answer: ReadAnswer | None = view.wizard.found.get(name)

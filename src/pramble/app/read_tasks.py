@@ -4,8 +4,6 @@ The opened release stays in the worker's process, so that its files are checked 
 to the page is plain: texts, figures as SVG, never the records.
 """
 
-import csv
-import io
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +21,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
 from pramble.releasing.folder.layout import MANIFEST
+from pramble.shown import csv_text
 from pramble.values import Clock, Watcher, value
 from pramble.words import visible
 
@@ -292,16 +291,3 @@ def label_text(label: Any) -> str:
     ('(missing)', 'None', 'a\\x1b')
     """
     return "(missing)" if label is None else visible(str(label))
-
-
-def csv_text(head: Sequence[str], rows: Any) -> str:
-    r"""Return rows as the text of a CSV file.
-
-    >>> csv_text(["a", "share"], [("x, y", 0.5)])
-    'a,share\n"x, y",0.5\n'
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -23,7 +23,7 @@ from pramble.app.release_form import (
 )
 from pramble.app.view import (
     Controls,
-    View,
+    PageView,
     cards,
     event_button,
     notice,
@@ -31,6 +31,7 @@ from pramble.app.view import (
     refusal_lines,
     refused,
     status,
+    step_section,
     table,
     verdict_lines,
     when,
@@ -75,7 +76,7 @@ def warnings_of(outcome: ReleaseOutcome) -> TagList:
 
 def release_panel(wizard: Wizard) -> TagChild:
     """Return where the last release is, what is in it, and both its pages."""
-    found: tasks.Released | None = wizard.found.get("release")
+    found: tasks.ReleasedFolder | None = wizard.found.get("release")
     if found is None:
         return None
     outcome = found.outcome
@@ -140,24 +141,14 @@ CHANGED = (
 
 @module.ui
 def release_ui() -> Tag:
-    return tags.section(
-        tags.h2("Release"),
-        ui.output_ui("missing"),
-        tags.div(
-            tags.div(ui.output_ui("settings"), ui.output_ui("target_refused")),
-            ui.output_ui("plan"),
-            class_="columns-of",
-        ),
-        ui.output_ui("actions"),
-        ui.output_ui("working"),
-        ui.output_ui("dry"),
-        ui.output_ui("done"),
-        aria_label="Release",
-    )
+    settings = tags.div(ui.output_ui("settings"), ui.output_ui("target_refused"))
+    shown = tags.div(settings, ui.output_ui("plan"), class_="columns-of")
+    parts = ("missing", shown, "actions", "working", "dry", "done")
+    return step_section("Release", "Release", "", *parts)
 
 
 @module.server
-def release_server(input: Inputs, output: Outputs, session: Session, view: View) -> None:
+def release_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard = view.wizard
     view.fill("missing", partial(obstacle_notices, session, wizard), "plan", "source")
     when(input.mend, lambda: view.go(input.mend()["about"]))
@@ -194,7 +185,7 @@ def obstacle_notices(session: Session, wizard: Wizard) -> TagList:
     )
 
 
-def serve_settings(input: Inputs, session: Session, view: View) -> None:
+def serve_settings(input: Inputs, session: Session, view: PageView) -> None:
     """Show the settings that are no part of the promise, and take what is chosen."""
     wizard = view.wizard
     controls = Controls(view, settings=partial(form_state, wizard))
@@ -245,7 +236,9 @@ def is_rehearsed(wizard: Wizard) -> bool:
     return found is not None and not obstacles(wizard) and found["for"] == released_state(wizard)
 
 
-def begin(view: View, name: str, task: Callable[..., Any], then: Callable[[Any], None]) -> None:
+def begin_task(
+    view: PageView, name: str, task: Callable[..., Any], then: Callable[[Any], None]
+) -> None:
     """Begin a dry run or a release, unless anything stands in the way."""
     wizard = view.wizard
     for sentence, _ in obstacles(wizard):
@@ -267,26 +260,26 @@ def words_of_stop(target: Path, undone: bool) -> str:  # noqa: FBT001 (what `Wor
     return COMPLETE if target.exists() else UNDONE if undone else CUT_OFF
 
 
-def begin_dry_run(view: View) -> None:
+def begin_dry_run(view: PageView) -> None:
     wizard = view.wizard
 
     def take(made_for: dict[str, Any], outcome: ReleaseOutcome) -> None:
         wizard.found["dry run"] = {"for": made_for, "is": outcome}
 
-    begin(view, "dry run", tasks.rehearse, partial(take, released_state(wizard)))
+    begin_task(view, "dry run", tasks.dry_run, partial(take, released_state(wizard)))
 
 
-def begin_release(view: View) -> None:
+def begin_release(view: PageView) -> None:
     """Begin the release itself, which must have been rehearsed as it is."""
     wizard = view.wizard
     if not is_rehearsed(wizard):
         raise InvalidInput("The plan or the target has changed: make a dry run of it.")
 
-    def take(made: tasks.Released) -> None:
+    def take(made: tasks.ReleasedFolder) -> None:
         wizard.found["release"] = made
         wizard.target = ""  # that folder is taken: the next one is proposed
 
-    begin(view, "release", tasks.release, take)
+    begin_task(view, "release", tasks.make_release, take)
 
 
 def release_actions(wizard: Wizard) -> TagChild:

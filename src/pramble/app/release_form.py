@@ -9,7 +9,7 @@ from shiny import Session
 from shiny.ui import Tag, tags
 
 from pramble.app.controls import Form, state
-from pramble.app.wizard import LEFT_OUT, Source, Wizard
+from pramble.app.wizard import LEFT_OUT, SourceFile, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.releasing.folder.build import check_target
 from pramble.releasing.prepare import refuse_untouched
@@ -39,10 +39,10 @@ def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
     return found
 
 
-def proposed_target(source: Source) -> Path:
+def proposed_target(source: SourceFile) -> Path:
     """Return a folder that does not exist: beside the file, or at home for one that the app made.
 
-    >>> proposed_target(Source(Path("/nowhere/people.csv.gz"), "people.csv.gz")).as_posix()
+    >>> proposed_target(SourceFile(Path("/nowhere/people.csv.gz"), "people.csv.gz")).as_posix()
     '/nowhere/people-release'
     """
     place = Path.home() if source.is_ours else source.path.absolute().parent

@@ -8,7 +8,7 @@ from shiny import Inputs, Session, ui
 from shiny.ui import Tag, TagChild, tags
 
 from pramble.app.controls import Form, change_plan, shown_names, state
-from pramble.app.view import Controls, View, event_button, refused, when
+from pramble.app.view import Controls, PageView, event_button, refused, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import as_possible
@@ -34,7 +34,7 @@ GUESSED = (
 )
 
 
-def serve_requirements(input: Inputs, session: Session, view: View) -> None:
+def serve_requirements(input: Inputs, session: Session, view: PageView) -> None:
     """Ask what else a file needs, and take what is said."""
     wizard = view.wizard
     states = {"tables": tables_state, "rules": rules_state, "risk": risk_state}
@@ -71,7 +71,7 @@ def questions(wizard: Wizard) -> TagChild:
     return tags.div(*each, class_="requirements")
 
 
-def take_requirement(view: View, controls: Controls, about: str, value: Any) -> None:
+def take_requirement(view: PageView, controls: Controls, about: str, value: Any) -> None:
     """Take which tables are wanted, whether records keep all columns, or whose rows they are."""
     wizard = view.wizard
 
@@ -83,7 +83,7 @@ def take_requirement(view: View, controls: Controls, about: str, value: Any) -> 
         if about == "wanted" and value != "named":
             wizard.document["tables"] = int(value)
         elif about == "named" and (tables := read_tables(value)):
-            refuse_unknown(wizard, tables)
+            refuse_other_columns(wizard, tables)
             wizard.document["tables"] = tables
 
     change_plan(view, "person" if about in ("person", "rows_per_person") else "tables", change)
@@ -91,7 +91,7 @@ def take_requirement(view: View, controls: Controls, about: str, value: Any) -> 
         controls.used("tables")
 
 
-def refuse_unknown(wizard: Wizard, tables: list[list[str]]) -> None:
+def refuse_other_columns(wizard: Wizard, tables: list[list[str]]) -> None:
     """Refuse tables of columns that are not randomised."""
     for name in (name for table in tables for name in table):
         if name not in wizard.columns:
@@ -101,7 +101,7 @@ def refuse_unknown(wizard: Wizard, tables: list[list[str]]) -> None:
             )
 
 
-def take_risk(view: View, sent: Mapping[str, Any]) -> None:
+def take_risk(view: PageView, sent: Mapping[str, Any]) -> None:
     """Take what an intruder may know, and of how many people."""
 
     def change() -> None:
@@ -115,7 +115,7 @@ def take_risk(view: View, sent: Mapping[str, Any]) -> None:
     change_plan(view, "risk", change)
 
 
-def serve_rules(input: Inputs, view: View) -> None:
+def serve_rules(input: Inputs, view: PageView) -> None:
     wizard = view.wizard
 
     def offer_labels(part: str) -> None:

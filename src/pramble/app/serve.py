@@ -29,7 +29,7 @@ from pramble.app.open import open_server, open_ui
 from pramble.app.promise import promise_server, promise_ui
 from pramble.app.read import read_server, read_ui
 from pramble.app.release import release_server, release_ui
-from pramble.app.view import View, when
+from pramble.app.view import PageView, when
 from pramble.app.wizard import STEPS, Wizards
 from pramble.errors import InvalidInput
 
@@ -53,7 +53,7 @@ def wizards_app(wizards: Wizards) -> App:
         return whole_page(wizard_of(request).step)
 
     def serve(input: Inputs, output: Outputs, session: Session) -> None:
-        view: list[View] = []
+        view: list[PageView] = []
 
         @reactive.effect
         def _() -> None:  # the address of the page says which wizard it shows
@@ -63,13 +63,13 @@ def wizards_app(wizards: Wizards) -> App:
             with reactive.isolate():
                 asked = dict(part.partition("=")[::2] for part in search.lstrip("?").split("&"))
                 browser = session.http_conn.scope["browser"]  # type: ignore[attr-defined]
-                view.append(View(wizards.of(browser, asked.get("desk", ""))))
+                view.append(PageView(wizards.of(browser, asked.get("desk", ""))))
                 serve_steps(view[0], input)
 
     return App(page, serve, static_assets=STATIC)
 
 
-def serve_steps(view: View, input: Inputs) -> None:
+def serve_steps(view: PageView, input: Inputs) -> None:
     for step, (_ui, server) in PARTS.items():
         server(step, view)
 

@@ -119,7 +119,7 @@ def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
 
 
 @value
-class Released:
+class ReleasedFolder:
     """A release that was made; ``ledger`` is what the ledger says of these people, if anything."""
 
     folder: str
@@ -129,21 +129,21 @@ class Released:
     ledger: str
 
 
-def rehearse(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleaseOutcome:
+def dry_run(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleaseOutcome:
     outcome = pramble.release(path, target, plan=document, dry_run=True, **more).outcome
     assert outcome is not None
     return outcome
 
 
-def release(
+def make_release(
     path: Path, target: Path, document: dict[str, Any], *, ledger: bool, **more: Any
-) -> Released:
+) -> ReleasedFolder:
     outcome = pramble.release(path, target, plan=document, ledger=ledger, **more).outcome
     assert outcome is not None
     inside = sorted(one for one in target.rglob("*") if one.is_file())
     files = tuple((one.relative_to(target).as_posix(), one.stat().st_size) for one in inside)
     spent = ledger_sentence(target) if ledger else ""
-    return Released(str(target), str(report_path(target)), files, outcome, spent)
+    return ReleasedFolder(str(target), str(report_path(target)), files, outcome, spent)
 
 
 def ledger_sentence(target: Path) -> str:

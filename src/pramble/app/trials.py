@@ -98,14 +98,14 @@ def central_refused(wizard: Wizard) -> str:
     return ""
 
 
-def key_of(wizard: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
+def trial_key(wizard: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
     """Return what figures of a promise are stored under."""
     return wizard.ground, kind, 0.0 if kind == "local" else delta_of(wizard), promise
 
 
 def known(wizard: Wizard, kind: str) -> dict[float, Tried]:
     """Return what is known of promises of a kind for the plan as it stands, in their order."""
-    ours = key_of(wizard, kind, 0.0)[:-1]
+    ours = trial_key(wizard, kind, 0.0)[:-1]
     stored: dict[tuple[Any, ...], Tried] = wizard.found.get("tried", {})
     return {key[-1]: stored[key] for key in sorted(stored) if key[:-1] == ours}
 
@@ -159,7 +159,7 @@ def has_failed(wizard: Wizard, kind: str) -> bool:
     """Whether the last trial was refused, of this plan and a kind of promise."""
     work = wizard.works.get("trial")
     last = wizard.found.get("tried last")
-    now = key_of(wizard, kind, 0.0)[:-1]
+    now = trial_key(wizard, kind, 0.0)[:-1]
     return work is not None and work.state == "failed" and last == now
 
 
@@ -178,7 +178,7 @@ NO_KEYS = (
 )
 
 
-def figures_of(wizard: Wizard) -> TagList:
+def promise_figures(wizard: Wizard) -> TagList:
     """Return the figures of the present promise; before they are found, those of it alone."""
     kind, promise = wizard.kind, wizard.promise
     tried = known(wizard, kind).get(promise)

@@ -22,7 +22,7 @@ from pramble.words import time_left, visible
 POLL = 0.2
 
 
-class View:
+class PageView:
     """A wizard with topics that parts of a page watch: "source", "plan", "step", names of work."""
 
     def __init__(self, wizard: Wizard) -> None:
@@ -95,7 +95,7 @@ class View:
 class Controls:
     """What the controls of a step show, by their names."""
 
-    def __init__(self, view: View, **states: Callable[[], Any]) -> None:
+    def __init__(self, view: PageView, **states: Callable[[], Any]) -> None:
         self.view, self.states = view, states
         self.shown: dict[str, Any] = {}
 
@@ -126,6 +126,13 @@ def when(event: Callable[[], Any], action: Callable[[], Any], *, at_first: bool 
         action()
 
 
+def step_section(label: str, title: str, lead: str, *shown: TagChild) -> Tag:
+    """Return a step of the page: its title, what it is for, and its outputs in order."""
+    parts = [ui.output_ui(one) if isinstance(one, str) else one for one in shown]
+    lead_in = tags.p(lead, class_="lead-in") if lead else None
+    return tags.section(tags.h2(title), lead_in, *parts, aria_label=label)
+
+
 MARKS = {"note": "ℹ", "warning": "⚠", "error": "✕", "good": "✓"}
 MOST_TABLES = 20
 WORDS = {"note": "Note", "warning": "Warning", "error": "Error", "good": "Done"}
@@ -151,7 +158,7 @@ def refusal(message: str, values: str = "") -> Tag:
     return notice("error", *refusal_lines(message), shown)
 
 
-def refused(view: View, place: str) -> Tag | None:
+def refused(view: PageView, place: str) -> Tag | None:
     """Return what refused the last change in a place, if anything did."""
     view.watch(place)
     error = view.refused.get(place)
@@ -234,7 +241,7 @@ def verdict_lines(verdict: Verdict) -> TagList:
     )
 
 
-def status(view: View, name: str) -> TagChild:
+def status(view: PageView, name: str) -> TagChild:
     """Return what refused the last request for some work, how far it is, or why it failed."""
     said, work = refused(view, name), view.wizard.works.get(name)
     if work is None or work.state == "done":

@@ -44,7 +44,7 @@ BESIDE = ("output", "copies", "scripts", "synthetic", "rows_per_file", "people")
 
 
 @value
-class Source:
+class SourceFile:
     """A confidential file: where it is, its name, and whether the app made the file itself."""
 
     path: Path
@@ -59,7 +59,7 @@ class Wizard:
         self.folder = Path(tempfile.mkdtemp(prefix="pramble-desk-"))  # its owner's alone
         self.step = STEPS[0]
         self.worker, self.trier, self.reader = Worker(), Worker(), Worker()
-        self.source: Source | None = None
+        self.source: SourceFile | None = None
         self.reading: dict[str, Any] = {}  # how to read the file, as far as the curator said so
         self.survey: Survey | None = None
         self.document: dict[str, Any] = {}  # all that was said; `plan` is what `release` takes

@@ -165,9 +165,7 @@ def calibrate(
     def try_alpha(alpha: float) -> Trial:
         proposal = propose(alpha)
         left = None if before.fit is None else before.after(proposal.plan)
-        epsilon = target.epsilon_of(proposal.plan, rows=before.n)
-        found = target.value(left, error=proposal.error, epsilon=epsilon)
-        return Trial(alpha, found, proposal, left)
+        return Trial(alpha, target.value(proposal, left, rows=before.n), proposal, left)
 
     trials, best = search(
         try_alpha,
@@ -177,7 +175,10 @@ def calibrate(
         points=POINTS if columns is None else PLANS,
         clock=clock.part(ASSESSING, 1 - ASSESSING),
     )
-    own_prior = uses_own_prior(settings.get("prior"), column)
+    prior = settings.get("prior")
+    own_prior = prior is None
+    if isinstance(prior, Mapping) and columns is None:
+        own_prior = any(prior.get(name) is None for name in parts)
     return Calibration(
         best.alpha,
         best.value,
@@ -222,12 +223,6 @@ def refuse_released_keys(keys: Sequence[str], randomised: Any) -> None:
             f"Column {bare[0]!r} would be released as it is, which ends every central promise: "
             "randomise it with the others, or leave it out of the keys and of the release."
         )
-
-
-def uses_own_prior(prior: Any, column: Any) -> bool:
-    if isinstance(prior, Mapping) and column is not None:
-        return any(prior.get(name) is None for name in names_of(column))
-    return prior is None
 
 
 def calibration_notes(target: Target, best: Trial, *, high: float, own_prior: bool) -> list[str]:

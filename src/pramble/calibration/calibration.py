@@ -72,14 +72,6 @@ class Target:
         """Whether the measure is one of risk, which grows with α, and not of error."""
         return self.measure != "error"
 
-    def epsilon_of(self, plan: Plan, *, rows: int) -> float:
-        """Return the central ε that is proven of a plan; not a number unless it is the measure."""
-        if self.measure != "epsilon" or self.delta is None:
-            return math.nan
-        return proven_epsilon(
-            plan, rows=rows, delta=self.delta, additional=0.0, rows_per_person=self.rows_per_person
-        )
-
     def guarantee(self, plan: Plan, *, rows: int) -> CentralGuarantee | None:
         if self.delta is None:
             return None
@@ -87,11 +79,14 @@ class Target:
             plan, rows=rows, delta=self.delta, rows_per_person=self.rows_per_person
         )
 
-    def value(self, left: RiskAfter | None, *, error: float, epsilon: float) -> float:
-        if self.measure == "epsilon":
-            return epsilon
+    def value(self, proposal: "Proposal", left: RiskAfter | None, *, rows: int) -> float:
+        if self.measure == "epsilon" and self.delta is not None:
+            people = self.rows_per_person
+            return proven_epsilon(
+                proposal.plan, rows=rows, delta=self.delta, additional=0.0, rows_per_person=people
+            )
         if not self.of_risk:
-            return error
+            return proposal.error
         if left is None:
             raise InvalidInput(
                 f'measure={self.measure!r} needs a model of the population; model="none" has none.'

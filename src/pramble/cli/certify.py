@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.cli.console import print_answer
+from pramble.cli.console import attributes, print_answer
 from pramble.cli.inputs import AsJson, Text, Verify, option, read_distance, read_plan
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
@@ -95,7 +95,7 @@ def certify(
     if isinstance(plan, TablePlan):
         if alpha is not None or distance is not None:
             raise PrivacyError(NO_LOCAL)
-        refuse_given(OF_RECORDS, rows, population, rows_per_person)
+        refuse_given_options(OF_RECORDS, rows, population, rows_per_person)
         central = table_guarantee(plan, delta=delta)
     else:
         if distance is None:
@@ -111,7 +111,7 @@ def certify(
             asked = (rows, delta, epsilon, population) != (None,) * 4
             rows, delta = promised_rows(given, rows, delta, is_asked=asked)
         if rows is None and not isinstance(given, pramble.Release):
-            refuse_given(WITH_ROWS, delta, epsilon, population)
+            refuse_given_options(WITH_ROWS, delta, epsilon, population)
         if rows is not None:
             central = pramble.central_guarantee(
                 plan, rows=rows, delta=DELTA if delta is None else delta,
@@ -121,7 +121,7 @@ def certify(
         satisfied = None if alpha is None else certificate.satisfies(alpha)
     print_answer(
         as_json,
-        lambda: document_of(certificate, central, alpha=alpha, epsilon=epsilon),
+        lambda: promise_document(certificate, central, alpha=alpha, epsilon=epsilon),
         *sentences(certificate, central, alpha=alpha, epsilon=epsilon),
     )
     unproven = central is not None and epsilon is not None and central.epsilon > epsilon
@@ -145,7 +145,7 @@ OF_RECORDS = {
 WITH_ROWS = {name: f"{name} goes with --rows" for name in ("--delta", "--epsilon", "--population")}
 
 
-def refuse_given(reasons: dict[str, str], *given: Any) -> None:
+def refuse_given_options(reasons: dict[str, str], *given: Any) -> None:
     """Refuse options that were given, each for its reason."""
     for (name, why), own in zip(reasons.items(), given, strict=True):
         if own is not None:
@@ -226,7 +226,7 @@ def is_refuted(epsilon: float, proven: Proven) -> bool:
     return epsilon < proven.epsilon and proven.attained
 
 
-def document_of(
+def promise_document(
     certificate: Certificate | None,
     central: Proven | None,
     *,
@@ -237,7 +237,7 @@ def document_of(
     found: dict[str, Any] = {"alpha": None}
     if certificate is not None:
         found = {
-            **{name: getattr(certificate, name) for name in ("alpha", "numerator", "denominator")},
+            **attributes(certificate, ("alpha", "numerator", "denominator")),
             "witness": list(certificate.witness),
             "alpha_on_priors": float_above(certificate.additional),
             "rows_per_person": certificate.rows,

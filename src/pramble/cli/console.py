@@ -3,8 +3,6 @@ r"""Where the command line prints: answers on standard output, everything else o
 Labels and file names come from strangers: what would steer a terminal is printed as ``\x1b``.
 """
 
-import csv
-import io
 import json
 import sys
 import warnings
@@ -21,7 +19,7 @@ from rich.text import Text
 
 from pramble import values
 from pramble.errors import PrambleWarning
-from pramble.shown import Display, Grid
+from pramble.shown import Display, Grid, csv_text
 from pramble.words import STEERING, time_left, visible
 
 
@@ -76,11 +74,7 @@ def print_json(document: Any) -> None:
 
 def print_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print a table as CSV on standard output: as it is into a file, visible in a terminal."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headings)
-    writer.writerows(rows)
-    whole = text.getvalue()
+    whole = csv_text(headings, rows)
     sys.stdout.write(visible(whole) if sys.stdout.isatty() else whole)
 
 
@@ -95,6 +89,11 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value
+
+
+def attributes(of: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return some attributes of a result, by their names."""
+    return {name: getattr(of, name) for name in names}
 
 
 def print_answer(as_json: bool, document: Callable[[], Any], *shown: Any) -> None:

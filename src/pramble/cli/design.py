@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.cli.console import messages, print_answer, shown_progress
+from pramble.cli.console import attributes, messages, print_answer, shown_progress
 from pramble.cli.inputs import (
     AsJson,
     Impossible,
@@ -318,7 +318,7 @@ def central_promise_in(text: str) -> tuple[float, float]:
 def document_of_design(answer: Design | RecordDesign | TableDesign) -> dict[str, Any]:
     if isinstance(answer, Design):
         return matrix_document(answer)
-    proven = {name: getattr(answer, name) for name in ("objective", "value", "bound", "gap")}
+    proven = attributes(answer, ("objective", "value", "bound", "gap"))
     plan = {"plan": answer.plan.to_json()}
     if isinstance(answer, RecordDesign):
         costs = [{"table": list(table), "cost": cost} for table, cost in answer.costs.items()]
@@ -334,7 +334,7 @@ def document_of_design(answer: Design | RecordDesign | TableDesign) -> dict[str,
 def matrix_document(answer: Design) -> dict[str, Any]:
     labels = answer.mechanism.labels.values
     return {
-        **{name: getattr(answer, name) for name in OF_DESIGN},
+        **attributes(answer, OF_DESIGN),
         "certified_alpha": answer.certificate.alpha,
         "keep": {str(label): q for label, q in zip(labels, answer.keep.tolist(), strict=True)},
         "levels": [

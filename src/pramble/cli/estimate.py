@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.cli.console import messages, print_answer, print_csv, show, shown_progress
+from pramble.cli.console import attributes, messages, print_answer, print_csv, show, shown_progress
 from pramble.cli.inputs import (
     AsCsv,
     AsJson,
@@ -140,7 +140,7 @@ def estimate_document(answer: Estimate) -> dict[str, Any]:
     columns = answer.columns()
     names = ("n", "method", "level", "covers", "log_likelihood", "gap", "misfit", "rests_on")
     return {
-        **{name: getattr(answer, name) for name in names},
+        **attributes(answer, names),
         "modelled": answer.is_modelled,
         "notes": list(answer.notes),
         "cells": [
@@ -216,10 +216,11 @@ def impute(
             progress=progress,
         )
     files = write_numbered(made, out, ending=ending)
+    names = ("rows", "columns", "given", "classes", "tables", "sweeps", "notes")
     show(*made.notes, console=messages())
     print_answer(
         as_json,
-        lambda: imputation_document(made, files),
+        lambda: {"files": list(map(str, files)), **attributes(made, names)},
         f"Wrote {len(files)} copies of {made.rows:,} records to {out}.",
         imputation_facts(made).text(),
         IMPUTATION_PRIVACY,
@@ -236,11 +237,6 @@ def write_numbered(made: Imputation, folder: Path, *, ending: str) -> list[Path]
     for file, frame in zip(files, made.frames, strict=True):
         save_table(frame, file)
     return files
-
-
-def imputation_document(made: Imputation, files: list[Path]) -> dict[str, Any]:
-    names = ("rows", "columns", "given", "classes", "tables", "sweeps", "notes")
-    return {"files": list(map(str, files)), **{name: getattr(made, name) for name in names}}
 
 
 def imputation_facts(made: Imputation) -> Facts:
@@ -324,8 +320,8 @@ def synthesis_document(made: Synthesis, target: Path) -> dict[str, Any]:
         }
         for fit in made.fits
     ]
-    about = {"file": str(target), "rows": made.rows, "method": made.method}
-    return {**about, "notes": list(made.notes), "tables": fits}
+    about = attributes(made, ("rows", "method", "notes"))
+    return {"file": str(target), **about, "tables": fits}
 
 
 def synthesis_grid(made: Synthesis) -> Grid:

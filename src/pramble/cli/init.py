@@ -86,12 +86,12 @@ def init(
     reading = reading_of(separator, encoding, decimal, missing, sheet)
     with shown_progress() as progress:
         survey = survey_file(source, reading, columns=listed_names(columns), progress=progress)
-    looks, chosen = survey.looks, survey.chosen
-    show(*summary_lines(looks, chosen), console=messages())
-    accepted = [look.name for look in looks if accept]
+    found, chosen = survey.looks, survey.chosen
+    show(*summary_lines(found, chosen), console=messages())
+    accepted = [look.name for look in found if accept]
     if not accept and not decline:
         with asking():
-            seen = [look for look in looks if look.name in chosen and not look.is_public]
+            seen = [look for look in found if look.name in chosen and not look.is_public]
             accepted = [look.name for look in seen if asked(look)]
             if alpha is None and central is None:
                 against_all = typer.confirm(AGAINST, default=True, err=True)
@@ -115,9 +115,9 @@ def check_promise(name: str, value: float | None) -> None:
         raise InvalidInput(f"--{name} {mistake}.") from None
 
 
-def summary_lines(looks: Sequence[Look], chosen: Sequence[str]) -> Iterator[str]:
+def summary_lines(columns: Sequence[Look], chosen: Sequence[str]) -> Iterator[str]:
     """Yield in a line each what is randomised, what might be, and what is dropped."""
-    spare = [look.name for look in looks if look.is_fit and look.name not in chosen]
+    spare = [look.name for look in columns if look.is_fit and look.name not in chosen]
     if chosen:
         yield f"To randomise: {few(chosen)}."
     else:
@@ -125,7 +125,7 @@ def summary_lines(looks: Sequence[Look], chosen: Sequence[str]) -> Iterator[str]
     if spare:
         yield f"Not chosen, dropped: {few(spare)}. Others are chosen with --columns."
     kinds: dict[str, list[str]] = {}
-    for look in looks:
+    for look in columns:
         if not look.is_fit and look.name not in chosen:
             kinds.setdefault(look.kind, []).append(look.name)
     yield from (f"Dropped ({kind}): {few(found)}." for kind, found in kinds.items())

@@ -10,6 +10,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import pramble
@@ -27,6 +28,7 @@ from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.spec.document import PLAN
 from pramble.risk.assess import list_models
 from pramble.solvers.budget import SearchOptions
+from pramble.values import Floats
 from pramble.words import hint_at, names_in
 
 # Settings that `--set` reads as a,b,c.
@@ -38,7 +40,7 @@ def option(sentence: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=sentence, **more)
 
 
-def setting(name: str) -> Any:
+def plan_option(name: str) -> Any:
     """Return the option of a setting of a plan: its help is the first sentence of the plan's."""
     return option(PLAN[name].help.replace("``", "`").partition(". ")[0].rstrip(".") + ".")
 
@@ -281,20 +283,17 @@ def read_matrix(
             f"{path.name!r} must hold a matrix of {what}, with rows of equal length."
         )
     if all(map(holds_number, rows[0])):
-        found = [row_numbers(row, place, path.name, what) for place, row in enumerate(rows, 1)]
-        return found, known
+        return matrix_in(rows, 1, path.name, what).tolist(), known
     released, true = rows[0][1:], [row[0] for row in rows[1:]]
-    table = {
-        label: dict(zip(released, row_numbers(row[1:], place, path.name, what), strict=True))
-        for place, (label, row) in enumerate(zip(true, rows[1:], strict=True), 2)
-    }
+    matrix = matrix_in([row[1:] for row in rows[1:]], 2, path.name, what)
     wanted = true if known is None else [str(label) for label in known]
     if sorted(true) != sorted(wanted) or sorted(released) != sorted(wanted):
         raise InvalidInput(
             f"{path.name!r} must have a row and a column for each of the {len(wanted)} categories, "
             f"named alike; found {len(true)} rows and {len(released)} columns, or other names."
         )
-    return [[table[x][z] for z in wanted] for x in wanted], true if known is None else known
+    order = np.ix_(list(map(true.index, wanted)), list(map(released.index, wanted)))
+    return matrix[order].tolist(), true if known is None else known
 
 
 def read_distance(given: str | None, labels: Iterable[Any] | None) -> tuple[Any, list[Any] | None]:
@@ -313,10 +312,13 @@ def holds_number(cell: str) -> bool:
     return True
 
 
-def row_numbers(row: list[str], place: int, file: str, what: str) -> list[float]:
-    """Return the numbers of a row; the file may be confidential data, given by mistake."""
-    try:
-        return [float(cell) for cell in row]
-    except ValueError as error:
-        wrong = InvalidInput(f"{file!r} must hold {what}: row {place} must hold numbers.")
-        raise with_values(wrong, error) from None
+def matrix_in(rows: list[list[str]], first: int, file: str, what: str) -> Floats:
+    """Return the numbers of rows; the file may be confidential data, given by mistake."""
+    found = []
+    for place, row in enumerate(rows, first):
+        try:
+            found.append([float(cell) for cell in row])
+        except ValueError as error:
+            wrong = InvalidInput(f"{file!r} must hold {what}: row {place} must hold numbers.")
+            raise with_values(wrong, error) from None
+    return np.array(found)

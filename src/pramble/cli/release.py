@@ -8,7 +8,7 @@ import typer
 
 import pramble
 from pramble import numbers
-from pramble.cli.console import messages, print_answer, shown_progress, without_remarks
+from pramble.cli.console import attributes, messages, print_answer, shown_progress, without_remarks
 from pramble.cli.inputs import (
     AsJson,
     Confidential,
@@ -19,7 +19,7 @@ from pramble.cli.inputs import (
     new_file,
     new_folder,
     option,
-    setting,
+    plan_option,
     tables_in,
     with_settings,
 )
@@ -49,9 +49,9 @@ def release(
     ] = None,
     plan: PlanFile = None,
     columns: Annotated[Text, option("Columns to randomise: a,b,c.")] = None,
-    alpha: Annotated[float | None, setting("alpha")] = None,
-    central: Annotated[float | None, setting("central")] = None,
-    delta: Annotated[float | None, setting("delta")] = None,
+    alpha: Annotated[float | None, plan_option("alpha")] = None,
+    central: Annotated[float | None, plan_option("central")] = None,
+    delta: Annotated[float | None, plan_option("delta")] = None,
     prior: Annotated[Text, option("private (default), uniform, public or confidential.")] = None,
     design: Annotated[
         Text, option("tables (with --central), records (with --alpha), or paper.")
@@ -64,8 +64,8 @@ def release(
         ),
     ] = None,
     drop: Annotated[Text, option("Columns to leave out: a,b,c.")] = None,
-    person: Annotated[Text, setting("person")] = None,
-    rows_per_person: Annotated[int | None, setting("rows_per_person")] = None,
+    person: Annotated[Text, plan_option("person")] = None,
+    rows_per_person: Annotated[int | None, plan_option("rows_per_person")] = None,
     allow: Annotated[
         Text, option("Columns to release even though they reveal protected ones: a,b,c.")
     ] = None,
@@ -137,7 +137,7 @@ def release(
             **settings,
         )
     outcome = outcome_of(result)
-    print_answer(as_json, lambda: release_document(result), *released(result))
+    print_answer(as_json, lambda: release_document(result), *release_lines(result))
     if not as_json:
         for warning in outcome.warnings:
             messages().print(f"warning: {warning}", style="yellow", soft_wrap=True)
@@ -159,7 +159,7 @@ def outcome_of(result: Release) -> ReleaseOutcome:
     return result.outcome
 
 
-def released(result: Release) -> Iterator[Any]:
+def release_lines(result: Release) -> Iterator[Any]:
     """Yield what was done, or would be."""
     outcome = outcome_of(result)
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
@@ -245,14 +245,14 @@ def release_document(result: Release) -> dict[str, Any]:
         else outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,
-        "columns": [{"prior": c.prior_source, **figures_of(c, *SHOWN)} for c in outcome.columns],
+        "columns": [{"prior": c.prior_source, **attributes(c, SHOWN)} for c in outcome.columns],
         "record": outcome.record
         and {
             "prior": outcome.record.prior_source,
-            **figures_of(outcome.record, "alpha", "alpha_prior", "branches"),
+            **attributes(outcome.record, ("alpha", "alpha_prior", "branches")),
         },
         "protected": outcome.protected
-        and figures_of(outcome.protected, "tables", "noise", "gap", "fit"),
+        and attributes(outcome.protected, ("tables", "noise", "gap", "fit")),
         "tables": [
             {
                 "columns": list(one.columns),
@@ -268,7 +268,3 @@ def release_document(result: Release) -> dict[str, Any]:
         "warnings": list(outcome.warnings),
         "checks": [vars(check) for check in outcome.checks],
     }
-
-
-def figures_of(part: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(part, name) for name in names}

@@ -28,8 +28,7 @@ from pramble.engine.lattice_noise import lattice_noise
 from pramble.errors import InvalidPlan
 from pramble.information.proportional import Margin, fit_array
 from pramble.mechanisms.measured import Exact, Measured
-from pramble.mechanisms.table_choice import SHARES, TableChoice
-from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.mechanisms.table_plan import SHARES, Columns, TableChoice, TablePlan
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.solvers.tables.choice import chosen_tables, with_chosen
 from pramble.values import Clock, Floats, Integers

@@ -57,7 +57,10 @@ def consistent(
     >>> bool(min(table.min() for table in found.values()) >= 0)
     True
     """
-    noise = as_noise(dict.fromkeys(tables, 1.0) if variances is None else variances)
+    given = dict.fromkeys(tables, 1.0) if variances is None else variances
+    largest = max(given.values(), default=0.0) or 1.0
+    # Above zero, and in proportion: a table without noise outweighs all others.
+    noise = {names: max(own / largest, EXACT) for names, own in given.items()}
     masks = {names: np.ones(table.shape, dtype=np.bool_) for names, table in tables.items()}
     masks |= possible or {}
     found = {names: as_simplex(table, masks[names]) for names, table in tables.items()}
@@ -71,12 +74,6 @@ def consistent(
         if max(float(np.abs(found[n] - before[n]).max()) for n in found) < CLOSE:
             break
     return found
-
-
-def as_noise(variances: Mapping[Table, float]) -> dict[Table, float]:
-    """Return variances above zero, in proportion; a table without noise outweighs all others."""
-    largest = max(variances.values(), default=0.0) or 1.0
-    return {names: max(own / largest, EXACT) for names, own in variances.items()}
 
 
 def as_simplex(table: Floats, mask: Mask) -> Floats:

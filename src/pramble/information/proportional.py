@@ -168,7 +168,7 @@ class Bundle:
 def by_axes(margins: Sequence[Margin], shape: Sequence[int]) -> list[tuple[Axes, list[Margin]]]:
     """Return sets of axes with few cells each, and every margin with one that holds it.
 
-    >>> found = gathered([Margin((0, 1), np.ones((2, 2))), Margin((2, 1), np.ones((2, 2)))],
+    >>> found = by_axes([Margin((0, 1), np.ones((2, 2))), Margin((2, 1), np.ones((2, 2)))],
     ...                  (2, 2, 2))
     >>> [(axes, len(own)) for axes, own in found]
     [((0, 1, 2), 2)]
@@ -220,7 +220,7 @@ def split_places(axes: Axes, shape: tuple[int, ...]) -> tuple[Integers, Integers
 def margin_over(cells: Floats, axes: Axes) -> Floats:
     """Return the sums of a large array over all but some axes, in their order.
 
-    >>> sums_over(np.arange(8.0).reshape(2, 2, 2), (2, 0))
+    >>> margin_over(np.arange(8.0).reshape(2, 2, 2), (2, 0))
     array([[ 2., 10.],
            [ 4., 12.]])
     """

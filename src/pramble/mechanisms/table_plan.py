@@ -14,10 +14,16 @@ parts were all released is rebuilt without bias:
 
 each part spread evenly over the axes that it does not have (McKenna et al. 2018; Xiao, He, Zhang
 and Kifer 2023, "residual planner"). The part of no columns is the number of records over all cells.
+
+**Tables chosen from the file** have a price that the promise includes. All pairs are measured
+twice. The first measurement serves a choice: every candidate table gets a score, the distance
+between its counts and what the noisy pairs imply of them, with noise. The pairs are then measured
+again, with the chosen tables, and of the pairs only a mean of both measurements is published.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -26,8 +32,6 @@ from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidMechanism, InvalidPlan
 from pramble.limits import LARGEST_TOTAL, MOST_MEASURED_CELLS
 from pramble.mechanisms.json_form import labels_to_json, parsed
-from pramble.mechanisms.table_choice import FIELDS as OF_CHOICE
-from pramble.mechanisms.table_choice import SHARES, TableChoice
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -44,6 +48,69 @@ Columns = tuple[str, ...]
 LEAST = 1e-30
 
 FIELDS = {"schema", "columns", "tables", "precision", "delta", "rows_per_person"}
+
+
+# The first measurement of a pair is weighted by a multiple of one over this. The nearest multiple
+# to the best weight costs less than one part in 10^8 of the variance.
+SHARES = 1 << 16
+
+OF_CHOICE = {"mu_squared", "candidates", "score_precision", "first"}
+
+
+@value(eq=False)
+class TableChoice:
+    """Which tables may be chosen, and how much of the promise the choice takes.
+
+    Attributes
+    ----------
+    mu_squared : float
+        What everything together may spend on a person, whichever tables are chosen: the square of
+        the parameter of Gaussian differential privacy.
+    candidates : tuple of tuples of columns
+        The tables that may be chosen, if they are worth their noise.
+    score_precision : float
+        One over the variance of the noise in the score of each candidate, in records.
+    first : mapping from tuple of columns to float
+        The precision of the first measurement of every part of all pairs.
+    """
+
+    mu_squared: float
+    candidates: tuple[Columns, ...]
+    score_precision: float
+    first: Mapping[Columns, float]
+
+    @property
+    def scores_squared(self) -> Fraction:
+        """What the scores spend on a person with one row: each moves by at most two records."""
+        return 4 * len(self.candidates) * Fraction(self.score_precision)
+
+    def weight(self, part: Columns, precision: float) -> int:
+        """Return the weight of the first measurement of a part in the published one."""
+        return round(SHARES * Fraction(self.first[part]) / Fraction(precision))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "mu_squared": self.mu_squared,
+            "candidates": [list(table) for table in self.candidates],
+            "score_precision": self.score_precision,
+            "first": [{"columns": list(part), "value": own} for part, own in self.first.items()],
+        }
+
+    def check(self, labels: Mapping[str, Any], precision: Mapping[Columns, float]) -> None:
+        numbers = (self.mu_squared, self.score_precision, *self.first.values())
+        if not all(type(own) is float and 0 < own < float("inf") for own in numbers):
+            raise InvalidPlan("What a choice of tables spends are positive numbers.")
+        order = {name: i for i, name in enumerate(labels)}
+        tables = [table for table in self.candidates if len(table) > 2 and set(table) <= set(order)]
+        in_order = all(list(t) == sorted(t, key=order.__getitem__) for t in tables)
+        unique = len(set(tables)) == len(self.candidates) > 0
+        if not in_order or not unique or any(len(set(table)) != len(table) for table in tables):
+            raise InvalidPlan(
+                "Candidates are tables of three or more columns, in order, each once."
+            )
+        pairs = {part for part in precision if 0 < len(part) <= 2}
+        if set(self.first) != pairs or any(self.first[p] >= precision[p] for p in pairs):
+            raise InvalidPlan("A choice measures every part of all pairs, and less than the plan.")
 
 
 @value(eq=False)

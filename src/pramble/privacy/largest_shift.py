@@ -515,27 +515,16 @@ def concave_bound(parts: Exchangeable, precision: Sequence[float]) -> Fraction:
     """
     form = quadratic_above(parts, precision)
     mixes = MIXES if form.of_two else MIXES[:1]
-    found = [tangent(*form.floats(mix)) for mix in mixes]
-    best = min(range(len(mixes)), key=lambda i: found[i].value)
-    return form.tangent_bound(mixes[best], found[best].shift, found[best].point)
-
-
-@value(eq=False)
-class Tangent:
-    """Where a quadratic form, made concave by a shift of its diagonal, has its maximum."""
-
-    shift: float
-    value: float
-    point: list[float]
-
-
-def tangent(constant: float, slope: Floats, matrix: Floats) -> Tangent:
-    """Return the maximum over the box of a form, with a shift that is proven to be enough."""
-    low = shifted(matrix / 2)
-    point = box_maximum(slope + low, matrix / 2, low)
-    s = np.array(point)
-    value = constant + float((slope + low) @ s - s @ (matrix / 2) @ s - low * s @ s)
-    return Tangent(low, value, point)
+    tried = []
+    for mix in mixes:
+        constant, slope, matrix = form.floats(mix)
+        shift = shifted(matrix / 2)
+        point = box_maximum(slope + shift, matrix / 2, shift)
+        s = np.array(point)
+        top = constant + float((slope + shift) @ s - s @ (matrix / 2) @ s - shift * s @ s)
+        tried.append((top, mix, shift, point))
+    _, mix, shift, point = min(tried, key=lambda one: one[0])
+    return form.tangent_bound(mix, shift, point)
 
 
 def shifted(matrix: Floats) -> float:

@@ -12,7 +12,7 @@ H and at least :math:`H - G/2`, so the square is at most
 :math:`b \in \{0, k\}`.) Where every person has one row, the number of records is public and
 :math:`\mu^2 = G`.
 
-Where tables are chosen from the file (:mod:`pramble.mechanisms.table_choice`), what is stated is a
+Where tables are chosen from the file (:mod:`pramble.mechanisms.table_plan`), what is stated is a
 bound for every choice: for two given files the first measurement, the scores and the second
 measurement are Gaussian mechanisms one after the other, and the squares of their shifts add up to
 at most

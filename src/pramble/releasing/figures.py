@@ -285,7 +285,7 @@ def summed_risks(records: Records | None, risk: RiskSpec) -> dict[str, Any]:
 
 def observed_risk(outcome: RiskOutcome, data: Any, plan: Plan) -> RiskOutcome:
     """Add how many released records are alone by the keys at face value, if all keep them."""
-    if len(plan.branches) > 1:
+    if plan.is_split:
         return outcome
     counts = crosstab(open_records(data), list(outcome.keys)).counts
     below = tuple(int(counts[counts < k].sum()) for k in (2, 3, 5))

@@ -575,14 +575,14 @@ def _pair_view(pair: PairOutcome) -> dict[str, Any]:
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
     """Say what is done to a record."""
-    branches = record.plan.branches
-    if len(branches) == 1:
-        joint = [" with ".join(block) for block in branches[0].blocks if len(block) > 1]
+    if not record.plan.is_split:
+        blocks = [block for block, _ in record.plan.mechanisms()]
+        joint = [" with ".join(block) for block in blocks if len(block) > 1]
         how = f"randomised together: {'; '.join(joint)}" if joint else "each is randomised alone"
         return [f"Every record keeps all its columns; {how}."]
     return [
         (
-            f"Each record shows the columns of one of {len(branches)} branches, drawn at random "
+            f"Each record shows the columns of one of {record.branches} branches, drawn at random "
             "without a look at it; columns within a branch that are joined in the picture are "
             "randomised together by one matrix. The other columns of the record are blank."
         ),

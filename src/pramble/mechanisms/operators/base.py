@@ -68,13 +68,8 @@ class Operator(ABC):
         """The entries M[x, x] of a square matrix."""
 
     @abstractmethod
-    def entrywise(
-        self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
-    ) -> Operator:
-        """Return the operator of the matrix with a function applied to every entry.
-
-        With ``diagonal``, the entries on the diagonal become that number instead.
-        """
+    def entrywise(self, function: Callable[[Floats], Floats]) -> Operator:
+        """Return the operator of the matrix with a function applied to every entry."""
 
     @abstractmethod
     def largest_moves(self) -> Floats:

@@ -135,14 +135,8 @@ class ArrayAlgebra(Operator):
     def diagonal(self) -> Floats:
         return np.asarray(np.diagonal(self.dense()), dtype=np.float64)
 
-    def entrywise(
-        self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
-    ) -> ArrayOperator:
-        with np.errstate(divide="ignore"):
-            matrix = np.array(function(self.dense()), dtype=np.float64)
-        if diagonal is not None:
-            np.fill_diagonal(matrix, diagonal)
-        return ArrayOperator(matrix)
+    def entrywise(self, function: Callable[[Floats], Floats]) -> ArrayOperator:
+        return ArrayOperator(np.array(function(self.dense()), dtype=np.float64))
 
     def largest_moves(self) -> Floats:
         beside = np.array(self.dense())

@@ -46,17 +46,9 @@ class UniformAlgebra(Operator):
         np.fill_diagonal(matrix, self.diagonal)
         return matrix
 
-    def entrywise(
-        self, function: Callable[[Floats], Floats], *, diagonal: float | None = None
-    ) -> Operator:
-        with np.errstate(divide="ignore"):
-            off = np.asarray(function(self.off))
-        if diagonal is not None:
-            keep = np.full_like(off, diagonal)
-        else:
-            with np.errstate(divide="ignore"):
-                keep = np.asarray(function(self.diagonal))
-        return BesideDiagonal(off, keep - off)
+    def entrywise(self, function: Callable[[Floats], Floats]) -> Operator:
+        off = np.asarray(function(self.off))
+        return BesideDiagonal(off, np.asarray(function(self.diagonal)) - off)
 
     def largest_moves(self) -> Floats:
         return self.off if len(self.off) > 1 else np.zeros(1)

@@ -18,7 +18,7 @@ from pramble.data.bands import Points
 from pramble.data.labels import Labels, label_keys
 from pramble.estimation.inverse.branches import answerable
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.measured_table import own_names
+from pramble.mechanisms.measured import own_names
 from pramble.mechanisms.plan import Block, Branch, Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.mechanisms.uniform import UniformRows
@@ -70,7 +70,7 @@ class Unwritable(Exception):
 def plan_code(plan: Plan) -> dict[str, str]:
     """Return what of a plan stands in the script in R, by the place that it has there."""
     plan = plan.without_products()
-    if len({frozenset(branch.columns) for branch in plan.branches}) < len(plan.branches):
+    if len({frozenset(view.columns) for view in plan.channel().views}) < len(plan.shares):
         raise Unwritable("two branches of the plan show the same columns")
     columns = plan.column_labels()
     before = {name: own.labels for name, own in columns.items()}
@@ -84,7 +84,7 @@ def plan_code(plan: Plan) -> dict[str, str]:
     ]
     written: dict[str, int] = {}
     places: dict[int, int] = {}
-    for mechanism in (m for branch in plan.branches for m in branch.blocks.values()):
+    for _, mechanism in plan.mechanisms():
         if id(mechanism) not in places:
             code = mechanism_code(mechanism)
             places[id(mechanism)] = written.setdefault(code, len(written) + 1)

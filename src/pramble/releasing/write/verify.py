@@ -110,18 +110,17 @@ def change_check(name: str, draws: Sequence[Draws]) -> Check:
 
 def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], Draws], *, rows: int) -> Check:
     """Compare how many records each branch got with its share."""
-    found = dict.fromkeys(range(len(plan.branches)), 0)
+    found = dict.fromkeys(range(len(plan.shares)), 0)
     found |= {int(path[1]): one.rows for path, one in draws.items()}
     off = []
-    for number, branch in enumerate(plan.branches):
-        share = float(branch.share)
+    for number, share in enumerate(map(float, plan.shares)):
         spread = math.sqrt(rows * share * (1 - share))
         if abs(found[number] - rows * share) > allowed(spread):
             off.append(f"{found[number]} of {rows} records, where {share:.4%} were meant")
     return Check(
         "records of each branch",
         passed=not off,
-        detail=f"{several(len(plan.branches), 'branch')}, as often as they should be drawn."
+        detail=f"{several(len(plan.shares), 'branch')}, as often as they should be drawn."
         if not off
         else f"A branch has {off[0]}.",
     )

@@ -22,8 +22,7 @@ import numpy as np
 from pramble.data.labels import Labels
 from pramble.errors import InvalidPlan
 from pramble.limits import MOST_CANDIDATE_CELLS, MOST_CHOSEN_TABLES
-from pramble.mechanisms.table_choice import TableChoice
-from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
+from pramble.mechanisms.table_plan import Columns, TableChoice, TablePlan, subsets
 from pramble.one_thread import one_thread
 from pramble.privacy.guarantee import float_below
 from pramble.privacy.table_privacy import shift_of

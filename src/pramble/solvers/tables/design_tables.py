@@ -194,7 +194,7 @@ def design_tables(
         The tables that analysts will want: all of so many columns, or these. Every table within a
         wanted one comes with it. "auto": all pairs, and the triples that the pairs do not imply
         already, as far as their noise is worth it; :func:`measure` chooses them from the file, and
-        the guarantee covers the choice (:mod:`pramble.mechanisms.table_choice`).
+        the guarantee covers the choice (:mod:`pramble.mechanisms.table_plan`).
     rows_per_person : int
         The most rows of one person that are counted. With one, the number of records is public;
         with more it is measured like the tables.
