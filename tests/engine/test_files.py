@@ -16,10 +16,9 @@ import pyarrow.csv as arrow_csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from tests.engine import cuts
 
 import pramble
-from pramble.data.formats import arrow, base, delimited, programs
-from pramble.engine import canonical
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, WriteFailed
 
 KEY = bytes(range(32))
@@ -77,17 +76,9 @@ def values(table):
     return table.to_pydict()
 
 
+small_batches, small_groups = cuts.small_batches, cuts.small_groups
 SOURCES = ["in.parquet", "in.csv", "in.csv.gz", "in.feather", "in.ipc"]
 TARGETS = ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"]
-
-
-@pytest.fixture
-def small_batches(monkeypatch):
-    for module in (base, arrow, canonical):
-        monkeypatch.setattr(module, "BATCH_ROWS", 211)
-    monkeypatch.setattr(base.sliced, "__defaults__", (211,))
-    monkeypatch.setattr(delimited, "BLOCK", 5000)
-    monkeypatch.setattr(arrow, "GROUP_ROWS", 1024)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -142,9 +133,7 @@ def test_parquet_has_the_types_of_values_and_labels_and_nothing_else_of_the_sour
 
 
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"])
-def test_how_the_source_was_cut_leaves_no_trace(tmp_path, monkeypatch, target):
-    monkeypatch.setattr(arrow, "GROUP_ROWS", 1024)
-    monkeypatch.setattr(arrow, "BATCH_ROWS", 512)
+def test_how_the_source_was_cut_leaves_no_trace(tmp_path, small_groups, target):
     contents = set()
     for size in (100, 700, N):
         pq.write_table(TABLE, tmp_path / "in.parquet", row_group_size=size)
@@ -153,13 +142,6 @@ def test_how_the_source_was_cut_leaves_no_trace(tmp_path, monkeypatch, target):
         )
         contents.add((tmp_path / target).read_bytes())
     assert len(contents) == 1
-
-
-def test_row_groups_have_one_size_by_the_number_of_columns():
-    assert arrow.group_rows(1) == arrow.group_rows(16) == 1 << 20
-    assert arrow.group_rows(17) == 1 << 19
-    assert arrow.group_rows(64) == 1 << 18
-    assert arrow.group_rows(65) == 1 << 17
 
 
 def test_the_columns_left_alone_keep_their_text_in_csv(tmp_path):
@@ -220,9 +202,8 @@ STATISTICS = {
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_statistics_files_are_read(tmp_path, name, monkeypatch):
+def test_statistics_files_are_read(tmp_path, name, small_batches):
     pyreadstat = pytest.importorskip("pyreadstat")
-    monkeypatch.setattr(programs, "BATCH_ROWS", 500)
     frame = TABLE.select(["id", "sex", "age"]).to_pandas()
     frame.columns = [column.upper() for column in frame.columns]
     getattr(pyreadstat, STATISTICS[name])(frame, str(tmp_path / name))

@@ -12,7 +12,6 @@ import pyreadstat
 import pytest
 
 import pramble
-from pramble.data.open import open_records
 
 N = 1200
 RNG = np.random.default_rng(12)
@@ -59,7 +58,6 @@ FRAMES = {
     "duckdb": lambda: duckdb.connect().from_df(FRAME),
     "mapping": lambda: {name: FRAME[name].tolist() for name in FRAME},
     "mixed mapping": lambda: {**FRAME, "other": [1, "1"] * (N // 2)},
-    "records": lambda: open_records(pl.from_pandas(FRAME)),
 }
 DOORS = [*FRAMES, *WRITERS]
 
@@ -132,7 +130,7 @@ def test_every_door_gives_the_same_regression(door, keywords):
 def test_opened_releases_of_every_kind_of_data(tmp_path):
     path = tmp_path / "data.csv"
     FRAME.to_csv(path, index=False)
-    for data in (FRAME, path, open_records(path), pl.from_pandas(FRAME).lazy()):
+    for data in (FRAME, path, pl.from_pandas(FRAME).lazy()):
         release = SimpleNamespace(data=data, plan=PLAN)
         same(
             pramble.estimate(release, by=["town", "sex"]),
