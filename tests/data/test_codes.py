@@ -79,7 +79,7 @@ def test_discovered_codes_are_those_of_a_slow_reference(values):
     expected = [reference(value) for value in values.to_pylist()]
     levels = Levels("x")
     codes = levels.codes(values)
-    labels, place = levels.settled()
+    labels, place = levels.ordered()
     assert keys(labels[place[code]] for code in codes) == keys(expected)
     assert set(keys(labels)) == set(keys(expected)), "only what occurs"
     assert len(set(keys(labels))) == len(labels)
@@ -92,7 +92,7 @@ def test_discovered_codes_are_those_of_a_slow_reference(values):
 def test_texts_of_several_batches_are_what_all_of_them_stand_for(parts):
     levels = Levels("x", typed=False)
     codes = [levels.codes(part) for part in parts]
-    labels, place = levels.settled()
+    labels, place = levels.ordered()
     texts = [text for part in parts for text in part.to_pylist()]
     found = [labels[place[code]] for part in codes for code in part]
     assert keys(found) == keys(typed_texts(texts))
@@ -157,7 +157,7 @@ def test_unused_entries_of_a_dictionary_need_not_be_declared():
 def test_python_values_of_several_types(values):
     levels = Levels("x")
     codes = levels.codes(values)
-    labels, place = levels.settled()
+    labels, place = levels.ordered()
     assert keys(labels[place[code]] for code in codes) == keys(reference(one) for one in values)
 
 
@@ -170,17 +170,17 @@ def test_what_cannot_be_a_label_is_refused():
 def test_known_categories_come_first_and_are_met_by_their_text():
     levels = Levels("x", typed=False, known=(3, 1, 2))
     codes = levels.codes(pa.array(["1", "4", "3", None]))
-    labels, place = levels.settled()
+    labels, place = levels.ordered()
     assert labels == (3, 1, 2, 4, None)
     assert place[codes].tolist() == [1, 3, 0, 4]
     truths = Levels("x", typed=False, known=(True, False))
     assert truths.codes(pa.array(["TRUE", "false", "true"])).tolist() == [0, 1, 0]
     texts = Levels("x", typed=False, known=("2", "1"))
     texts.codes(pa.array(["1", "3"]))
-    assert texts.settled()[0] == ("2", "1", "3"), "declared as texts, they stay texts"
+    assert texts.ordered()[0] == ("2", "1", "3"), "declared as texts, they stay texts"
     twice = Levels("x", known=("a", "b", "a"))
     twice.codes(pa.array(["c"]))
-    assert twice.settled()[0] == ("a", "b", "c")
+    assert twice.ordered()[0] == ("a", "b", "c")
 
 
 def test_very_long_digits_sort():

@@ -1,61 +1,17 @@
-"""What is found out about text files, and what is read from them."""
+"""What is read from text files of any dialect."""
 
 import gzip
 
 import pyarrow as pa
 import pytest
+from tests.data import reading
 
-from pramble.data.formats.delimited import find_dialect
-from pramble.data.open import open_records
-from pramble.data.recode import Reading
+import pramble
 from pramble.errors import InvalidData, InvalidInput
 
 
-def read(path, **reading):
-    records = open_records(path, reading)
-    return pa.Table.from_batches(list(records.batches()), schema=records.schema).to_pydict()
-
-
-def found(text, **said):
-    return find_dialect(text.encode(said.get("encoding") or "utf-8"), Reading(**said))
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-def test_separators_are_found(separator):
-    text = "\n".join(separator.join(line) for line in (["a", "b"], ["1", "x y"], ["2", "z"]))
-    assert found(text).separator == separator
-
-
-def test_a_separator_inside_quotes_does_not_count():
-    assert found('a;b\n"1,2,3";"x,y"\n"4,5,6";z\n').separator == ";"
-
-
-def test_quotation_marks_are_found():
-    assert found("a,b\n'x',1\n'y, z',2\n'w',3\n").quote == "'"
-    assert found("a,b\n'tis,1\nit's,2\n").quote == '"'
-    assert found("a\tb\n'\t'\n").quote == '"'
-    assert found("a,b\n'x',\"1\"\n").quote == '"'
-
-
-def test_a_single_column_has_the_usual_separator():
-    assert found("a\nx\ny\n").separator == ","
-
-
-def test_decimal_commas_are_found_in_semicolon_files():
-    assert found("a;b\n1,5;x\n2,25;y\n").decimal == ","
-    assert found("a;b\n1.5;x\n2.25;y\n").decimal == "."
-    assert found("a,b\n1,5\n").decimal == "."
-
-
-def test_markers_are_found_among_numbers_only():
-    assert found("age,country\n30,NA\nNA,DE\n").missing == ("", "NA")
-    assert found("age,country\n30,NA\n31,DE\n").missing == ("",)
-    assert found('age,country\n30,"?"\n?,DE\n').missing == ("", "?")
-
-
-def test_what_is_said_stays():
-    said = found("a;b\n1;NA\n", separator=",", missing=["x"], trim=False)
-    assert (said.separator, said.missing, said.trim) == (",", ("x",), False)
+def read(path, **said):
+    return reading.read(path, **said).to_pydict()
 
 
 def test_blanks_after_separators_are_taken_off(tmp_path):
@@ -118,9 +74,9 @@ def test_columns_must_have_distinct_names(tmp_path):
 
 def test_bad_options_are_refused():
     with pytest.raises(InvalidInput, match="separator must be one character"):
-        Reading(separator=";;")
+        pramble.Reading(separator=";;")
     with pytest.raises(InvalidInput, match="has no 'seperator'"):
-        open_records({"a": [1]}, {"seperator": ";"})
+        pramble.estimate({"a": [1]}, {}, by="a", reading={"seperator": ";"})
 
 
 def test_a_truncated_gzip_file_is_told_in_one_sentence(tmp_path):

@@ -1,21 +1,12 @@
 """Text files whose beginning is awkward: cut samples, wide lines, one column, no rows."""
 
-import subprocess
-import sys
-import time
-
-import pyarrow as pa
 import pytest
+from tests.data.reading import read
 
-from pramble.data.formats.delimited import SAMPLE, find_dialect, split_lines
-from pramble.data.open import open_records
-from pramble.data.recode import Reading
-from pramble.errors import InvalidData
+from pramble import Reading
+from pramble.errors import InvalidData, InvalidInput
 
-
-def read(path, **said):
-    records = open_records(path, Reading(**said))
-    return pa.Table.from_batches(list(records.batches()), schema=records.schema)
+SAMPLE = 1 << 16  # bytes from which the dialect is found out
 
 
 @pytest.mark.parametrize("shift", range(-6, 7))
@@ -24,9 +15,6 @@ def test_a_sample_that_ends_within_a_character(tmp_path, shift):
     head = "a;b\n"
     filler = "x;é€😀\n" * 9000
     path.write_bytes(("y" * (20 + shift)).join([head + "z", ";1\n" + filler]).encode())
-    records = open_records(path)
-    assert records.reading.encoding == "utf-8"
-    assert records.reading.separator == ";"
     table = read(path)
     assert table.num_rows == 9001
     assert table["b"][-1].as_py() == "é€😀"
@@ -39,28 +27,9 @@ def test_a_sample_that_ends_within_quotes(tmp_path, long):
     quoted = '"' + note.replace('"', '""') + '"'
     lines = ["id;age;note", f"1;30;{quoted}", "2;NA;short", f"3;31;{quoted}", "4;32;NA"] * 1
     path.write_text("\n".join(lines) + "\n")
-    records = open_records(path)
-    assert (records.reading.separator, records.reading.quote) == (";", '"')
     table = read(path)
     assert table["note"].to_pylist() == [note, "short", note, "NA"] or long < SAMPLE
     assert table["id"].to_pylist() == ["1", "2", "3", "4"]
-
-
-@pytest.mark.parametrize("cut", range(1, 24))
-def test_a_line_cut_off_is_left_out_wherever_it_is_cut(cut):
-    text = 'a,b\n1,"x ""y"" z,\nw"\n'
-    found = split_lines(text[:cut], ",", '"', whole=False)
-    expected = [["a", "b"], ["1", 'x "y" z,\nw']]
-    assert [[field.text for field in line] for line in found] == expected[: len(found)]
-    assert len(found) == (cut >= 4) + (cut >= len(text))
-
-
-def test_quotes_that_never_end_take_no_time():
-    text = ("a,b\n" + '1,"x"y\n' * 4000 + '"' + "z," * 20000)[:SAMPLE]
-    start = time.perf_counter()
-    find_dialect(text.encode(), Reading())
-    find_dialect((',"a' * SAMPLE)[:SAMPLE].encode(), Reading())
-    assert time.perf_counter() - start < 5
 
 
 def test_a_header_longer_than_the_sample(tmp_path):
@@ -70,29 +39,6 @@ def test_a_header_longer_than_the_sample(tmp_path):
     table = read(path)
     assert table.column_names == names
     assert table.num_rows == 1
-
-
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
-def test_three_thousand_columns_open_fast(tmp_path, ending):
-    from pramble.data.save import saving
-
-    path = tmp_path / f"a{ending}"
-    table = pa.table({f"column {i}": [str(i % 7)] * 50 for i in range(3000)})
-    with saving(path, table.schema) as writer:
-        writer.write(table.to_batches()[0])
-    start = time.process_time()
-    records = open_records(path)
-    assert len(records.names) == 3000
-    records.refuse_missing(records.names)
-    assert time.process_time() - start < 3.0
-    assert sum(batch.num_rows for batch in records.batches(["column 7"])) == 50
-
-
-@pytest.mark.parametrize("content", ["a,b\n", "a,b", "a,b\r\n", "\ufeffa,b\n", '"a","b"\n'])
-def test_a_header_only(tmp_path, content):
-    path = tmp_path / "a.csv"
-    path.write_text(content, encoding="utf-8")
-    assert read(path).to_pydict() == {"a": [], "b": []}
 
 
 @pytest.mark.parametrize("content", ["\n", "\n\n\n", "\r\n", "\ufeff"])
@@ -173,39 +119,7 @@ WRONG = {
     "said", [{name: one} for name, ones in WRONG.items() for one in ones], ids=repr
 )
 def test_bad_options_are_refused_in_one_sentence(said):
-    from pramble.errors import InvalidInput
-
     given = {**said, "quote": '"'} if said.get("separator") == '"' else said
     with pytest.raises(InvalidInput) as error:
         Reading(**given)
     assert str(error.value).count("\n") == 0
-
-
-MEASURED = """
-import resource, sys
-from pramble.data.open import open_records
-from pramble.data.crosstab import crosstab
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-records = open_records(sys.argv[1])
-rows = crosstab(records, ["c0", "c1"]).n
-sum(batch.num_rows for batch in records.batches())
-print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
-"""
-
-
-@pytest.mark.slow
-def test_two_hundred_megabytes_are_read_in_bounded_memory(tmp_path):
-    path = tmp_path / "a.csv"
-    line = ",".join(["category"] * 10) + "\n"
-    block = line * 10_000
-    with path.open("w") as file:
-        file.write(",".join(f"c{i}" for i in range(10)) + "\n")
-        for _ in range(230):
-            file.write(block)
-    assert path.stat().st_size > 200_000_000
-    answer = subprocess.run(
-        [sys.executable, "-c", MEASURED, path], capture_output=True, text=True, check=True
-    )
-    rows, megabytes = answer.stdout.split()
-    assert int(rows) == 2_300_000
-    assert float(megabytes) < 400

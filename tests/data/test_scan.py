@@ -60,7 +60,7 @@ def table_counts(records):
 
 def told_by_table_counts(jobs):
     *columns, joint = jobs
-    order = {job.columns[0]: job.levels.settled() for job in columns}
+    order = {job.columns[0]: job.levels.ordered() for job in columns}
     sizes = {name: len(labels) for name, (labels, _) in order.items()}
     settled = joint.settled({name: place for name, (_, place) in order.items()}, sizes)
     return {table: found.tolist() for table, found in settled.items()}

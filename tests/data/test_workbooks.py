@@ -4,20 +4,13 @@ from datetime import date, datetime
 
 import pyarrow as pa
 import pytest
+from tests.data.reading import levels, read
 
-from pramble.data.crosstab import crosstab
-from pramble.data.formats import programs
-from pramble.data.open import open_records
 from pramble.errors import InvalidData
 
 DAY, OTHER_DAY = date(2020, 2, 29), date(1999, 1, 1)
 MOMENT = datetime.fromisoformat("2020-02-29T13:30")
 MIDNIGHTS = [datetime.combine(day, datetime.min.time()) for day in (DAY, OTHER_DAY)]
-
-
-def read(path, **said):
-    records = open_records(path, said)
-    return pa.Table.from_batches(list(records.batches()), schema=records.schema)
 
 
 def workbook(path, rows, *, title="people", **more):
@@ -109,7 +102,7 @@ def statistics_file(request, tmp_path):
 
 
 def test_statistics_files_have_types(statistics_file, monkeypatch):
-    monkeypatch.setattr(programs, "BATCH_ROWS", 2)
+    monkeypatch.setattr("pramble.data.formats.programs.BATCH_ROWS", 2)
     path = statistics_file(
         {
             "AGE": [30.0, None, 41.0, 5.0, None],
@@ -119,22 +112,19 @@ def test_statistics_files_have_types(statistics_file, monkeypatch):
             "NONE": [None, None, None, None, float("nan")],
         }
     )
-    records = open_records(path)
-    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
+    table = read(path)
     assert table["AGE"].to_pylist() == [30.0, None, 41.0, 5.0, None]
     assert table["SEX"].to_pylist() == ["f", "m", "f", "m", "f"]
     assert table["BORN"].to_pylist() == [None, None, DAY, None, DAY]
     assert table["SEEN"].to_pylist() == [None, None, None, MOMENT, MOMENT]
-    counted = crosstab(records, ["AGE", "SEX"])
-    assert counted.levels == ((5, 30, 41, None), ("f", "m")), "whole floats are integers"
-    narrow = pa.Table.from_batches(list(records.batches(["SEX", "AGE"])))
-    assert narrow.column_names == ["SEX", "AGE"]
+    assert [*levels(path, "AGE")] == [5, 30, 41, None], "whole floats are integers"
+    assert levels(path, "SEX") == {"f": 3, "m": 2}
 
 
 def test_integers_with_missing_values_stay_integers(tmp_path, monkeypatch):
     pyreadstat = pytest.importorskip("pyreadstat")
     pandas = pytest.importorskip("pandas")
-    monkeypatch.setattr(programs, "BATCH_ROWS", 2)
+    monkeypatch.setattr("pramble.data.formats.programs.BATCH_ROWS", 2)
     frame = pandas.DataFrame({"n": pandas.array([1, 2, None, 4], dtype="Int32")})
     pyreadstat.write_dta(frame, str(tmp_path / "a.dta"))
     table = read(tmp_path / "a.dta")
@@ -149,4 +139,5 @@ def test_a_statistics_file_without_rows(tmp_path):
         {"n": pandas.Series([], dtype=float), "s": pandas.Series([], dtype=str)}
     )
     pyreadstat.write_sav(frame, str(tmp_path / "a.sav"))
-    assert read(tmp_path / "a.sav").num_rows == 0
+    with pytest.raises(InvalidData, match="must have rows"):
+        read(tmp_path / "a.sav")

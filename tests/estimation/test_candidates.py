@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import pramble
-from pramble.estimation.inverse.intervals import candidates_of
+from pramble.estimation.inverse.intervals import nearest_candidates
 
 seeds = st.integers(0, 10**6)
 
@@ -19,9 +19,9 @@ def test_the_law_has_the_mean_that_is_tested(seed):
     w = rng.choice([0.0, 0.3, 0.5, 1.0, rng.random()], (Q, K))
     w[:, 0], w[:, 1] = 0.0, 1.0
     p = np.maximum(rng.dirichlet(np.full(K, 0.3)), 1e-9)
-    candidates = candidates_of(w, p / p.sum(), rng.random((Q, K)))
+    candidates = nearest_candidates(w, p / p.sum(), rng.random((Q, K)))
     for mu in (*rng.random((3, Q)), np.full(Q, 1e-9), np.full(Q, 1 - 1e-9), np.eye(2)[0].repeat(Q)):
-        law = candidates.law(mu[:Q])
+        law = candidates.distribution(mu[:Q])
         assert (law >= 0).all()
         np.testing.assert_allclose(law.sum(axis=1), 1.0)
         np.testing.assert_allclose((law * candidates.weights).sum(axis=1), mu[:Q], atol=1e-11)
@@ -29,7 +29,7 @@ def test_the_law_has_the_mean_that_is_tested(seed):
 
 def test_it_is_the_restricted_maximum_likelihood():
     p, w, mu = np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.0, 0.2, 0.7, 1.0]), 0.5
-    found = candidates_of(w[None], p, np.ones((1, 4))).law(np.array([mu]))[0]
+    found = nearest_candidates(w[None], p, np.ones((1, 4))).distribution(np.array([mu]))[0]
     oracle = minimize(
         lambda q: -(p * np.log(q)).sum(),
         np.full(4, 0.25),

@@ -12,9 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.estimation.inverse.likelihood import maximise
-from pramble.mechanisms.operators.base import category_shape
-from pramble.mechanisms.product import axes_of
 
 SEX = pramble.randomized_response(["f", "m"], 1.5)
 AGE = pramble.keep_probabilities([0.6, 0.7, 0.5], categories=[0, 1, 2])
@@ -243,18 +240,3 @@ def test_plans_and_data_that_do_not_fit_are_refused():
         pramble.estimate({name: [0] for name in big}, big, by=list(big))
     with pytest.raises(pramble.InvalidData, match="Data is a path, a frame"):
         pramble.estimate(object(), PLAN, by="sex")
-
-
-def test_conjugate_gradients_and_the_dense_factor_reach_the_same_maximum(monkeypatch):
-    import pramble.estimation.inverse.likelihood as normal
-
-    rng = np.random.default_rng(10)
-    m = pramble.product([pramble.randomized_response(5, 1.5), pramble.randomized_response(6, 1.5)])
-    axes = axes_of(m)
-    counts = rng.multinomial(300, rng.dirichlet(np.full(30, 0.3))).astype(float)
-    counts = counts.reshape(category_shape(axes))
-    dense = maximise(axes, counts)
-    monkeypatch.setattr(normal, "LARGEST_DENSE", 1)
-    free = maximise(axes, counts)
-    assert free.log_likelihood == pytest.approx(dense.log_likelihood, abs=1e-6)
-    assert np.allclose(free.p, dense.p, atol=1e-6)

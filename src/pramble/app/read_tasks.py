@@ -15,7 +15,7 @@ import pramble
 from pramble import numbers
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.follow.result import Estimate
-from pramble.estimation.regression.result import head_of, lines_of, title_of
+from pramble.estimation.regression.result import coefficient_lines, head_of, title_of
 from pramble.limits import MOST_CELLS_DRAWN
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
@@ -207,7 +207,7 @@ def ask_regression(
     return ReadAnswer(
         title=title_of(found),
         head=tuple(one or "term" for one in head_of(found)),
-        rows=tuple(tuple(map(visible, row)) for row in lines_of(found)[:MOST_SHOWN]),
+        rows=tuple(tuple(map(visible, row)) for row in coefficient_lines(found)[:MOST_SHOWN]),
         svg=to_svg(found.plot(), name="read-regression", description=words) if is_drawn else "",
         below="Inflation: how many times larger the variance is than without randomisation.",
         notes=(*found.notes, *left_out(len(found.names))),

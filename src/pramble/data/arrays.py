@@ -58,7 +58,6 @@ def plain_texts(values: Any) -> Any:
 
 
 def without_dictionary(values: Any) -> Any:
-    """Return values without their dictionary."""
     kind = values.type
     return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
 
@@ -90,7 +89,6 @@ def sorted_dictionary(texts: Any) -> Any:
 
 
 def trimmed_texts(values: Any) -> Any:
-    """Return texts without blanks at their ends."""
     return pc.utf8_trim_whitespace(plain_texts(values))
 
 
@@ -172,7 +170,6 @@ def can_be_beyond(bound: float, kind: Any, *, low: bool) -> bool:
 
 
 def whole_range(kind: Any) -> tuple[int, int]:
-    """Return the least and the greatest integer of an Arrow type."""
     signed = pa.types.is_signed_integer(kind)
     top = 2 ** (kind.bit_width - signed)
     return -top * signed, top - 1

@@ -62,7 +62,6 @@ def period_labels(by: str, first: Any, last: Any) -> tuple[int, tuple[str, ...]]
 
 
 def period_label(month: int, by: str) -> str:
-    """Return the label of the period that begins with a month."""
     year, place = divmod(month, 12)
     part = {"year": "", "quarter": f"-Q{place // 3 + 1}", "month": f"-{place + 1:02d}"}
     return f"{year:04d}{part[by]}"
@@ -118,7 +117,6 @@ def is_finite_number(setting: Any) -> bool:
 
 
 def text_of_number(number: float) -> str:
-    """Return the text of a number; of a whole one, without a point."""
     return str(int(number)) if float(number).is_integer() else str(number)
 
 
@@ -263,7 +261,6 @@ class Points:
 
     @property
     def middles(self) -> NDArray[Any]:
-        """The middle of each band."""
         low, high = self._ends
         return np.asarray((low + high) // 2 if self.whole else low + (high - low) / 2)
 

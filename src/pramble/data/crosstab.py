@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import reduce
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -39,7 +39,6 @@ class Crosstab:
 
     @property
     def n(self) -> int:
-        """Number of records."""
         return int(self.counts.sum())
 
     @property
@@ -93,53 +92,38 @@ def group(
     return place[index], where[used]
 
 
-class CellSums(NamedTuple):
-    """Cells of a table, by their codes, with the counts and sums of their records."""
-
-    cells: Integers
-    counts: Integers
-    sums: list[Floats]
-
-
-def group_sums(
-    member: Integers, counts: Any, terms: Sequence[Floats], *, size: int
-) -> tuple[Integers, list[Floats]]:
-    """Return the counts of groups (of 1 each by default), and the sums of terms in them."""
-    own = totals(member, counts, size).astype(np.int64)
-    return own, [totals(member, term, size) for term in terms]
+# Cells by their codes, and what is summed over their records: first how many there are.
+CellSums = tuple[Integers, list[Floats]]
 
 
 def joined_cells(parts: Sequence[CellSums]) -> CellSums:
-    return CellSums(
-        np.concatenate([part.cells for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-        [np.concatenate(each) for each in zip(*(part.sums for part in parts), strict=True)],
-    )
+    sums = zip(*(sums for _, sums in parts), strict=True)
+    return np.concatenate([cells for cells, _ in parts]), [np.concatenate(each) for each in sums]
 
 
 def regrouped(found: CellSums, sizes: Sequence[int]) -> tuple[CellSums, Integers]:
     """Return each cell once, in order, and where every given cell is among them."""
-    member, first = group(list(found.cells.T), sizes, rows=len(found.cells))
-    counts, sums = group_sums(member, found.counts, found.sums, size=len(first))
-    return CellSums(found.cells[first], counts, sums), member
+    cells, sums = found
+    member, first = group(list(cells.T), sizes, rows=len(cells))
+    return (cells[first], [totals(member, one, len(first)) for one in sums]), member
 
 
 def merged_cells(parts: Sequence[CellSums]) -> CellSums:
     found = joined_cells(parts)
-    return regrouped(found, (found.cells.max(axis=0, initial=0) + 1).tolist())[0]
+    return regrouped(found, (found[0].max(axis=0, initial=0) + 1).tolist())[0]
 
 
 def reordered(table: Crosstab, columns: Sequence[str]) -> Crosstab:
     """Return the table with its columns in another order, or fewer of them."""
     axes = [table.columns.index(name) for name in columns]
-    given = CellSums(table.cells[:, axes], table.counts, list(table.sums.values()))
-    (cells, counts, sums), member = regrouped(given, [table.shape[axis] for axis in axes])
+    given = table.cells[:, axes], [table.counts.astype(np.float64), *table.sums.values()]
+    (cells, (counts, *sums)), member = regrouped(given, [table.shape[axis] for axis in axes])
     return replace(
         table,
         columns=tuple(columns),
         levels=tuple(table.levels[axis] for axis in axes),
         cells=cells,
-        counts=counts,
+        counts=counts.astype(np.int64),
         sums=dict(zip(table.sums, sums, strict=True)),
         cell_of=None if table.cell_of is None else member[table.cell_of],
     )
@@ -168,7 +152,6 @@ def fill_missing(table: Crosstab, column: str, label: Label) -> Crosstab:
 
 
 # Cells of separate batches are merged when so many are held.
-NO_COLUMNS = np.zeros((1, 0), dtype=np.int64)
 MERGED_AT = 1 << 20
 
 
@@ -176,39 +159,22 @@ def crosstab(
     records: Records,
     columns: Sequence[str],
     *,
-    labels: Mapping[str, Labels] | None = None,
-    weights: str | Floats | None = None,
-    measure: str | None = None,
-    least_weight: float = 0.0,
-    powers: Sequence[Powers] = (),
     keep_rows: bool = False,
     presence: Sequence[str] = (),
     watch: Watch | None = None,
+    **options: Any,
 ) -> Crosstab:
     """Count records by combinations of values, in one pass and the memory of what it returns.
 
-    A lazy frame is grouped by its own engine, and only the groups are collected.
-
-    Values of a column in ``labels`` must be among its declared categories; other columns have the
-    values that occur. ``weights`` are a column or one number for each record, and none is below
-    ``least_weight``; ``powers`` says which sums of powers of the weight and of ``measure``, a
-    numeric column, to return; ``keep_rows`` asks for the cell of each record. Columns in
-    ``presence`` come last, and count only as blank (code 0) or not.
+    ``options`` are those of :class:`Tabulation`. A lazy frame is grouped by its own engine, and
+    only the groups are collected.
     """
     if keep_rows:
-        extra = [name for name in (weights, measure) if isinstance(name, str)]
+        numbers = [options.get("weights"), options.get("measure")]
+        extra = [name for name in numbers if isinstance(name, str)]
         records = records.here([*columns, *presence, *extra])
-    job = Tabulation(
-        records,
-        (*columns, *presence),
-        labels=labels,
-        weights=weights,
-        measure=measure,
-        least_weight=least_weight,
-        powers=tuple(powers),
-        keep_rows=keep_rows,
-        presence=tuple(presence),
-    )
+    names = (*columns, *presence)
+    job = Tabulation(records, names, keep_rows=keep_rows, presence=tuple(presence), **options)
     if isinstance(records, LazyRecords) and job.can_be_pushed_down(records):
         return job.grouped(records)
     scan(records, [job], watch=watch)
@@ -216,7 +182,14 @@ def crosstab(
 
 
 class Tabulation:
-    """Counts batch by batch: a job for `pramble.data.records.scan`."""
+    """Counts batch by batch: a job for `pramble.data.records.scan`.
+
+    Values of a column in ``labels`` must be among its declared categories; other columns have the
+    values that occur. ``weights`` are a column or one number for each record, and none is below
+    ``least_weight``; ``powers`` says which sums of powers of the weight and of ``measure``, a
+    numeric column, to return; ``keep_rows`` asks for the cell of each record. Columns in
+    ``presence`` come last, and count only as blank (code 0) or not.
+    """
 
     def __init__(
         self,
@@ -227,12 +200,12 @@ class Tabulation:
         weights: str | Floats | None = None,
         measure: str | None = None,
         least_weight: float = 0.0,
-        powers: tuple[Powers, ...] = (),
+        powers: Sequence[Powers] = (),
         keep_rows: bool = False,
         presence: tuple[str, ...] = (),
     ) -> None:
         labels = labels or {}
-        self.names, self.powers, self.presence = names, powers, presence
+        self.names, self.powers, self.presence = names, tuple(powers), presence
         self.decimal = records.reading.decimal
         extra = [name for name in (weights, measure) if isinstance(name, str)]
         self.columns = list(dict.fromkeys([*names, *extra]))
@@ -274,13 +247,13 @@ class Tabulation:
         codes = [self._codes(name, batch, rows) for name in self.names]
         sizes = [int(column.max(initial=0)) + 1 for column in codes]
         member, first = group(codes, sizes, rows=len(rows))
-        cells = np.stack([column[first] for column in codes], axis=1) if codes else NO_COLUMNS
+        # of no columns there is one cell, if there are rows
+        cells = np.array([column[first] for column in codes], np.int64).reshape(-1, len(first)).T
         terms = self._terms(batch, rows) if sums is None else sums
-        counts, sums = group_sums(member, times, terms, size=len(first))
-        self.parts.append(CellSums(cells[: len(first)], counts, sums))
+        self.parts.append((cells, [totals(member, one, len(first)) for one in (times, *terms)]))
         if self.keep_rows:
             self.members.append(member)
-        elif sum(len(part.cells) for part in self.parts[1:]) > MERGED_AT:
+        elif sum(len(cells) for cells, _ in self.parts[1:]) > MERGED_AT:
             self.parts = [merged_cells(self.parts)]
         self.rows = rows.stop
 
@@ -290,16 +263,14 @@ class Tabulation:
         return self.undeclared.codes(self.encoders[name], batch[name], rows)
 
     def merge(self, later: "Tabulation") -> None:
-        """Take the counts of the rows that follow."""
         assert not self.keep_rows, "rows are not kept where they stay"
         place = {name: own.merge(later.levels[name]) for name, own in self.levels.items()}
-        for part in later.parts:
-            codes = [
-                place[name][codes] if name in place else codes
-                for name, codes in zip(self.names, part.cells.T, strict=True)
-            ]
-            cells = np.stack(codes, axis=1) if codes else part.cells
-            self.parts.append(part._replace(cells=cells))
+        for given, sums in later.parts:
+            cells = given.copy()
+            for axis, name in enumerate(self.names):
+                if name in place:
+                    cells[:, axis] = place[name][given[:, axis]]
+            self.parts.append((cells, sums))
         self.undeclared.merge(later.undeclared, self.rows)
         self.rows += later.rows
 
@@ -335,17 +306,19 @@ class Tabulation:
         w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
         y = nw.lit(1.0) if self.measure is None else nw.col(self.measure).cast(nw.Float64)
         terms = {
-            unused(f"sum {i}", self.names): power_product(w, a, y, b)
+            unused(f"sum {i}", self.names): reduce(mul, [w] * a + [y] * b, w * 0 + 1)
             for i, (a, b) in enumerate(self.powers)
         }
         sound = unused("sound", self.names)
         if terms:
             fine = w.is_finite() & (w >= 0) & y.is_finite()
             terms[sound] = nw.when(fine).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-        shown = {name: nw.when(is_shown(records, name)).then(nw.lit(1)) for name in self.presence}
-        frame = records.frame
-        for fresh in (terms, shown):
-            frame = frame.with_columns(**fresh) if fresh else frame
+        frame = records.frame.with_columns(**terms) if terms else records.frame
+        for name in self.presence:
+            shown = ~nw.col(name).is_null()
+            if pa.types.is_floating(records.schema.field(name).type):
+                shown = shown & ~nw.col(name).is_nan()
+            frame = frame.with_columns(nw.when(shown).then(nw.lit(1)).alias(name))
         sums = [nw.col(name).sum().alias(name) for name in terms]
         for batch, times in grouped_batches(records, self.names, frame=frame, sums=sums):
             if terms and (finite_numbers(batch[sound], sound) < times).any():
@@ -359,12 +332,11 @@ class Tabulation:
         return self.result()
 
     def result(self) -> Crosstab:
-        """Return the counts of all batches together."""
         if isinstance(self.weights, np.ndarray) and len(self.weights) != self.rows:
             raise wrong_length(self.weights)
         self.undeclared.refuse(self.names)
         none = np.zeros((0, len(self.names)), np.int64)
-        empty = CellSums(none, none.sum(axis=1), [np.zeros(0) for _ in self.powers])
+        empty = none, [np.zeros(0) for _ in range(1 + len(self.powers))]
         found = joined_cells([*self.parts, empty])
         levels: list[tuple[Label, ...]] = []
         for axis, name in enumerate(self.names):
@@ -373,15 +345,21 @@ class Tabulation:
                 continue
             labels, place = self.levels[name].ordered()
             levels.append(labels)
-            found.cells[:, axis] = place[found.cells[:, axis]]
-        (cells, counts, sums), member = regrouped(found, [len(labels) or 1 for labels in levels])
-        by_powers = dict(zip(self.powers, sums, strict=True))
-        return Crosstab(self.names, tuple(levels), cells, counts, by_powers, self._rows(member))
+            found[0][:, axis] = place[found[0][:, axis]]
+        (cells, (counts, *sums)), member = regrouped(found, [len(one) or 1 for one in levels])
+        return Crosstab(
+            self.names,
+            tuple(levels),
+            cells,
+            counts.astype(np.int64),
+            dict(zip(self.powers, sums, strict=True)),
+            self._rows(member),
+        )
 
     def _rows(self, member: Integers) -> Integers | None:
         if not self.keep_rows:
             return None
-        starts = np.cumsum([0, *(len(part.cells) for part in self.parts)])
+        starts = np.cumsum([0, *(len(cells) for cells, _ in self.parts)])
         parts = [member[start + own] for start, own in zip(starts, self.members, strict=False)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
@@ -401,20 +379,7 @@ def grouped_batches(
         yield batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64)
 
 
-def is_shown(records: Records, name: str) -> Any:
-    shown = ~nw.col(name).is_null()
-    floating = pa.types.is_floating(records.schema.field(name).type)
-    return shown & ~nw.col(name).is_nan() if floating else shown
-
-
-def power_product(w: Any, a: int, y: Any, b: int) -> Any:
-    """Return the expression w^a y^b for small whole powers."""
-    factors = [w] * a + [y] * b
-    return reduce(mul, factors) if factors else w * 0 + 1
-
-
 def wrong_length(weights: Floats) -> InvalidData:
-    """Return the error for weights that are not one per record."""
     return InvalidData(f"Weights must be one number per row; {len(weights):,} were given.")
 
 

@@ -6,7 +6,7 @@ databases hold them as decimals. Nothing is ever inferred from the data: the cat
 order are the mechanism's.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import Rows, dictionary_places, is_text, picked, whole_range
+from pramble.data.arrays import Rows, dictionary_places, is_text, picked, value_type, whole_range
 from pramble.data.labels import (
     NO_LABEL,
     Label,
@@ -87,55 +87,42 @@ class Encoder:
         return keys.index(wanted) if wanted in keys else UNDECLARED
 
     def codes(self, values: Any, rows: Rows | None = None) -> Codes:
-        """Return the codes of an Arrow array, a NumPy array or a list; rows count from 0."""
-        numbers = range(len(values)) if rows is None else rows
-        if isinstance(values, pa.Array | pa.ChunkedArray):
-            return self.arrow(values, numbers)
-        if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-            return self.integers(values, numbers)
-        if isinstance(values, np.ndarray) and values.dtype.kind not in "OT":
-            return self.arrow(numpy_as_arrow(values, self.column), numbers)
-        return self.python(values.tolist() if isinstance(values, np.ndarray) else values, numbers)
+        """Return the codes of an Arrow array, a NumPy array or a list; rows count from 0.
 
-    def python(self, values: Sequence[Any], rows: Rows) -> Codes:
-        """Return the codes of Python values: through Arrow if of one type, else one by one."""
-        array = None
+        Raise if any value was not declared.
+        """
+        numbers = range(len(values)) if rows is None else rows
+        codes = self._any(values)
+        if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
+            bad = np.flatnonzero(codes < 0)
+            shown = [values[i] for i in bad[:SHOWN].tolist()]
+            shown = [one.as_py() if isinstance(one, pa.Scalar) else one for one in shown]
+            shown = [one.item() if isinstance(one, np.generic) else one for one in shown]
+            where = picked(numbers, bad[:SHOWN]).tolist()
+            labels = self.labels.values[: SHOWN + 1]
+            raise Undeclared(self.column, where, shown, len(bad), labels).error()
+        return codes.astype(self.dtype, copy=False)
+
+    def _any(self, values: Any) -> Codes:
+        """Return the codes of any container: through Arrow if its values are of one type."""
+        if isinstance(values, np.ndarray):
+            if values.dtype.kind in "iu":
+                return self._integers(values)
+            if values.dtype.kind not in "OT":
+                return self.places(numpy_as_arrow(values, self.column))
+            values = values.tolist()
+        array: Any = values if isinstance(values, pa.Array | pa.ChunkedArray) else None
+        if array is not None:
+            return self.places(array)
         with suppress(
             pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError
         ):
             array = pa.array(values)
         if array is not None and (pa.types.is_primitive(array.type) or is_text(array)):
-            return self.arrow(array, rows)
-        return self.objects(values, rows)
-
-    def arrow(self, values: Any, rows: Rows) -> Codes:
-        codes = self.places(values)
-        return self.checked(codes, lambda at: [values[int(i)].as_py() for i in at], rows)
-
-    def integers(self, values: NDArray[Any], rows: Rows) -> Codes:
-        codes = self._integers(values)
-        return self.checked(codes, lambda at: values[at].tolist(), rows)
-
-    def objects(self, values: Sequence[Any], rows: Rows) -> Codes:
-        """Return the codes of any Python values, one at a time."""
+            return self.places(array)
         codes_of = {label_key(label): i for i, label in enumerate(self.labels.values)}
         found = (codes_of.get(object_key(value), UNDECLARED) for value in values)
-        codes = np.fromiter(found, dtype=np.int32, count=len(values))
-        return self.checked(codes, lambda at: [values[i] for i in at], rows)
-
-    def checked(self, codes: Codes, values_at: Callable[[Any], list[Any]], rows: Rows) -> Codes:
-        """Return codes in their own dtype; raise if any value was not declared."""
-        if codes.dtype.kind == "i" and len(codes) and codes.min() < 0:
-            bad = np.flatnonzero(codes < 0)
-            first = bad[:SHOWN]
-            raise Undeclared(
-                self.column,
-                picked(rows, first).tolist(),
-                values_at(first),
-                len(bad),
-                self.labels.values[: SHOWN + 1],
-            ).error()
-        return codes.astype(self.dtype, copy=False)
+        return np.fromiter(found, dtype=np.int32, count=len(values))
 
     def _integers(self, values: NDArray[Any]) -> Codes:
         if not len(values):
@@ -195,7 +182,6 @@ class Encoder:
 
 
 def counts_up(labels: Sequence[Label]) -> bool:
-    """Whether labels are the integers 0, 1, 2, … in order."""
     if isinstance(labels, range):
         return labels == range(len(labels))
     return all(type(label) is int and label == i for i, label in enumerate(labels))
@@ -433,17 +419,10 @@ class Presence:
         if not isinstance(values, pa.Array | pa.ChunkedArray):
             listed = values.tolist() if isinstance(values, np.ndarray) else values
             return np.array([object_key(one) != NULL for one in listed], dtype=np.int64)
-        if isinstance(values, pa.ChunkedArray):
-            parts = [self.codes(chunk) for chunk in values.chunks]
-            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-        if pa.types.is_dictionary(values.type):
-            table = np.append(self.codes(values.dictionary), 0)
-            if table[:-1].all() and not values.null_count:
-                return np.ones(len(values), dtype=np.int64)
-            return np.asarray(table[dictionary_places(values, null=len(table) - 1)])
-        shown = pc.is_valid(values)
-        if pa.types.is_floating(values.type):
-            shown = pc.and_kleene(shown, pc.invert(pc.is_nan(values)))
-        elif self.from_text and not pa.types.is_null(values.type):
-            shown = pc.and_kleene(shown, pc.not_equal(values, ""))
+        plain = values.cast(value_type(values.type))
+        shown = pc.is_valid(plain)
+        if pa.types.is_floating(plain.type):
+            shown = pc.and_kleene(shown, pc.invert(pc.is_nan(plain)))
+        elif self.from_text and not pa.types.is_null(plain.type):
+            shown = pc.and_kleene(shown, pc.not_equal(plain, ""))
         return np.asarray(shown.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -8,7 +8,6 @@ import narwhals as nw
 
 
 def backend_of(series: Any) -> str:
-    """Return the frame library that a one-dimensional value comes from."""
     library = type(series).__module__.split(".")[0]
     return library if library in {"pandas", "polars"} else "pyarrow"
 

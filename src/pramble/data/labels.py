@@ -65,7 +65,6 @@ def object_key(value: Any) -> tuple[Any, ...]:
 
 
 def as_whole(number: float | Decimal) -> float | int | Decimal | None:
-    """Return a whole number as an integer, and NaN as null."""
     if number != number:
         return None
     finite = number - number == 0 if isinstance(number, float) else number.is_finite()
@@ -116,7 +115,6 @@ class Labels:
 
 
 def as_labels(source: int | Iterable[Label] | Labels, *, what: str = "categories") -> Labels:
-    """Return validated labels from a count, or from a collection of labels."""
     if isinstance(source, Labels):
         return source
     if isinstance(source, bool | str | bytes) or not isinstance(
@@ -140,7 +138,6 @@ def as_labels(source: int | Iterable[Label] | Labels, *, what: str = "categories
 
 
 def refuse_duplicates(values: Sequence[Label], *, what: str) -> None:
-    """Raise, naming the first label that stands twice."""
     seen: dict[tuple[Any, ...], int] = {}
     for position, label in enumerate(values):
         first = seen.setdefault(label_key(label), position)

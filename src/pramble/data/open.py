@@ -56,7 +56,6 @@ def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) 
 
 
 def open_files(path: Path, reading: Reading) -> FileRecords:
-    """Return the records of a file, a folder or a pattern."""
     paths = files_of(path)
     form = one_format(paths, reading, path)
     with sound_file(path, form.name):
@@ -67,7 +66,6 @@ def open_files(path: Path, reading: Reading) -> FileRecords:
 
 
 def open_on_spark(data: SparkPath, reading: Reading) -> Records:
-    """Return the records of Parquet files, which tasks on Spark read."""
     where = path_or_place(data.path).absolute()
     files = open_files(where, reading)
     if files.format.name != "parquet":
@@ -107,7 +105,6 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 
 def one_format(paths: tuple[Path, ...], reading: Reading, path: Path) -> Format:
-    """Return the format of all files; refuse several."""
     found = {form.name: form for form in (format_of(one, reading.format) for one in paths)}
     if len(found) > 1:
         raise InvalidData(
@@ -198,7 +195,6 @@ def open_frame(data: Any, reading: Reading) -> Records:
 
 
 def from_eager(frame: Any, reading: Reading) -> Records:
-    """Return the records of an eager frame; columns of mixed pandas objects stay Python's."""
     backend = frame.implementation.name.lower()
     known = backend if backend in {"pandas", "polars"} else "pyarrow"
     if known != "pandas":

@@ -40,7 +40,6 @@ class Place:
 
     @cached_property
     def store(self) -> Any:
-        """The file system, opened in this process."""
         return open_store(self.address)[0]
 
     def __lt__(self, other: "Place") -> bool:
@@ -58,7 +57,6 @@ class Place:
         return self.at(str(PurePosixPath(self.inner) / name))
 
     def at(self, inner: str) -> Self:
-        """Return another place in the same store."""
         found = type(self)(self.address, inner)
         if "store" in vars(self):
             vars(found)["store"] = self.store
@@ -78,7 +76,6 @@ class Place:
 
     @property
     def renames(self) -> bool:
-        """Whether the store gives a folder another name in one step."""
         return self.store.type_name in RENAMES
 
     def with_name(self, name: str) -> Self:
@@ -136,7 +133,6 @@ class Place:
         yield from (self.at(one) for one in found if fnmatch(PurePosixPath(one).name, pattern))
 
     def input(self) -> Any:
-        """Open a file for reading at any point, as Arrow does."""
         return self.store.open_input_file(self.inner)
 
     def open(self, mode: str = "rb") -> IO[bytes]:
@@ -158,7 +154,6 @@ class Place:
         self.write_bytes(text.encode(encoding))
 
     def mkdir(self, **_: Any) -> None:
-        """Make a folder, and those above it."""
         self.store.create_dir(self.inner, recursive=True)
 
     def replace(self, other: "Place") -> None:
@@ -174,12 +169,10 @@ class Place:
 
 
 def place_in(where: Any) -> Place | None:
-    """Return what stands in for a path, if it is a place."""
     return where if isinstance(where, Place) else None
 
 
 def arrow_input(path: Path) -> Any:
-    """Open a file for reading at any point, as Arrow does."""
     place = place_in(path)
     return pa.OSFile(str(path)) if place is None else place.input()
 
@@ -213,7 +206,6 @@ def shown_address(address: str) -> str:
 
 
 def open_store(address: str) -> tuple[Any, str]:
-    """Return the store of an address and the path in it."""
     from pyarrow import fs
 
     try:

@@ -302,7 +302,6 @@ def one_or_more(labels: Any) -> tuple[Label, ...]:
 
 
 def checked_labels(labels: Iterable[Label], what: str) -> tuple[Label, ...]:
-    """Return labels; refuse what is none, or stands twice."""
     seen: set[tuple[Any, ...]] = set()
     for label in labels:
         if type(label) not in LABEL_TYPES:
@@ -383,7 +382,6 @@ class Reading:
 
 
 def check_mark(name: str, mark: Any) -> None:
-    """Refuse what is not one character that can mark something in a text file."""
     if mark is None:
         return
     if not isinstance(mark, str) or len(mark) != 1:

@@ -112,7 +112,6 @@ class Records(ABC):
             yield self._recoded(batch) if self.reading.recode else batch
 
     def _recoded(self, batch: Any) -> Any:
-        """Return a batch after the recodings of its columns."""
         return recoded(batch, self.reading)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> "Records":
@@ -129,7 +128,6 @@ class Records(ABC):
         return None
 
     def scanned(self, jobs: "Sequence[Job]", watch: Watch | None) -> int:
-        """Show every batch to every job, reading once; return the number of rows."""
         wanted, rows = columns_for(jobs, self.names), 0
         for batch in self.batches(wanted, coded=wanted, watch=watch):
             rows += batch.num_rows
@@ -144,7 +142,6 @@ def columns_for(jobs: "Sequence[Job]", names: Sequence[str]) -> list[str]:
 
 
 def recoded(batch: Any, reading: Reading) -> Any:
-    """Return a batch of Arrow columns after their recodings."""
     arrays, fields = list(batch.columns), list(batch.schema)
     for place, field in enumerate(batch.schema):
         steps = reading.recode.get(field.name, ())
@@ -312,7 +309,6 @@ class LazyRecords(Records):
         return tuple(own) if own else None
 
     def collect(self, frame: Any) -> Any:
-        """Return a lazy frame as an Arrow table."""
         return frame.collect(backend="pyarrow").to_native()
 
     def digest(self) -> str:

@@ -38,8 +38,6 @@ def is_spark(implementation: Any) -> bool:
 
 
 class SparkPath(NamedTuple):
-    """Files whose rows tasks on Spark are to read."""
-
     path: Any
     session: Any
 

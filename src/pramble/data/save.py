@@ -61,7 +61,6 @@ def saving(target: Path, schema: Any) -> Iterator[Writer]:
 
 
 def save_table(table: Any, target: Path) -> None:
-    """Write an Arrow table, whole or not at all."""
     with saving(target, table.schema) as writer:
         for batch in table.to_batches():
             writer.write(batch)

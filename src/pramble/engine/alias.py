@@ -25,7 +25,6 @@ class Width:
 
     @property
     def bits(self) -> int:
-        """The weights are over ``2**bits``."""
         return self.word + self.extra
 
 

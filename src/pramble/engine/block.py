@@ -70,7 +70,6 @@ class PlanColumn:
 
     @cached_property
     def arrow_outputs(self) -> Any:
-        """The labels of the outputs as an Arrow array of their own type."""
         return decode.natural_arrow_labels(self.outputs)
 
     @property
@@ -117,7 +116,6 @@ def encode_container(values: Any, column: PlanColumn, rows: Rows) -> Codes:
 
 
 def unknown_container(data: Any, plan: str) -> InvalidData:
-    """Return the error for a type that no door is made for."""
     return InvalidData(
         f"{plan.capitalize()} cannot be applied to a {type(data).__name__}. One mechanism is for a "
         "list, NumPy array, Series or Arrow array; a mapping from column names to mechanisms for "
@@ -202,7 +200,6 @@ class ColumnBlock:
         return found.astype(dtype, copy=False)
 
     def draw(self, codes: Codes, rows: Rows) -> Codes:
-        """Return the drawn output code of each row, from the mechanism's code."""
         return draw_rows(self.sampler, codes, stream=self.stream, rows=rows, threads=self.threads)
 
     def split(self, drawn: Codes) -> Sequence[Codes]:
@@ -218,7 +215,6 @@ class Lookup:
 
     @classmethod
     def of(cls, numbers: Integers, end: int) -> "Lookup":
-        """Return the lookup of distinct numbers below ``end``."""
         if end > DIRECT_CELLS:
             order = np.argsort(numbers)
             return cls(numbers[order], order)
@@ -235,7 +231,6 @@ class Lookup:
 
 
 def same(one: Labels, two: Labels) -> bool:
-    """Whether labels are equal in value, type and order."""
     return one is two or one == two
 
 
@@ -259,7 +254,6 @@ def cell_codes(cells: Labels, columns: Sequence[Labels]) -> Codes:
 
 
 def impossible(names: tuple[str, ...], rows: Integers, values: list[Any]) -> InvalidData:
-    """Return the error for combinations that are no category of a block."""
     shown = ", ".join(f"row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
     error = InvalidData(
         f"Columns {', '.join(map(repr, names))} must hold a possible combination of their "

@@ -29,7 +29,6 @@ from pramble.values import Clock, Watcher, value
 def perturb_stream(
     records: Records, target: Path, record: Record, *, first_row: int, clock: Clock
 ) -> int:
-    """Randomise records into one file and return how many there are."""
     check_names(records.names, record.columns, None)
     own = record if records.typed else replace(record, from_text=True)
     work = Canonical(records.schema, own)

@@ -126,7 +126,6 @@ def encrypted_blocks(key: bytes, numbers: Integers) -> NDArray[np.uint32]:
 
 
 def checked_rows(rows: NDArray[Any]) -> Integers:
-    """Return row numbers as int64; refuse negative or enormous ones."""
     if len(rows) and not (int(rows.min()) >= 0 and int(rows.max()) < _LAST_ROW):
         raise InvalidInput(
             f"Row numbers must lie in 0..2**62; found {int(rows.min())} to {int(rows.max())}."

@@ -24,7 +24,6 @@ from pramble.values import Integers
 
 
 def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
-    """Return an eager frame with the columns of a plan randomised and all else untouched."""
     check_names(frame.columns, record.columns, row_number)
     rows: Rows = range(first_row, first_row + len(frame))
     if row_number is not None:
@@ -36,7 +35,6 @@ def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_r
 def perturb_mapping(
     data: Mapping[str, Any], record: Record, *, row_number: str | None, first_row: int
 ) -> dict[str, Any]:
-    """Return columns by name, which must be equally long, some of them randomised."""
     check_names(list(data), record.columns, row_number)
     rows: Rows = range(first_row, first_row + number_of_rows(data))
     if row_number is not None:
@@ -70,7 +68,6 @@ def refuse_shared(rows: Integers, name: str) -> None:
 
 
 def check_names(present: Iterable[str], columns: Collection[str], row_number: str | None) -> None:
-    """Raise if a column of the plan is missing or stands twice."""
     wanted = [*columns, *([] if row_number is None else [row_number])]
     times = Counter(present)
     missing = [name for name in wanted if name not in times]
@@ -88,7 +85,6 @@ def check_names(present: Iterable[str], columns: Collection[str], row_number: st
 
 
 def with_types(schema: Any, kinds: Mapping[str, Any]) -> Any:
-    """Return a schema with some columns of other types, and its notes kept."""
     fields = [field.with_type(kinds.get(field.name, field.type)) for field in schema]
     return pa.schema(fields, metadata=schema.metadata)
 
@@ -109,7 +105,6 @@ def perturb_batches(
 
 
 def perturbed_schema(schema: Any, record: Record) -> Any:
-    """Return the Arrow schema of the outcome."""
     none = {name: pa.nulls(0, schema.field(name).type) for name in record.columns}
     drawn = record.perturb(none, range(0))
     return with_types(schema, {name: values.type for name, values in drawn.items()})
@@ -123,7 +118,6 @@ def perturb_reader(reader: Any, record: Record, *, row_number: str | None, first
 
 
 def narwhals_frame(data: Any) -> Any:
-    """Return the data as an eager or lazy narwhals frame, or None."""
     try:
         wrapped = nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -172,7 +166,6 @@ def lazy_columns(record: Record, number: str, *, schema: Any) -> Any:
 
 
 def consecutive(rows: Rows) -> Rows:
-    """Return row numbers as a range if they follow each other."""
     if isinstance(rows, range) or not len(rows) or not (np.diff(rows) == 1).all():
         return rows
     return range(int(rows[0]), int(rows[-1]) + 1)
@@ -286,13 +279,11 @@ def perturb(
 
 
 def checked_first_row(first_row: int) -> None:
-    """Refuse what cannot number a row."""
     if not 0 <= first_row < 2**62:
         raise InvalidInput(f"first_row must lie in 0..2**62; found {first_row}.")
 
 
 def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
-    """Return a frame with the columns of a plan randomised."""
     if isinstance(data, Mapping):
         return perturb_mapping(data, record, row_number=row_number, first_row=first_row)
     if isinstance(data, pa.RecordBatch):

@@ -124,7 +124,6 @@ class Record:
                 yield ColumnBlock((column,), factor, stream.child(str(i)), self.threads)
 
     def perturb(self, values: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
-        """Return every column randomised, in the container that it came in."""
         codes = {
             name: encode_container(values[name], own, rows) for name, own in self.columns.items()
         }

@@ -81,14 +81,12 @@ class WordSampler(Sampler):
         return drawn, np.flatnonzero(drawn != self.exact(codes, words, greatest))
 
     def draw(self, codes: Codes, words: Codes, *, extras_at: Callable[[Codes], Codes]) -> Codes:
-        """Return the drawn outputs; further bits are read only where they can matter."""
         drawn, tied = self.decide(codes, words)
         if len(tied):
             drawn[tied] = self.exact(codes[tied], words[tied], extras_at(tied))
         return drawn
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
-        """Write the drawn output of each row to ``out``."""
         for start in range(0, len(codes), PIECE):
             piece = slice(start, start + PIECE)
 

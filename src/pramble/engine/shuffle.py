@@ -60,7 +60,6 @@ def leading_words(rows: range, *, key: bytes) -> NDArray[np.uint32]:
 
 
 def order_stream(part: int, *, key: bytes) -> KeyStream:
-    """Return the bits of one of the sorting words."""
     return KeyStream(derived_key(key, "row order"), str(part))
 
 
@@ -108,7 +107,6 @@ class ShuffledRecords(Records):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """How messages call the data."""
         return self.records.name
 
     @property
@@ -179,8 +177,6 @@ def rows_in_order(tables: Iterable[Any], rows: int, folder: Path, *, used: int) 
 
 
 class Bucket:
-    """Rows in an Arrow stream in a file without a name."""
-
     def __init__(self, folder: Path) -> None:
         self.file: Any = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by its owner
         self.stream: Any = None
@@ -194,7 +190,6 @@ class Bucket:
         self.rows += table.num_rows
 
     def tables(self) -> Iterator[Any]:
-        """Yield the rows as they were added."""
         if self.stream is None:
             return
         self.stream.close()
@@ -204,7 +199,6 @@ class Bucket:
 
 
 def larger_tables(first: list[Any], others: Iterator[Any]) -> Iterator[Any]:
-    """Yield tables joined into larger ones."""
     pile = first
     for table in others:
         if sum(part.num_rows for part in pile) * table.num_columns >= GATHERED_CELLS:
@@ -226,7 +220,6 @@ def distribute(table: Any, buckets: Sequence[Bucket], *, shift: int) -> None:
 
 
 def sorting_words_in(table: Any) -> Words:
-    """Return the sorting words in a table of rows."""
     return table[FIRST].to_numpy(), table[LAST].to_numpy()
 
 
@@ -260,7 +253,6 @@ class PieceBoundaries:
     row: Integers
 
     def pieces(self, words: Words, start: int) -> Integers:
-        """Return the pieces of consecutive rows, from their words and the number of the first."""
         first, last = words
         found = np.searchsorted(self.first, first, side="left").astype(np.int64)
         for place in np.flatnonzero(np.isin(first, self.first)).tolist():

@@ -64,7 +64,6 @@ class TableCounter:
         self.rows = 0
 
     def add(self, batch: Any, times: Integers | None = None) -> None:
-        """Count a batch of rows, or of groups that stand for so many rows each."""
         self.add_codes(self.codes(batch, times), times)
 
     def codes(self, batch: Any, times: Integers | None = None) -> dict[str, Integers]:
@@ -97,7 +96,6 @@ class TableCounter:
         return self.sums[table]
 
     def merge(self, later: "TableCounter") -> None:
-        """Take the counts of the rows that follow."""
         for table, sums in later.sums.items():
             self._sums(table)[:] += sums
         self.undeclared.merge(later.undeclared, self.rows)
@@ -186,7 +184,6 @@ class PersonCounts:
         self.times.append(ones if times is None else times)
 
     def merge(self, later: "PersonCounts") -> None:
-        """Take what a job made of the rows that follow."""
         self.tables.merge(later.tables)
         self.codes += later.codes
         self.people += later.people
@@ -199,7 +196,6 @@ class PersonCounts:
         return self.__dict__
 
     def settle(self) -> None:
-        """Count at most so many rows of each person that was met."""
         if self.codes:
             codes, times = np.concatenate(self.codes, axis=1), np.concatenate(self.times)
             columns = [

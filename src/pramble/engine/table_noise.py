@@ -37,7 +37,6 @@ Counts = Mapping[Columns, Integers]
 
 
 def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) -> Measured:
-    """Return protected tables from exact ones."""
     own = key_of_tables(secret, plan, counts)
     parts: dict[Columns, Exact] = {}
     for i, part in enumerate(plan.parts):

@@ -14,10 +14,9 @@ from pramble.estimation.follow.functions import conditional
 from pramble.estimation.follow.queries import group_estimate, query_estimate
 from pramble.estimation.follow.result import Covers, Estimate, Method, Settings
 from pramble.estimation.inverse.intervals import errors_within, nothing_known
-from pramble.estimation.inverse.layout import Tabulated
 from pramble.estimation.inverse.likelihood import FittedTable, fit_table
 from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of, tabulate
+from pramble.estimation.inverse.tabulate import Tabulated, data_and_plan, measured_of, tabulate
 from pramble.estimation.survey import Survey, as_survey, surveyed
 from pramble.estimation.tables.cells import refuse_records, table_estimate
 from pramble.mechanisms.base import Mechanism
@@ -35,9 +34,17 @@ MISFIT = (
 
 
 def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
-    layout, counts = tabulated.layout, tabulated.counts
+    layout, counts, squares = tabulated.layout, tabulated.counts, tabulated.squared_weights
     fitted = fit_table(tabulated, method=settings.method)
-    moments = moments_of(tabulated, fitted, settings=settings)
+    inverses = right_inverses(tabulated.axes, fitted.released if settings.method == "mle" else None)
+    moments = SecondMoments(
+        tabulated.axes,
+        inverses,
+        fitted.p,
+        fitted.released,
+        fitted.released / tabulated.n if squares is None else squares,
+        settings.sampling_share(tabulated.n),
+    )
     centre = moments.invert(counts / counts.sum())
     lower, upper = moments.intervals(centre, level=settings.level)
     misfit = misfit_of(tabulated, fitted)
@@ -53,11 +60,7 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
 
 
 def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
-    r"""Return a bound on the p-value of :math:`2\sum_z c_z \log(\hat c_z/\hat m_z)`.
-
-    The simplex is a cone around the truth, so the statistic is at most chi-square with one degree
-    of freedom less than there are released cells.
-    """
+    r"""Return a bound on the p-value of :math:`2\sum_z c_z \log(\hat c_z/\hat m_z)`."""
     from scipy.special import chdtrc, xlogy
 
     if tabulated.weighted:
@@ -65,16 +68,9 @@ def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
     counts = fitted.counts
     saturated = float(xlogy(counts, counts / tabulated.n).sum())
     statistic = 2 * (saturated - fitted.log_likelihood)
+    # The simplex is a cone around the truth, so the statistic is at most chi-square with one degree
+    # of freedom less than there are released cells.
     return float(chdtrc(max(counts.size - 1, 1), max(statistic, 0.0)))
-
-
-def moments_of(tabulated: Tabulated, fitted: FittedTable, *, settings: Settings) -> SecondMoments:
-    """Return the second moments of a fit; without weights they come from the fitted law."""
-    axes, squares = tabulated.axes, tabulated.squared_weights
-    inverses = right_inverses(axes, fitted.law if settings.method == "mle" else None)
-    share = settings.sampling_share(tabulated.n)
-    squares = fitted.law / tabulated.n if squares is None else squares
-    return SecondMoments(axes, inverses, fitted.p, fitted.law, squares, share)
 
 
 def estimate(

@@ -54,14 +54,13 @@ import numpy as np
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Settings
+from pramble.estimation.inverse.branches import refuse_large_table
 from pramble.estimation.inverse.intervals import check_level
-from pramble.estimation.inverse.layout import Tabulated, refuse_many
 from pramble.estimation.inverse.likelihood import inverse_moments
 from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
-from pramble.estimation.inverse.tabulate import measured_of, tabulate
-from pramble.estimation.tables.answers import TableAnswers
-from pramble.estimation.tables.cells import refuse_records, table_answers
+from pramble.estimation.inverse.tabulate import Tabulated, measured_of, tabulate
+from pramble.estimation.tables.cells import TableAnswers, refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import along_axes, apply_axes, category_shape
@@ -76,17 +75,19 @@ RARE = 5
 # Tables drawn for a p-value where chi-square does not hold.
 DRAWS = 1999
 
-LARGEST_BATCH = 5_000_000
-NEGLIGIBLE = 1e-9
+# Numbers that are drawn together, and the share of the largest eigenvalue below which others are
+# rounding errors.
+LARGEST_BATCH, NEGLIGIBLE = 5_000_000, 1e-9
 
 # Cells of a protected table that is tested.
 MOST_TESTED = 5000
 
-STRENGTH_DRAWS = 2000
-MOST_NUMBERS = 20_000_000
-LARGEST_TABLE = 2500
-HALVINGS = 30
-STRONGEST = 2.0**20
+# Draws of the noise for an interval of strength, fewer where they would take more numbers than
+# this, and the cells up to which there is one: it takes the square of their number.
+STRENGTH_DRAWS, MOST_NUMBERS, LARGEST_TABLE = 2000, 20_000_000, 2500
+
+# Halvings of the search for an end, and the strength beyond which it is not looked for.
+HALVINGS, STRONGEST = 30, 2.0**20
 
 
 @value(eq=False)
@@ -127,8 +128,8 @@ def residual_statistics(
     values, vectors = np.linalg.eigh(J @ covariance @ J.T)
     most = (len(margins[0]) - 1) * (len(margins[1]) - 1)
     large = np.flatnonzero(values > NEGLIGIBLE * max(values[-1], 1e-300))
-    kept = large[max(len(large) - most, 0) :]
-    scores = (vectors[:, kept] / np.sqrt(values[kept])).T
+    used = large[max(len(large) - most, 0) :]
+    scores = (vectors[:, used] / np.sqrt(values[used])).T
 
     def statistics(tables: Floats) -> Floats:
         expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
@@ -152,18 +153,19 @@ def cells_test(tabulated: Tabulated, cells: Floats) -> DependenceTest:
     margins = margins_within(cells)
     p = layout.unflatten(np.outer(*margins).ravel())
     p = p.reshape(len(layout.groups), *category_shape(axes))
-    law, inverses = apply_axes(axes, p), right_inverses(axes)
-    independent = SecondMoments(axes, inverses, p, law, law / n, 1.0)
+    released, inverses = apply_axes(axes, p), right_inverses(axes)
+    independent = SecondMoments(axes, inverses, p, released, released / n, 1.0)
     covariance = independent.covariance()[np.ix_(layout.order, layout.order)]
     freedom, statistics = residual_statistics(margins, covariance)
-    rng, flat = np.random.default_rng(0), np.maximum(law.ravel(), 0.0)
+    rng, flat = np.random.default_rng(0), np.maximum(released.ravel(), 0.0)
 
     def draw(count: int) -> Floats:
-        drawn = rng.multinomial(round(n), flat / flat.sum(), size=count).reshape(count, *law.shape)
-        found = along_axes([one.apply for one in inverses], drawn / round(n))
+        drawn = rng.multinomial(round(n), flat / flat.sum(), size=count)
+        shares = drawn.reshape(count, *released.shape) / round(n)
+        found = along_axes([one.apply for one in inverses], shares)
         return statistics(two_way_cells(found, tabulated))
 
-    is_rare = freedom > 0 and n * float(law[law > 0].min(initial=1.0)) < RARE
+    is_rare = freedom > 0 and n * float(released[released > 0].min(initial=1.0)) < RARE
     return DependenceTest(float(statistics(cells)), freedom, is_rare, draw, flat.size)
 
 
@@ -196,8 +198,8 @@ def released_test(
     Q, other = (informative(M, margin) for M, margin in zip(matrices, margins, strict=True))
 
     def statistics(tables: Floats) -> Floats:
-        kept = Q.T @ standardised(tables, expected) @ other
-        return np.asarray((kept**2).sum(axis=(-2, -1)))
+        used = Q.T @ standardised(tables, expected) @ other
+        return np.asarray((used**2).sum(axis=(-2, -1)))
 
     rows, columns = (np.rint(n * margin).astype(np.int64) for margin in margins)
     rng = np.random.default_rng(0)
@@ -421,13 +423,23 @@ def independence_test(
         with one_thread():
             return from_tables(measured, names, level=level)
     tabulated = tabulate(data, plan, by=names, reading=reading)
+    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
     is_stacked = any(isinstance(axis, StackedOperator) for axis in tabulated.axes)
     if is_stacked or not all(len(block) == 1 for block in tabulated.mechanisms):
-        return from_cells(tabulated, level=level)
-    return from_released(tabulated, level=level)
+        order = tabulated.layout.order
+        p, variances = (two_way_cells(own, tabulated) for own in (moments.p, moments.variances()))
+        return outcome(
+            cells_test(tabulated, p),
+            p,
+            variances,
+            lambda: moments.covariance()[np.ix_(order, order)],
+            level=level,
+            n=tabulated.n,
+        )
+    return from_released(tabulated, moments, level=level)
 
 
-def from_released(tabulated: Tabulated, *, level: float) -> Independence:
+def from_released(tabulated: Tabulated, moments: SecondMoments, *, level: float) -> Independence:
     table = two_way(tabulated.counts, tabulated, side=1)
     matrices = [m.operator.dense() for m in tabulated.mechanisms.values()]
     matrices = [*map(np.eye, table.shape[: 2 - len(matrices)]), *matrices]
@@ -435,12 +447,20 @@ def from_released(tabulated: Tabulated, *, level: float) -> Independence:
     occurring, n = table[np.ix_(*seen)], float(table.sum())
     margins = occurring.sum(axis=1) / n, occurring.sum(axis=0) / n
     pearson = float((standardised(occurring, np.outer(*margins)) ** 2).sum())
-    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
+
+    def covariance() -> Floats:
+        """Absent combinations have none."""
+        place = np.flatnonzero(two_way(np.ones_like(moments.p), tabulated, side=0))
+        answer = np.zeros((p.size, p.size))
+        answer[np.ix_(place, place)] = moments.covariance()
+        return answer
+
+    p = two_way(moments.p, tabulated, side=0)
     return outcome(
         released_test(occurring, margins, [M[:, z] for M, z in zip(matrices, seen, strict=True)]),
-        two_way(moments.p, tabulated, side=0),
+        p,
         two_way(moments.variances(), tabulated, side=0),
-        lambda: two_way_covariance(moments, tabulated),
+        covariance,
         level=level,
         n=tabulated.n,
         released=cramers_v(pearson / tabulated.n, table.shape),
@@ -448,21 +468,9 @@ def from_released(tabulated: Tabulated, *, level: float) -> Independence:
     )
 
 
-def from_cells(tabulated: Tabulated, *, level: float) -> Independence:
-    order = tabulated.layout.order
-    moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=1.0)
-    cells, variances = (two_way_cells(own, tabulated) for own in (moments.p, moments.variances()))
-    test = cells_test(tabulated, cells)
-
-    def covariance() -> Floats:
-        return moments.covariance()[np.ix_(order, order)]
-
-    return outcome(test, cells, variances, covariance, level=level, n=tabulated.n)
-
-
 def from_tables(measured: Measured, columns: Sequence[str], *, level: float) -> Independence:
     answers = table_answers(measured, columns, Settings(level, "both", None, "inverse"))
-    refuse_many(answers.noise.shape, columns, most=MOST_TESTED)
+    refuse_large_table(answers.noise.shape, columns, most=MOST_TESTED)
     cells = answers.unbiased.reshape(answers.noise.shape)
     inside = np.clip(cells, 0.0, 1.0)
     noise = answers.cell_variances.reshape(cells.shape)
@@ -512,12 +520,3 @@ def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
     table = np.zeros((rows.max() + 1, columns.max() + 1))
     table[rows, columns] = cells
     return table
-
-
-def two_way_covariance(moments: SecondMoments, tabulated: Tabulated) -> Floats:
-    """Return the covariance of the cells of the two-way table; absent combinations have none."""
-    own, table = moments.covariance(), two_way(np.ones_like(moments.p), tabulated, side=0)
-    place = np.flatnonzero(table)
-    answer = np.zeros((table.size, table.size))
-    answer[np.ix_(place, place)] = own
-    return answer

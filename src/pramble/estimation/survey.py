@@ -28,7 +28,7 @@ from pramble.estimation.inverse.intervals import errors_within
 from pramble.estimation.inverse.likelihood import by_inverse
 from pramble.estimation.inverse.moments import CellAnswers
 from pramble.estimation.inverse.signed import RecordSource, patterns_of
-from pramble.estimation.inverse.tabulate import plan_of, tabulate
+from pramble.estimation.inverse.tabulate import plan_for, tabulate
 from pramble.values import Floats, names_of, value
 
 ReplicateMethod = Literal["acs", "brr", "jackknife"]
@@ -191,7 +191,7 @@ def design_covariance(
     by, order = answers.layout.by, answers.layout.order
     patterns = patterns_of(
         open_records(data, reading),
-        plan_of(plan, by),
+        plan_for(plan, by),
         by=by,
         beside=survey.columns,
         weights=weights,

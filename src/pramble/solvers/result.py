@@ -20,15 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-STOPPED = (
-    "tolerance",
-    "time limit",
-    "effort",
-    "interrupted",
-    "size limit",
-    "search",
-    "precision",
-)
+STOPPED = ("tolerance", "time limit", "effort", "interrupted", "size limit", "search", "precision")
 
 
 @value(eq=False)
@@ -245,7 +237,13 @@ def facts(design: Design) -> list[tuple[str, str]]:
                 f"{design.share:.2%} of a bound on all matrices, {design.ceiling:.6g}"
             ),
         ),
-        ("kept unchanged", unchanged_text(design)),
+        (
+            "kept unchanged",
+            (
+                f"{design.unchanged:.4f} overall; {design.keep.min():.4g} to "
+                f"{design.keep.max():.4g} by category"
+            ),
+        ),
         *((f"kept at {level.name}", level_text(design, level)) for level in design.levels),
         ("certificate", str(design.certificate)),
     ]
@@ -264,12 +262,6 @@ def losses(design: Design) -> list[tuple[str, str]]:
     known = design.details
     text = f"{known['response']:.6g} by randomised response, {known['constant']:.6g} by one value"
     return [("loss without design", f"{text}; {known['unprotected']:.6g} without privacy")]
-
-
-def unchanged_text(design: Design) -> str:
-    """Return how often a value survives, overall and from the least to the most kept category."""
-    least, most = design.keep.min(), design.keep.max()
-    return f"{design.unchanged:.4f} overall; {least:.4g} to {most:.4g} by category"
 
 
 def level_text(design: Design, level: Level) -> str:

@@ -60,7 +60,6 @@ class SparkFileRecords(SparkRecords):
 
     @classmethod
     def of(cls, files: Records, session: Any) -> Self:
-        """Return the records of some files, read by the workers of a session."""
         assert isinstance(files, FileRecords), "tasks read files"
         groups = tuple(map(group_rows_of, files.paths))
         none = session.range(0, numPartitions=1)
@@ -101,7 +100,6 @@ class SparkFileRecords(SparkRecords):
     def sent(
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
     ) -> Any:
-        """Return the frame of what a task makes of each part of the rows."""
         return self._on(list(self.spans.values()), task, columns, schema, coded=coded)
 
     def runs(
@@ -114,7 +112,6 @@ class SparkFileRecords(SparkRecords):
         rows: int,
         coded: Collection[str] = (),
     ) -> Any:
-        """Return the frame of what a task makes of each run of so many consecutive rows."""
         runs = [range(start, min(start + size, rows)) for start in range(0, rows, size)]
         return self._on(runs, task, columns, schema, coded=coded)
 
@@ -170,7 +167,6 @@ def group_rows_of(path: Path) -> tuple[int, ...]:
 def on_ranges(
     batches: Batches, *, task: PartTask, read: Any, ranges: Sequence[range]
 ) -> Iterator[Any]:
-    """Do a task on the rows whose range this partition names."""
     for batch in batches:
         for number in batch["id"].to_pylist():
             rows = ranges[number]
@@ -215,7 +211,6 @@ def rows_between(
 
 
 def read_frame(session: Any, path: Path, files: Records) -> Any:
-    """Return the frame of a folder of Parquet files, recoded as they are."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if is_address(path):
@@ -267,7 +262,6 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, path: Path, rows: range) -> "Seen":
-        """Return a file as it is now."""
         found = path.stat()
         return cls(path, rows, (found.st_size, found.st_mtime_ns))
 
@@ -291,7 +285,6 @@ class Runs:
     files: tuple[Seen, ...]  # what is read
 
     def __call__(self, batches: Iterable[Any], run: int) -> Iterator[Any]:
-        """Yield the batches of a run with the columns of the plan randomised."""
         row = self.first_row + run * self.size
         self.refuse_changed(run)
         for batch in even_batches(batches, BATCH_ROWS):

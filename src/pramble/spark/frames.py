@@ -147,7 +147,6 @@ def numbers_of(spans: Mapping[int, range], first_row: int) -> str:
 
 
 def never_null(F: Any, values: Any, column: PlanColumn) -> Any:
-    """Return an expression that Spark knows to have a value in every row, where it has one."""
     if any(one is None for one in column.outputs):
         return values
     return F.coalesce(values, F.lit(column.outputs[0]))
@@ -164,7 +163,6 @@ def partition_rows(columns: int) -> int:
 
 
 def outcome_schema(schema: Any, record: Record) -> Any:
-    """Return the Spark schema of the outcome; columns left alone keep their type."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
     from pyspark.sql.types import StructType
 

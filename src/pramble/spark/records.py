@@ -39,7 +39,6 @@ def stream_bytes(batch: Any) -> bytes:
 
 
 def batches_in(piece: Any) -> Iterator[Any]:
-    """Yield the batches that the bytes of a piece hold."""
     yield from pa.ipc.open_stream(piece)
 
 
@@ -101,7 +100,6 @@ class SparkRecords(Records):
     def sent(
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
     ) -> Any:
-        """Return the frame of what a task makes of each part of the rows: here, each partition."""
         del coded
         frame = self.frame.select(*map(quoted, columns))
         return map_partitions(frame, partial(on_partition, task=task, reading=self.reading), schema)
@@ -116,7 +114,6 @@ class SparkRecords(Records):
         rows: int,
         coded: Collection[str] = (),
     ) -> Any:
-        """Return the frame of what a task makes of each run of so many consecutive rows."""
         move = partial(cut_part, spans=self.spans, size=size)
         chunks = self.sent(move, columns, CHUNKS, coded=coded)
         return gathered_runs(chunks, task, schema, runs=-(-rows // size))
@@ -201,14 +198,12 @@ class SparkRecords(Records):
 def on_partition(
     batches: Batches, *, task: PartTask, reading: Reading | None = None
 ) -> Iterator[Any]:
-    """Do a task on the recoded batches of this partition."""
     recode = reading is not None and reading.recode
     shown = (recoded(batch, reading) if recode and reading else batch for batch in batches)
     yield from task(shown, current_partition())
 
 
 def spans_of(lines: Sequence[Mapping[str, Any]], *, first_row: int = 0) -> dict[int, range]:
-    """Return the numbers of the rows of each part from their counts, in order."""
     spans, row = {}, first_row
     for one in lines:
         spans[int(one["partition"])] = range(row, row + one["rows"])
@@ -219,7 +214,6 @@ def spans_of(lines: Sequence[Mapping[str, Any]], *, first_row: int = 0) -> dict[
 def start_of(
     batches: Iterable[Any], part: int, *, spans: Mapping[int, range], rows: int
 ) -> Iterator[Any]:
-    """Yield the first rows of all that are in a part, packed."""
     number = spans[part].start if part in spans else rows
     for batch in batches:
         few = batch.slice(0, rows - number) if number < rows else None
@@ -256,7 +250,6 @@ def gathered_runs(chunks: Any, task: PartTask, schema: Any, *, runs: int) -> Any
 
 
 def on_runs(batches: Batches, *, task: PartTask) -> Iterator[Any]:
-    """Do a task on each run of this partition."""
     lines = (
         (run.as_py(), chunk)
         for batch in batches

@@ -103,7 +103,6 @@ def check_workers(session: Any) -> None:
 
 
 def said_by_spark(message: str) -> str:
-    """Return what is wrong with the workers, from what Spark says."""
     if "PYTHON_VERSION_MISMATCH" in message or "different version" in message:
         return "have another minor version of Python"
     gone = "No module named"
@@ -113,7 +112,6 @@ def said_by_spark(message: str) -> str:
 
 
 def refuse_other_versions(python: str, pramble: str) -> None:
-    """Refuse workers whose Python or pramble is another than here."""
     from pramble import __version__
 
     if python.split(".")[:2] != platform.python_version().split(".")[:2]:
@@ -125,7 +123,6 @@ def refuse_other_versions(python: str, pramble: str) -> None:
 
 
 def unfit(what: str) -> InvalidInput:
-    """Return the error for workers that cannot do our tasks."""
     return InvalidInput(f"Spark's workers {what}. {WAYS.format(python=sys.executable)}")
 
 
@@ -162,7 +159,6 @@ def map_items(session: Any, function: Callable[[Any], Any], items: Sequence[Any]
 def on_items(
     batches: Batches, *, function: Callable[[Any], Any], items: Sequence[Any]
 ) -> Iterator[Any]:
-    """Yield a line for each item that this partition names: what a function made of it."""
     for batch in batches:
         for number in batch["id"].to_pylist():
             try:
@@ -178,7 +174,6 @@ def functions_for(session: Any) -> Any:
 
 
 def current_partition() -> int:
-    """Return the number of the partition that this task works on."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

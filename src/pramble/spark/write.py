@@ -62,7 +62,6 @@ class PieceTask:
     in_order: bool  # whether rows come in order; else sorting words come with them
 
     def __call__(self, batches: Iterable[Any], piece: int) -> Iterator[Any]:
-        """Yield one line: what the manifest says of a piece and what was counted, or an error."""
         rows, size, sha256, state = 0, 0, "", b""
         try:
             tally, links, size, sha256 = self.written(batches, piece)
@@ -108,7 +107,6 @@ class PieceTask:
 
 
 def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Tally, Links]]:
-    """Yield what was counted and sampled in each piece; raise the first error of a task."""
     for one in lines:
         state = pickle.loads(one["state"])  # noqa: S301 (our workers')
         if isinstance(state, PrambleError):
@@ -126,7 +124,6 @@ def sample_step(rows: int) -> int:
 
 
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
-    """Yield the rows of a piece sorted by their sorting words."""
     table = pa.Table.from_batches(list(batches)).unify_dictionaries()
     whole = taken(table, in_word_order(sorting_words_in(table)))
     del table
@@ -145,7 +142,6 @@ class PieceAssignment:
     columns: int  # how many are read
 
     def __call__(self, batches: Iterable[Any], part: int) -> Iterator[Any]:
-        """Yield chunks of rows with their sorting words, each bound for a piece."""
         span = self.spans.get(part, range(0))
         row = span.start
         # larger batches, so that what goes to a piece is not tiny
@@ -245,7 +241,6 @@ def write_on_spark(
 
 
 def done_on_spark(frame: Any) -> list[dict[str, Any]]:
-    """Return one line for each piece, in order; what fails on the cluster is told in a sentence."""
     from pyspark.errors import PySparkException
 
     try:

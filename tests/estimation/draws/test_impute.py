@@ -16,9 +16,21 @@ from scipy.stats import chi2
 import pramble
 import pramble.estimation.draws.released as units
 from pramble.data.open import open_records
-from pramble.estimation.draws.chain import FLAT, PRIOR, Chain, start_law, terms_of, whole_term
+from pramble.estimation.draws.chain import (
+    FLAT,
+    PRIOR,
+    Chain,
+    start_distribution,
+    terms_of,
+    whole_term,
+)
 from pramble.estimation.draws.impute import imputation
-from pramble.estimation.draws.released import count_patterns, laid_out, released, units_of
+from pramble.estimation.draws.released import (
+    count_patterns,
+    laid_out,
+    released_patterns,
+    units_of,
+)
 from pramble.mechanisms.plan import as_plan
 
 TRUE, FALSE = 1e-3, 1e-8
@@ -44,7 +56,7 @@ def p_value(found, expected):
 def opened(data, plan, given=()):
     records, plan = open_records(data), as_plan(plan)
     counted = count_patterns(records, plan, given)
-    return records, released(counted, plan, given, records=records), plan
+    return records, released_patterns(counted, plan, given, records=records), plan
 
 
 def originals(release, terms, parts, law, *, draws, thin=4, seed=0):
@@ -217,7 +229,7 @@ def test_cells_that_cannot_occur_are_not_drawn_however_columns_are_drawn(parts):
     out = pramble.perturb(pa.table({"a": picked[:, 0], "b": picked[:, 1]}), plan, key=bytes(32))
     _, release, _ = opened(out, plan)
     terms = terms_of(release, [("a", "b")])
-    law = start_law(release, terms, rng=rng)
+    law = start_distribution(release, terms, rng=rng)
     found = originals(release, terms, laid_out(parts, (3, 2)), law, draws=20)
     assert set(np.unique(found)) == {2 * a + b for a, b in cells}
 

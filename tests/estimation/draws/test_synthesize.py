@@ -1,3 +1,4 @@
+import json
 from fractions import Fraction
 from itertools import combinations
 
@@ -6,11 +7,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from tests.information.oracle import without_three_way_terms
+from typer.testing import CliRunner
 
 import pramble
-from pramble.estimation.draws.synthesize import synthesis
+from pramble.cli.app import app
 
 CODES = {"a": 3, "b": 2, "c": 4}
 
@@ -243,22 +246,32 @@ def test_what_cannot_be_told_or_held_is_refused():
     wide = {f"c{i}": np.arange(300) % 30 for i in range(6)}
     with pytest.raises(pramble.InvalidInput, match="at most 20,000,000 cells"):
         pramble.synthesize(pa.table(wide), {}, tables=1, method="cells")
-    assert synthesis(pa.table(wide), {}, tables=1, rows=10).method == "records"
+    assert pramble.synthesize(pa.table(wide), {}, tables=1, rows=10).num_rows == 10
 
 
-def test_the_report_measures_what_was_drawn_and_progress_grows():
-    data, shares = pa.table(people(5000)), []
+def test_progress_grows():
+    data, shares = pa.table(people(500)), []
     plan = {"a": pramble.randomized_response(3, 2.0)}
-    made = synthesis(data, plan, seed=1, progress=lambda told: shares.append(told.share))
+    pramble.synthesize(data, plan, seed=1, progress=lambda told: shares.append(told.share))
+    assert len(shares) > 2
     assert shares == sorted(shares)
-    assert {fit.columns for fit in made.fits} == {
-        t for size in (1, 2) for t in combinations(CODES, size)
-    }
+
+
+def test_the_report_measures_what_was_drawn(tmp_path):
+    data, folder, target = pa.table(people(5000)), tmp_path / "out", tmp_path / "drawn.parquet"
+    release = pramble.release(
+        data, folder, columns=["a"], alpha=2.0, design="columns", ledger=False, pages=False
+    )
+    data, plan = pramble.open_release(folder).data, release.plan
+    asked = ["synthesize", str(folder), "--out", str(target), "--seed", "1", "--json"]
+    told = CliRunner().invoke(app, asked, catch_exceptions=False)
+    fits = {tuple(fit["columns"]): fit for fit in json.loads(told.stdout)["tables"]}
+    assert set(fits) == {t for size in (1, 2) for t in combinations(CODES, size)}
     e = pramble.estimate(data, plan, by=["a", "b"], method="inverse", covers="randomisation")
-    distance = np.abs(table(made.frame, "ab").ravel() / 5000 - e.probabilities)
-    fit = next(fit for fit in made.fits if fit.columns == ("a", "b"))
-    assert fit.largest == pytest.approx(distance.max())
-    assert fit.mean == pytest.approx(distance.mean())
-    assert fit.standard_error == pytest.approx(np.sqrt((e.standard_errors**2).mean()))
-    exact = next(fit for fit in made.fits if fit.columns == ("b", "c"))
-    assert exact.standard_error == 0
+    counted = pramble.estimate(pa.parquet.read_table(target), {}, by=["a", "b"])
+    distance = np.abs(counted.values - e.probabilities)
+    assert fits["a", "b"]["largest_distance"] == pytest.approx(distance.max())
+    assert fits["a", "b"]["mean_distance"] == pytest.approx(distance.mean())
+    error = np.sqrt((e.standard_errors**2).mean())
+    assert fits["a", "b"]["standard_error"] == pytest.approx(error)
+    assert fits["b", "c"]["standard_error"] == 0

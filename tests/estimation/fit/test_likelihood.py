@@ -200,3 +200,18 @@ def test_a_value_the_mechanism_never_releases_is_refused():
     )
     with pytest.raises(pramble.InvalidData, match="never releases 'c'"):
         pramble.estimate([1, 2, 3], m, counts=True)
+
+
+def test_conjugate_gradients_and_the_dense_factor_reach_the_same_maximum(monkeypatch):
+    import pramble.estimation.inverse.likelihood as normal
+
+    rng = np.random.default_rng(10)
+    m = pramble.product([pramble.randomized_response(5, 1.5), pramble.randomized_response(6, 1.5)])
+    axes = axes_of(m)
+    counts = rng.multinomial(300, rng.dirichlet(np.full(30, 0.3))).astype(float)
+    counts = counts.reshape(category_shape(axes))
+    dense = maximise(axes, counts)
+    monkeypatch.setattr(normal, "LARGEST_DENSE", 1)
+    free = maximise(axes, counts)
+    assert free.log_likelihood == pytest.approx(dense.log_likelihood, abs=1e-6)
+    assert np.allclose(free.p, dense.p, atol=1e-6)

@@ -52,13 +52,10 @@ def read_arrow(path: Path, wanted: Wanted) -> Iterator[Opened]:
 
 
 class ArrowWriter:
-    """Writes batches of one size."""
-
     def __init__(self, sink: Any, schema: Any) -> None:
         self.sink, self.schema, self.pile = sink, schema, Pile(BATCH_ROWS)
 
     def write(self, batch: Any) -> None:
-        """Write one batch, or keep it until there are enough rows."""
         for full in self.pile.add(in_schema(batch, self.schema)):
             self.put(full)
 
@@ -128,7 +125,6 @@ class ParquetWriter:
         self.file: Any = None
 
     def write(self, batch: Any) -> None:
-        """Write one batch, or keep it until a row group is full."""
         for full in self.pile.add(batch):
             self.put(full)
 

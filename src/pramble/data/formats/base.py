@@ -73,8 +73,6 @@ class Writer(Protocol):
 
 @value(eq=False)
 class Format:
-    """A file format."""
-
     name: str
     endings: tuple[str, ...]
     # from a path and what is wanted of it to a context that gives an `Opened`
@@ -144,7 +142,6 @@ def reason(error: Exception) -> str:
 
 
 def sliced(batches: Iterable[Any], rows: int = BATCH_ROWS) -> Iterator[Any]:
-    """Yield batches in pieces of bounded size."""
     for batch in batches:
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import is_text, plain_texts
+from pramble.data.arrays import is_text, over_labels, plain_texts
 from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated, unpacked
 from pramble.data.recode import Reading
 from pramble.errors import InvalidData
@@ -33,19 +33,8 @@ SAMPLE_LINES = 16
 SEPARATORS = (",", ";", "\t", "|")
 LINES_TRIED = 200
 MARKERS = (
-    "NA",
-    "N/A",
-    "n/a",
-    "NaN",
-    "nan",
-    "NULL",
-    "null",
-    "None",
-    ".",
-    "?",
-    "-",
-    "#N/A",
-    "missing",
+    *("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"),
+    *(".", "?", "-", "#N/A", "missing"),
 )
 NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
 COMMA = re.compile(r"[-+]?\d+,\d+")
@@ -164,7 +153,6 @@ def blanks_follow(lines: Lines) -> bool:
 
 
 def bare_columns(lines: Lines, *, trim: bool) -> list[list[str]]:
-    """Return the texts of each column that stood without quotes."""
     width = max(map(len, lines), default=0)
     columns: list[list[str]] = [[] for _ in range(width)]
     for line in lines:
@@ -206,7 +194,6 @@ TOGETHER = 1 << 12
 
 
 def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
-    """Return the reading with everything about the text settled."""
     return find_dialect(beginning(path), reading, separator=separator)
 
 
@@ -225,7 +212,6 @@ def beginning(path: Path) -> bytes:
 
 
 def header(path: Path, reading: Reading) -> list[str]:
-    """Return the names in the first line."""
     start = beginning(path).decode(reading.encoding or "utf-8", errors="replace")
     text = start.removeprefix("\ufeff")
     lines = split_lines(text, reading.separator or ",", reading.quote or '"', whole=True, most=1)
@@ -259,9 +245,7 @@ def read_text(path: Path, wanted: Wanted, *, separator: str | None) -> Iterator[
             )
         if reading.trim:
             batches = map(partial(trimmed, missing=missing_marks(reading), schema=schema), batches)
-        yield Opened(
-            schema, with_line_errors(batches, path, reading), lambda: raw.tell() / max(size, 1)
-        )
+        yield Opened(schema, batches, lambda: raw.tell() / max(size, 1))
 
 
 def without_open_quote(
@@ -273,10 +257,11 @@ def without_open_quote(
     which has the place ``last`` here, line breaks and all.
     """
     value = None
-    for batch in batches:
-        if batch.num_rows:
-            value = batch.column(last)[-1].as_py()
-        yield batch.select(range(columns))
+    with line_errors(path, reading):
+        for batch in batches:
+            if batch.num_rows:
+                value = batch.column(last)[-1].as_py()
+            yield batch.select(range(columns))
     if value is not None and ("\n" in value or "\r" in value):
         refuse_open_quote(path, reading)
 
@@ -309,7 +294,6 @@ def refuse_open_quote(path: Path, reading: Reading) -> None:
 
 
 def missing_marks(reading: Reading) -> list[str]:
-    """Return every text that means a missing value."""
     return ["", *(reading.missing or ())]
 
 
@@ -341,15 +325,8 @@ def open_texts(stream: Any, reading: Reading, names: list[str], *, columns: list
         raise
 
 
-def with_line_errors(batches: Any, path: Path, reading: Reading) -> Iterator[Any]:
-    """Yield batches; `line_errors` says what is wrong with a line."""
-    with line_errors(path, reading):
-        yield from batches
-
-
 @contextmanager
 def line_errors(path: Path, reading: Reading) -> Iterator[None]:
-    """Tell which line does not fit by its number, never by what it holds."""
     try:
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -407,42 +384,27 @@ class DelimitedWriter:
         sink.write(line.getvalue().encode())
 
     def write(self, batch: Any) -> None:
-        """Write one batch; columns of few labels go together, each combination made once."""
-        parts: list[tuple[Any, Any]] = []
-        for column, name in zip(batch.columns, batch.schema.names, strict=True):
-            texts, places = self.looked_up(column, name)
-            few = parts and places is not None and parts[-1][1] is not None
-            if few and len(parts[-1][0]) * len(texts) <= min(TOGETHER, batch.num_rows):
-                texts, places = side_by_side(*parts.pop(), texts, places, between=self.separator)
-            parts.append((texts, places))
-        parts[-1] = (join_texts(parts[-1][0], "\n", between=""), parts[-1][1])
-        rows = [texts if places is None else texts.take(places) for texts, places in parts]
-        joined = rows[0] if len(rows) == 1 else join_texts(*rows, between=self.separator)
-        self.sink.write(text_bytes(joined))
-
-    def looked_up(self, column: Any, name: str) -> tuple[Any, Any]:
-        """Return the large texts of a column and where each row finds its own; None: in order."""
+        """Write one batch; the texts of a dictionary are made once."""
         empty = '""' if self.single else ""  # to most programs an empty line is no row
-        coded = pa.types.is_dictionary(column.type)
-        texts = self.cells(column.dictionary if coded else column, name).cast(pa.large_string())
-        texts = texts.fill_null(empty)
-        if not coded:
-            return texts, None
-        places = column.indices
-        if places.null_count:
-            places = places.cast(pa.int64()).fill_null(len(texts))
-            texts = pa.concat_arrays([texts, pa.array([empty], pa.large_string())])
-        return texts, places
+        columns = []
+        for column, name in zip(batch.columns, batch.schema.names, strict=True):
+            found = over_labels(column, partial(self.cells, name=name))
+            columns.append(found.cast(pa.large_string()).fill_null(empty))
+        end = pa.scalar("\n", pa.large_string())
+        columns[-1] = pc.binary_join_element_wise(columns[-1], end, pa.scalar("", end.type))
+        mark = pa.scalar(self.separator, pa.large_string())
+        self.sink.write(text_bytes(pc.binary_join_element_wise(*columns, mark)))
 
-    def cells(self, column: Any, name: str) -> Any:
+    def cells(self, column: Any, *, name: str) -> Any:
         """Return the texts of a column, with quotes around those that need them."""
         texts = as_text(column, column=name)
         needs = self.needs_quotes(texts) if is_text(column) else None
         if needs is None:
             return texts
-        texts = texts.cast(pa.large_string())
+        texts, quote = texts.cast(pa.large_string()), pa.scalar('"', pa.large_string())
         doubled = pc.replace_substring(texts.filter(needs), '"', '""')
-        return pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"', between=""))
+        quoted = pc.binary_join_element_wise(quote, doubled, quote, pa.scalar("", quote.type))
+        return pc.replace_with_mask(texts, needs, quoted)
 
     def needs_quotes(self, texts: Any) -> Any:
         """Return which texts need quotes; None if none does."""
@@ -451,22 +413,6 @@ class DelimitedWriter:
         masks = [pc.equal(texts, "")] if empty else []
         masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
         return reduce(pc.or_, masks) if masks else None
-
-
-def side_by_side(one: Any, at: Any, two: Any, to: Any, *, between: str) -> tuple[Any, Any]:
-    """Return all texts of one set joined with all of another, and where rows find theirs."""
-    first = np.repeat(np.arange(len(one)), len(two))
-    second = np.tile(np.arange(len(two)), len(one))
-    texts = join_texts(one.take(pa.array(first)), two.take(pa.array(second)), between=between)
-    places = at.to_numpy().astype(np.int32) * len(two) + to.to_numpy()
-    return texts, pa.array(places.astype(np.int32, copy=False))
-
-
-def join_texts(*parts: Any, between: str) -> Any:
-    """Return large texts joined row by row, with another between them; null is nothing."""
-    large = pa.large_string()
-    given = [pa.scalar(part, large) if isinstance(part, str) else part for part in parts]
-    return pc.binary_join_element_wise(*given, pa.scalar(between, large), null_handling="replace")
 
 
 def text_bytes(texts: Any) -> memoryview:
@@ -495,12 +441,10 @@ def as_text(values: Any, *, column: str) -> Any:
 
 @contextmanager
 def text_writer(sink: IO[bytes], schema: Any, *, separator: str) -> Iterator[Writer]:
-    """Open a text file for writing."""
     yield DelimitedWriter(sink, schema, separator=separator)
 
 
 def delimited(name: str, endings: tuple[str, ...], separator: str | None) -> Format:
-    """Return a format of text files; without a separator it is found out."""
     return Format(
         name,
         endings,

@@ -18,7 +18,6 @@ from pramble.errors import InvalidData
 
 @contextmanager
 def read_statistics(path: Path, wanted: Wanted, *, name: str, function: str) -> Iterator[Opened]:
-    """Open a file by the pyreadstat function of that name."""
     try:
         import pyreadstat
     except ImportError:
@@ -114,7 +113,6 @@ def lies_in(label: Any, part: Mapping[str, Any]) -> bool:
 
 
 def statistics(name: str, endings: tuple[str, ...], function: str) -> Format:
-    """Return the format that a pyreadstat function reads."""
     reader = partial(read_statistics, name=name, function=function)
     return Format(name, endings, reader, listed=partial(labelled_values, function=function))
 
@@ -194,7 +192,6 @@ def sheet_column(values: list[Any]) -> Any:
 
 
 def is_whole(number: float) -> bool:
-    """Whether a cell holds a number that is an integer."""
     return float(number).is_integer() and abs(number) < 2**63
 
 

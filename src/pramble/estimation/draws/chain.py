@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.draws.distribution import cells_among, listed, wanted_tables
-from pramble.estimation.draws.released import Released, Units
+from pramble.estimation.draws.distribution import cells_among, note_of, tables_within
+from pramble.estimation.draws.released import ReleasedPatterns, Units
 from pramble.estimation.estimate import estimate
 from pramble.estimation.inverse.likelihood import fit_table
 from pramble.estimation.inverse.tabulate import tabulate
@@ -54,7 +54,7 @@ PRIOR = 2.0
 
 
 @value(eq=False)
-class LawTerm:
+class ModelTerm:
     """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``.
 
     The ``whole`` one has all cells of the law, in their order.
@@ -72,26 +72,26 @@ class LawTerm:
         found = np.bincount(self.high[groups] + self.low[places], minlength=self.size)
         return np.asarray(found, dtype=np.float64)
 
-    def scale(self, law: Floats, wanted: Floats) -> None:
+    def scale(self, distribution: Floats, wanted: Floats) -> None:
         """Scale the sums of a law to those wanted, in place."""
         from pramble.information.kernels import scale_margin
 
-        sums = square_margin(law, self.high, self.low, self.size)
+        sums = square_margin(distribution, self.high, self.low, self.size)
         factors = np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
-        scale_margin(law, self.high, self.low, factors)
+        scale_margin(distribution, self.high, self.low, factors)
 
 
-def terms_of(release: Released, tables: Sequence[Table]) -> list[LawTerm]:
+def terms_of(release: ReleasedPatterns, tables: Sequence[Table]) -> list[ModelTerm]:
     groups, combinations = len(release.groups), math.prod(release.shape)
     nowhere = np.zeros(combinations, dtype=np.int64)
-    everyone = LawTerm(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
+    everyone = ModelTerm(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
     within = {table for table in tables for other in tables if set(table) < set(other)}
     return [everyone, *(term_of(release, table) for table in tables if table not in within)]
 
 
-def whole_term(release: Released) -> LawTerm:
+def whole_term(release: ReleasedPatterns) -> ModelTerm:
     groups, combinations = len(release.groups), math.prod(release.shape)
-    return LawTerm(
+    return ModelTerm(
         (*release.given, *release.labels),
         combinations * np.arange(groups),
         np.arange(combinations),
@@ -101,8 +101,8 @@ def whole_term(release: Released) -> LawTerm:
     )
 
 
-def term_of(release: Released, table: Table) -> LawTerm:
-    shape = sizes_of(release, table)
+def term_of(release: ReleasedPatterns, table: Table) -> ModelTerm:
+    shape = table_sizes(release, table)
     strides = dict(zip(table, np.cumprod([1, *shape[:0:-1]])[::-1].tolist(), strict=True))
     high = np.zeros(len(release.groups), dtype=np.int64)
     for codes, name in zip(release.groups.T, release.given, strict=True):
@@ -112,10 +112,10 @@ def term_of(release: Released, table: Table) -> LawTerm:
         codes = np.arange(release.shape[axis])
         others = [i for i in range(len(release.shape)) if i != axis]
         low += strides.get(name, 0) * np.expand_dims(codes, others)
-    return LawTerm(table, high, low.reshape(-1), math.prod(shape))
+    return ModelTerm(table, high, low.reshape(-1), math.prod(shape))
 
 
-def sizes_of(release: Released, table: Table) -> list[int]:
+def table_sizes(release: ReleasedPatterns, table: Table) -> list[int]:
     labels: Mapping[str, Sequence[object]] = {**release.given, **release.labels}
     return [len(labels[name]) for name in table]
 
@@ -131,7 +131,11 @@ class Chain:
     """A law and the originals of all records, which are by pattern."""
 
     def __init__(
-        self, release: Released, terms: Sequence[LawTerm], units: Units, rng: np.random.Generator
+        self,
+        release: ReleasedPatterns,
+        terms: Sequence[ModelTerm],
+        units: Units,
+        rng: np.random.Generator,
     ) -> None:
         self.release, self.terms, self.units, self.rng = release, terms, units, rng
         self.groups = np.repeat(release.group_of, release.counts)
@@ -139,41 +143,46 @@ class Chain:
         entries = release.factors.entries
         self.entries = np.maximum(entries, UNSEEN) if len(units) > 1 else entries
 
-    def run(self, law: Floats, sweeps: int) -> Integers:
+    def run(self, distribution: Floats, sweeps: int) -> Integers:
         """Return originals, as cells by pattern, after some sweeps from a law."""
-        places = np.full(self.release.rows, int(np.argmax(law.sum(axis=0))), dtype=np.int64)
+        places = np.full(
+            self.release.rows, int(np.argmax(distribution.sum(axis=0))), dtype=np.int64
+        )
         for _ in range(WARM if len(self.units) > 1 else 0):
-            self.draw(law, places)
+            self.draw(distribution, places)
         for _ in range(sweeps):
-            self.draw(law, places)
-            self.renew(law, places)
-        self.draw(law, places)
+            self.draw(distribution, places)
+            self.renew(distribution, places)
+        self.draw(distribution, places)
         return places
 
-    def draw(self, law: Floats, places: Integers) -> None:
+    def draw(self, distribution: Floats, places: Integers) -> None:
         from pramble.estimation.draws.kernels import draw_originals
 
         own, factors, units = self.release, self.release.factors, self.units
         levels = self.rng.random((own.rows, len(units)))
         draw_originals(
-            law, own.group_of, own.counts, self.entries, factors.starts, factors.sizes,
+            distribution, own.group_of, own.counts, self.entries, factors.starts, factors.sizes,
             factors.onto, factors.shown, factors.outputs, units.moves, units.ends,
             units.strides, units.widths, self.touched, levels, places,
         )  # fmt: skip
 
-    def renew(self, law: Floats, places: Integers) -> None:
+    def renew(self, distribution: Floats, places: Integers) -> None:
         """Draw the law given the originals, in place."""
         for term in self.terms:
             counts = term.counts(self.groups, places)
-            term.scale(law, self.rng.standard_gamma(counts + term.prior))
+            term.scale(distribution, self.rng.standard_gamma(counts + term.prior))
 
 
+# Sweeps of fitting a start: it need not be exact, for the chain moves on from it.
 SWEEPS = 12
 
 
-def start_law(release: Released, terms: Sequence[LawTerm], *, rng: np.random.Generator) -> Floats:
+def start_distribution(
+    release: ReleasedPatterns, terms: Sequence[ModelTerm], *, rng: np.random.Generator
+) -> Floats:
     weights = rng.standard_exponential(release.rows)
-    law = np.outer(
+    distribution = np.outer(
         np.bincount(release.group_of, release.counts),
         release.possible.mask(list(release.labels)).reshape(-1),
     ).astype(np.float64)
@@ -184,11 +193,11 @@ def start_law(release: Released, terms: Sequence[LawTerm], *, rng: np.random.Gen
     ]
     for _ in range(SWEEPS if len(targets) > 1 else 1):
         for term, wanted in targets:
-            term.scale(law, wanted)
-    return law
+            term.scale(distribution, wanted)
+    return distribution
 
 
-def weighed(release: Released, term: LawTerm, weights: Floats) -> Floats:
+def weighed(release: ReleasedPatterns, term: ModelTerm, weights: Floats) -> Floats:
     """Return the expected records in the cells of a table, by weighed records, none quite zero."""
     tabulated = tabulate(release.records, release.plan, by=list(term.table), weights=weights)
     p, layout = fit_table(tabulated, method="inverse").p, tabulated.layout
@@ -221,47 +230,47 @@ LEAST = 1e-6
 
 
 @value(eq=False)
-class LawModel:
+class TableModel:
     """The terms of a law, what the release is worth for the poorest of them, and notes."""
 
-    terms: tuple[LawTerm, ...]
-    worth: float
+    terms: tuple[ModelTerm, ...]
+    complete_records: float
     notes: tuple[str, ...] = ()
 
 
-def model_of_law(release: Released, tables: Any, *, clock: Clock) -> LawModel:
+def chosen_model(release: ReleasedPatterns, tables: Any, *, clock: Clock) -> TableModel:
     """Return the model: as asked for, or all columns together where they are told, else pairs."""
     whole = (*release.given, *release.labels)
     if tables == "all" or (tables is None and release.cells <= MOST_WHOLE):
-        value = worth(release, whole)
+        value = complete_records(release, whole)
         if tables == "all" and not value:
             raise NotIdentifiable(
                 "The plan cannot give the table of all columns; leave tables= to find out which."
             )
         if tables == "all" or value >= (PER_CELL * release.cells) ** 2:
-            return LawModel((whole_term(release),), value)
+            return TableModel((whole_term(release),), value)
     wanted = [
         table
-        for table in wanted_tables(2 if tables is None else tables, list(whole))
+        for table in tables_within(2 if tables is None else tables, list(whole))
         if set(table) & set(release.labels)
     ]
     found, notes = estimable_tables(wanted, release, clock=clock)
-    return LawModel(tuple(terms_of(release, list(found))), min(found.values()), tuple(notes))
+    return TableModel(tuple(terms_of(release, list(found))), min(found.values()), tuple(notes))
 
 
 def estimable_tables(
-    wanted: Sequence[Table], release: Released, *, clock: Clock
+    wanted: Sequence[Table], release: ReleasedPatterns, *, clock: Clock
 ) -> tuple[dict[Table, float], list[str]]:
     found: dict[Table, float] = {}
     left: list[str] = []
     poor: list[str] = []
     for done, table in enumerate(wanted):
         clock.tell("estimating", done / len(wanted))
-        cells, name = math.prod(sizes_of(release, table)), " with ".join(table)
+        cells, name = math.prod(table_sizes(release, table)), " with ".join(table)
         if cells > MOST_WANTED_CELLS:
             left.append(f"{name} (more than {MOST_WANTED_CELLS:,} cells)")
             continue
-        value = worth(release, table)
+        value = complete_records(release, table)
         if not value and len(table) == 1:
             # raises, and says what is not told
             estimate(release.records, release.plan, by=list(table), method="inverse")
@@ -272,8 +281,8 @@ def estimable_tables(
         if 0 < value < HARDLY * cells:
             poor.append(name)
     return found, [
-        *listed("Tables that are taken to hold nothing beyond smaller ones", left),
-        *listed(
+        *note_of("Tables that are taken to hold nothing beyond smaller ones", left),
+        *note_of(
             "Tables of which the release tells less than one complete record for each cell would, "
             "so that what is drawn of them rests on the flat prior",
             poor,
@@ -281,7 +290,7 @@ def estimable_tables(
     ]
 
 
-def worth(release: Released, table: Table) -> float:
+def complete_records(release: ReleasedPatterns, table: Table) -> float:
     r"""Return how many complete records would tell as much of a table as the release does.
 
     That is :math:`(1 - \sum p^2)` by the summed variance of the estimated shares; zero where the

@@ -152,25 +152,37 @@ def combine(
     """
     q, u, covariances = as_copies(estimates, variances)
     check_level(level)
-    labels = as_names(names, q.shape[1])
-    m = len(q)
+    m, size = q.shape
+    labels = tuple(map(str, range(size) if names is None else names))
+    if len(labels) != size:
+        raise InvalidInput(f"names must name all {size} estimates; found {len(labels)}.")
+    if records is not None and not records > 0:
+        raise InvalidInput(f"records must be above zero; found {records!r}.")
     within, between = u.mean(axis=0), q.var(axis=0, ddof=1)
     total = within + (1 + 1 / m) * between
-    degrees = degrees_of(m, within, between, records=records)
+    share = np.divide((1 + 1 / m) * between, total, out=np.zeros_like(total), where=total > 0)
+    with np.errstate(divide="ignore"):
+        degrees = (m - 1) / share**2
+        if records is not None:  # those of Barnard and Rubin
+            seen = (records + 1) / (records + 3) * records * (1 - share)
+            degrees = np.asarray(1 / (1 / degrees + 1 / np.maximum(seen, 1e-300)))
     reach = np.sqrt(total) * t_quantiles(level, degrees)
+    # The fraction of missing information (Rubin, 1987, page 77): (r + 2 / (ν + 3)) / (r + 1) with
+    # r the variance added over that within copies, written without dividing by the latter.
+    missing = share + (1 - share) * 2 / (degrees + 3)
     centre, matrix = q.mean(axis=0), None
     if covariances is not None:
         spread = np.atleast_2d(np.cov(q, rowvar=False))
         matrix = covariances.mean(axis=0) + (1 + 1 / m) * spread
     return Combined(
         labels, centre, np.sqrt(total), centre - reach, centre + reach, within, between, degrees,
-        missing_information(m, within, between, degrees), matrix, m, level,
+        missing, matrix, m, level,
     )  # fmt: skip
 
 
 def as_copies(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats, Floats | None]:
     """Return (m, q) estimates and variances, and (m, q, q) covariances where they were given."""
-    q, u = as_numbers(estimates, "estimates"), as_numbers(variances, "variances")
+    q, u = finite_numbers(estimates, "estimates"), finite_numbers(variances, "variances")
     if q.ndim not in (1, 2) or len(q) < 2:
         raise InvalidInput(
             "estimates must be those of two or more copies, a number or a vector from each; found "
@@ -196,7 +208,7 @@ def as_copies(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Float
     return q, u, matrices
 
 
-def as_numbers(given: ArrayLike, what: str) -> Floats:
+def finite_numbers(given: ArrayLike, what: str) -> Floats:
     """Return finite numbers; refuse others, and copies of different lengths."""
     try:
         found = np.array(given, dtype=np.float64)
@@ -208,37 +220,6 @@ def as_numbers(given: ArrayLike, what: str) -> Floats:
             "others. An analysis that fails on a copy needs a simpler model."
         )
     return found
-
-
-def as_names(names: Sequence[str] | None, size: int) -> tuple[str, ...]:
-    found = tuple(map(str, range(size) if names is None else names))
-    if len(found) != size:
-        raise InvalidInput(f"names must name all {size} estimates; found {len(found)}.")
-    return found
-
-
-def degrees_of(m: int, within: Floats, between: Floats, *, records: float | None) -> Floats:
-    """Return degrees of freedom; those of Barnard and Rubin where the file's are known."""
-    if records is not None and not records > 0:
-        raise InvalidInput(f"records must be above zero; found {records!r}.")
-    added = (1 + 1 / m) * between
-    total = within + added
-    share = np.divide(added, total, out=np.zeros_like(total), where=total > 0)
-    with np.errstate(divide="ignore"):
-        known = (m - 1) / share**2
-        if records is None:
-            return np.asarray(known)
-        seen = (records + 1) / (records + 3) * records * (1 - share)
-        return np.asarray(1 / (1 / known + 1 / np.maximum(seen, 1e-300)))
-
-
-def missing_information(m: int, within: Floats, between: Floats, degrees: Floats) -> Floats:
-    """Return the fraction of missing information (Rubin, 1987, page 77)."""
-    added = (1 + 1 / m) * between
-    total = within + added
-    share = np.divide(added, total, out=np.zeros_like(total), where=total > 0)
-    # (r + 2 / (ν + 3)) / (r + 1) with r = added / within, written without dividing by within
-    return np.asarray(share + (1 - share) * 2 / (degrees + 3))
 
 
 def t_quantiles(level: float, degrees: Floats) -> Floats:

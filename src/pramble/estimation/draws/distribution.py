@@ -39,6 +39,7 @@ from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
 
+# Tables that a note names.
 MOST_LISTED = 12
 
 # Cells of a table up to which the noise of an interaction is taken from the covariance.
@@ -65,10 +66,10 @@ class Shares:
         return float(np.sqrt(self.variances.mean()))
 
 
-def wanted_tables(tables: Any, columns: Sequence[str]) -> list[Table]:
+def tables_within(tables: Any, columns: Sequence[str]) -> list[Table]:
     """Return the tables that are wanted and all smaller ones within them, small ones first.
 
-    >>> wanted_tables([("b", "a")], ["a", "b", "c"])
+    >>> tables_within([("b", "a")], ["a", "b", "c"])
     [('a',), ('b',), ('c',), ('a', 'b')]
     """
     count = isinstance(tables, int) and not isinstance(tables, bool)
@@ -124,18 +125,18 @@ def estimated(
         first = own if first is None else first
         if len(table) == 1:
             labels[table[0]] = tuple(own.cells[table[0]])
-        found[table] = shares_of(own, table, labels)
+        found[table] = shares_from(own, table, labels)
     assert first is not None, "single columns are always wanted"
-    return first, found, labels, listed("Tables that are not fitted", left)
+    return first, found, labels, note_of("Tables that are not fitted", left)
 
 
-def listed(what: str, names: Sequence[str]) -> list[str]:
+def note_of(what: str, names: Sequence[str]) -> list[str]:
     """Return a note with some names, if there are any."""
     shown = "; ".join(names[:MOST_LISTED]) + ("; …" if len(names) > MOST_LISTED else "")
     return [f"{what}: {shown}."] if names else []
 
 
-def shares_of(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[Label]]) -> Shares:
+def shares_from(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[Label]]) -> Shares:
     """Return an estimate as arrays over all cells; cells that it does not list are empty."""
     shape = tuple(len(labels[name]) for name in table)
     cells = cells_among(estimate.cells, table, labels)
@@ -198,8 +199,8 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
     base = join_tables(shape, table, parts, start=own.possible.astype(np.float64))
     beyond = contrasts(own.shares - base)
     signal = float((beyond**2).sum())
-    kept = max(0.0, 1 - own.noise / signal) if signal else 0.0
-    return np.where(own.possible, base + kept * beyond, 0.0)
+    signal_share = max(0.0, 1 - own.noise / signal) if signal else 0.0
+    return np.where(own.possible, base + signal_share * beyond, 0.0)
 
 
 def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
@@ -210,11 +211,13 @@ def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
     }
 
 
-SLACK = 0.3
-SWEEPS = 60
+# The κ above, and the sweeps of a fit: noisy tables are met slowly and need not be met exactly.
+SLACK, SWEEPS = 0.3, 60
+
 # A fit ends when no cell of a table moves by more than this part of a standard error.
 CLOSE = 0.05
 
+# The same, as a share of all records, where there is no noise.
 EXACTLY = 1e-8
 
 
@@ -226,7 +229,7 @@ def slack_of(found: Mapping[Table, Shares]) -> tuple[dict[Table, Floats], float]
     return {table: scale * own.variances for table, own in found.items()}, mean
 
 
-def fit_law(
+def fit_distribution(
     tables: Mapping[Table, Floats],
     slack: Mapping[Table, Floats],
     *,
@@ -256,9 +259,10 @@ def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
     >>> np.bincount(2 * codes[:, 0] + codes[:, 1], minlength=4)
     array([4, 2, 2, 0])
     """
-    from pramble.estimation.draws.kernels import systematic
-
-    places = np.zeros(rows, dtype=np.int64)
-    systematic(cells.reshape(-1), rng.random(), places)
+    # cells lie end to end, each as long as its expected number; one is taken at every unit
+    ends = cells.ravel() * rows
+    np.cumsum(ends, out=ends)
+    places = np.searchsorted(ends, rng.random() + np.arange(rows), side="right")
+    places = np.minimum(places, np.flatnonzero(cells)[-1])  # rounding of the last end
     places = rng.permutation(places)
     return np.stack(np.unravel_index(places, cells.shape), axis=1).astype(np.int64)

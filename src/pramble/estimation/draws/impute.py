@@ -9,21 +9,20 @@ import narwhals as nw
 import numpy as np
 
 from pramble.data.decode import labels_like, with_columns
-from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.data.records import Records, TableRecords
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.chain import Chain, LawModel, model_of_law, start_law
+from pramble.estimation.draws.chain import Chain, TableModel, chosen_model, start_distribution
 from pramble.estimation.draws.released import (
-    Released,
+    ReleasedPatterns,
     Units,
     count_patterns,
     fitting_columns,
-    gathered,
+    gathered_records,
     given_columns,
     refuse_no_whole,
-    released,
+    released_patterns,
     units_of,
 )
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
@@ -72,27 +71,39 @@ def imputation(
             "(synthetic.parquet, release.synthetic), or draw some with synthesize."
         )
     data, plan = data_and_plan(data, plan)
-    plan = checked_plan(plan)
+    if isinstance(plan, Mechanism):
+        raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
+    plan = as_plan({} if plan is None else plan)
+    if not plan.columns:
+        raise InvalidInput("The plan must randomise a column; without one nothing is to be filled.")
     clock = Clock(progress)
-    records = gathered(open_records(data, reading))
+    records = gathered_records(open_records(data, reading))
     given = given_columns(records, plan, None if using is None else names_of(using))
     counted = count_patterns(given.records, plan, given.columns)
     names, left = fitting_columns(counted, plan, given.columns)
+    notes = list(given.notes)
     if left and using is not None:
         raise InvalidInput(
             f"The law must have at most {MOST_IMPUTED_CELLS:,} cells; with {', '.join(using)} it "
             "has more. Name fewer columns."
         )
-    release = released(counted, plan, names, records=given.records)
-    model = model_of_law(release, tables, clock=clock.part(0.0, 0.2))
+    if left:
+        notes.append(
+            f"Left out of the law, which has at most {MOST_IMPUTED_CELLS:,} cells: "
+            f"{', '.join(map(repr, left))}. What is drawn tells nothing of them; choose other "
+            "columns with using=."
+        )
+    release = released_patterns(counted, plan, names, records=given.records)
+    model = chosen_model(release, tables, clock=clock.part(0.0, 0.2))
     units = units_of(release)
     sweeps = sweeps_of(release, model, units, copies=copies)
     clock, drawn = clock.part(0.2, 0.8), []
     for done, rng in enumerate(np.random.default_rng(seed).spawn(copies)):
         clock.tell("drawing", done / copies)
-        law = start_law(release, model.terms, rng=rng)
+        distribution = start_distribution(release, model.terms, rng=rng)
         places = np.empty(release.rows, dtype=np.int64)
-        places[release.order] = Chain(release, model.terms, units, rng).run(law, sweeps)
+        chain = Chain(release, model.terms, units, rng)
+        places[release.order] = chain.run(distribution, sweeps)
         drawn.append(np.stack(np.unravel_index(places, release.shape), axis=1))
     source = source_of(data, records, reading)
     return Imputation(
@@ -103,31 +114,13 @@ def imputation(
         tuple(name for name in given.classes if name in names),
         tuple(term.table for term in model.terms if term.low.any()),
         sweeps,
-        (*given.notes, *left_for_cells(left), *model.notes),
+        (*notes, *model.notes),
     )
 
 
-def checked_plan(plan: Any) -> Plan:
-    """Return the plan of records that can be filled; refuse one mechanism alone."""
-    if isinstance(plan, Mechanism):
-        raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
-    found = as_plan({} if plan is None else plan)
-    if not found.columns:
-        raise InvalidInput("The plan must randomise a column; without one nothing is to be filled.")
-    return found
-
-
-def left_for_cells(left: Sequence[str]) -> list[str]:
-    if not left:
-        return []
-    names = ", ".join(map(repr, left))
-    room = f"Left out of the law, which has at most {MOST_IMPUTED_CELLS:,} cells: {names}. "
-    return [f"{room}What is drawn tells nothing of them; choose other columns with using=."]
-
-
-def sweeps_of(release: Released, model: LawModel, units: Units, *, copies: int) -> int:
+def sweeps_of(release: ReleasedPatterns, model: TableModel, units: Units, *, copies: int) -> int:
     """Return how many sweeps a chain takes: as many as it needs to forget, within bounds."""
-    wanted = LONG * release.rows / max(model.worth, 1.0)
+    wanted = LONG * release.rows / max(model.complete_records, 1.0)
     together = len(units) == 1
     draws = len(release.counts) * math.prod(release.shape) if together else 0
     draws += release.rows * (1 if together else len(units.moves))
@@ -150,20 +143,15 @@ def source_of(data: Any, records: Records, reading: Any) -> Any:
     )
 
 
-def filled(source: Any, release: Released, codes: Integers) -> Any:
-    columns = {
-        name: labels_like(codes[:, place], labels, like=without_blanks(source[name], labels))
-        for place, (name, labels) in enumerate(release.labels.items())
-    }
+def filled(source: Any, release: ReleasedPatterns, codes: Integers) -> Any:
+    columns = {}
+    for place, (name, labels) in enumerate(release.labels.items()):
+        column = source[name]
+        kind = getattr(getattr(column, "dtype", None), "kind", "")
+        if kind == "f" and all(type(label) is int for label in labels):
+            column = column.fillna(0).astype("int64")  # pandas has floats where blanks were
+        columns[name] = labels_like(codes[:, place], labels, like=column)
     return with_columns(source, columns)
-
-
-def without_blanks(column: Any, labels: Sequence[Label]) -> Any:
-    """Return a column as it would be without blanks: pandas has integers beside them as floats."""
-    kind = getattr(getattr(column, "dtype", None), "kind", "")
-    if kind == "f" and all(type(label) is int for label in labels):
-        return column.fillna(0).astype("int64")
-    return column
 
 
 def impute(

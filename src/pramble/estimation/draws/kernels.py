@@ -8,26 +8,6 @@ from pramble.compiled import compiled
 
 
 @compiled
-def systematic(cells: Any, start: float, places: Any) -> None:
-    """Fill ``places`` with cells, each as often as expected, rounded down or up.
-
-    The cells are laid end to end, each as long as its expected number, and one is taken at
-    ``start`` in [0, 1) and at every unit after it.
-    """
-    rows = len(places)
-    taken, end, last = 0, 0.0, 0
-    for k in range(len(cells)):
-        if cells[k] > 0:
-            last = k
-            end += cells[k] * rows
-            while taken < rows and start + taken < end:
-                places[taken] = k
-                taken += 1
-    for i in range(taken, rows):
-        places[i] = last
-
-
-@compiled
 def walk(
     codes: Any,
     sizes: Any,
@@ -88,7 +68,7 @@ def walk(
 
 @compiled
 def draw_originals(
-    law: Any,
+    distribution: Any,
     group_of: Any,
     counts: Any,
     entries: Any,
@@ -130,7 +110,7 @@ def draw_originals(
                     total = 0.0
                     for c in range(size):
                         k = base + moves[ends[u] + c]
-                        chance = law[g, k]
+                        chance = distribution[g, k]
                         for j in range(shown.shape[1]):
                             f = shown[p, j]
                             if f < 0 or chance == 0.0:

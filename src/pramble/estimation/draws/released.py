@@ -24,7 +24,7 @@ from pramble.data.labels import Label, object_key, places_of
 from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records, TableRecords
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.branches import branches_of
-from pramble.estimation.inverse.layout import groups_of
+from pramble.estimation.inverse.tabulate import untouched_groups
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS, MOST_SYNTHETIC_VALUES
@@ -85,7 +85,7 @@ class Factors:
 
 
 @value(eq=False)
-class Released:
+class ReleasedPatterns:
     """The records of a release as patterns, ready to draw originals for."""
 
     # by randomised column: K combinations of them, the last column running fastest
@@ -131,21 +131,23 @@ def fitting_columns(
             f"The randomised columns must have at most {MOST_IMPUTED_CELLS:,} combinations to be "
             f"filled; they have {cells:,}. `synthesize` draws records of more columns."
         )
-    kept, left = list(given), []
+    taken, left = list(given), []
     labels = dict(zip(found.columns, map(len, found.levels), strict=True))
-    while kept and cells * len(reordered(found, kept).cells) > MOST_IMPUTED_CELLS:
-        left.append(max(kept, key=labels.__getitem__))
-        kept.remove(left[-1])
-    return kept, left
+    while taken and cells * len(reordered(found, taken).cells) > MOST_IMPUTED_CELLS:
+        left.append(max(taken, key=labels.__getitem__))
+        taken.remove(left[-1])
+    return taken, left
 
 
-def released(found: Crosstab, plan: Plan, given: Sequence[str], *, records: Records) -> Released:
+def released_patterns(
+    found: Crosstab, plan: Plan, given: Sequence[str], *, records: Records
+) -> ReleasedPatterns:
     found = reordered(found, [*given, *plan.columns])
     assert found.cell_of is not None
-    groups, group_of = groups_of(found, len(given))
+    groups, group_of = untouched_groups(found, len(given))
     channel = plan.channel()
     labels = {name: own.values for name, own in channel.labels.items()}
-    return Released(
+    return ReleasedPatterns(
         labels,
         dict(zip(given, found.levels, strict=False)),
         groups,
@@ -160,51 +162,35 @@ def released(found: Crosstab, plan: Plan, given: Sequence[str], *, records: Reco
 
 
 def factors_of(found: Crosstab, channel: Channel) -> Factors:
-    branch_of = branches_of(found, channel, needed=channel.columns)
-    seen = {name: found.cells[:, found.columns.index(name)] for name in channel.columns}
-    blocks = channel.blocks_seen
-    width = max(len(view.seen) for view in channel.views)
-    shown = np.full((len(found.cells), width), -1, dtype=np.int64)
-    outputs = np.zeros_like(shown)
-    for view in channel.views:
-        rows = np.flatnonzero(branch_of == view.number)
-        own = {name: column[rows] for name, column in seen.items()}
-        for place, block in enumerate(view.seen):
-            shown[rows, place] = blocks.index(block)
-            outputs[rows, place] = block.output_place(own)
-    factors = replace(matrices_of(channel), shown=shown, outputs=outputs)
-    refuse_never_released(factors)
-    return factors
-
-
-def refuse_never_released(factors: Factors) -> None:
-    """Raise when a record shows an output that no category leads to."""
-    for place in range(factors.shown.shape[1]):
-        rows = np.flatnonzero(factors.shown[:, place] >= 0)
-        factor, output = factors.shown[rows, place], factors.outputs[rows, place]
-        for f, z in np.unique(np.stack([factor, output], axis=1), axis=0).tolist():
-            start = factors.starts[f] + z * factors.sizes[f]
-            if not factors.entries[start : start + factors.sizes[f]].any():
-                raise InvalidData("The data holds released values that the plan never releases.")
-
-
-def matrices_of(channel: Channel) -> Factors:
-    blocks = channel.blocks_seen
+    """Return the matrices of all blocks; refuse records that show what no category leads to."""
+    blocks, seen = channel.blocks_seen, dict(zip(found.columns, found.cells.T, strict=True))
     areas = [math.prod(block.mechanism.shape) for block in blocks]
     if sum(areas) > MOST_CELLS:
         raise InvalidInput(
             f"The matrices of a plan must have at most {MOST_CELLS:,} entries together for "
             f"imputation; these have {sum(areas):,}."
         )
-    onto = [block.place(channel.cells).astype(np.int32) for block in blocks]
+    branch_of = branches_of(found, channel, needed=channel.columns)
+    shown = np.full((len(found.cells), max(len(v.seen) for v in channel.views)), -1, dtype=np.int64)
+    outputs = np.zeros_like(shown)
+    for view in channel.views:
+        rows = np.flatnonzero(branch_of == view.number)
+        for place, block in enumerate(view.seen):
+            shown[rows, place] = blocks.index(block)
+            own = {name: seen[name][rows] for name in block.columns}
+            outputs[rows, place] = block.output_place(own)
+    matrices = [block.mechanism.operator.dense().T for block in blocks]
+    for f, matrix in enumerate(matrices):
+        if not matrix[np.unique(outputs[shown == f])].any(axis=1).all():
+            raise InvalidData("The data holds released values that the plan never releases.")
     return Factors(
-        np.concatenate([block.mechanism.operator.dense().T.ravel() for block in blocks]),
+        np.concatenate([matrix.ravel() for matrix in matrices]),
         np.cumsum([0, *areas[:-1]]).astype(np.int64),
         np.array([block.mechanism.shape[0] for block in blocks], dtype=np.int64),
-        np.stack(onto),
+        np.stack([block.place(channel.cells).astype(np.int32) for block in blocks]),
         tuple(tuple(map(channel.columns.index, block.columns)) for block in blocks),
-        np.zeros((0, 0), dtype=np.int64),
-        np.zeros((0, 0), dtype=np.int64),
+        shown,
+        outputs,
     )
 
 
@@ -235,13 +221,27 @@ class Units:
         return found
 
 
-def units_of(release: Released) -> Units:
-    shape = release.shape
-    if len(release.counts) * math.prod(shape) <= MOST_TOGETHER:
-        return laid_out([list(range(len(shape)))], shape)
-    names = list(release.labels)
-    tied = [[names.index(name) for name in table] for table, _ in release.possible.tables]
-    return laid_out(gathered_columns(shape, tied), shape)
+def units_of(release: ReleasedPatterns) -> Units:
+    shape, names = release.shape, list(release.labels)
+    units = [list(range(len(shape)))]
+    if len(release.counts) * math.prod(shape) > MOST_TOGETHER:
+        tied = [[names.index(name) for name in table] for table, _ in release.possible.tables]
+        units = gathered_columns(shape, tied)
+    return laid_out(units, shape)
+
+
+def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
+    """Return the moves of some units among all combinations, the last column running fastest."""
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    moves = []
+    steps, widths = np.zeros((2, len(units), max(map(len, units))), dtype=np.int64)
+    for u, own in enumerate(units):
+        steps[u, : len(own)] = [strides[axis] for axis in own]
+        widths[u, : len(own)] = [shape[axis] for axis in own]
+        cells = np.indices([shape[axis] for axis in own]).reshape(len(own), -1)
+        moves.append(steps[u, : len(own)] @ cells)
+    ends = np.cumsum([0, *map(len, moves)]).astype(np.int64)
+    return Units(np.concatenate(moves), ends, steps, widths, tuple(map(tuple, units)))
 
 
 def gathered_columns(shape: Sequence[int], tied: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -263,27 +263,6 @@ def gathered_columns(shape: Sequence[int], tied: Sequence[Sequence[int]]) -> lis
         elif fresh:
             found.append(fresh)
     return found
-
-
-def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
-    """Return the moves of some units among all combinations, the last column running fastest."""
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    moves = [
-        sum(
-            np.indices([shape[axis] for axis in own])[i].ravel() * strides[axis]
-            for i, axis in enumerate(own)
-        )
-        for own in units
-    ]
-    wide = max(map(len, units))
-    steps, widths = (np.zeros((len(units), wide), dtype=np.int64) for _ in range(2))
-    for u, own in enumerate(units):
-        steps[u, : len(own)] = [strides[axis] for axis in own]
-        widths[u, : len(own)] = [shape[axis] for axis in own]
-    ends = np.cumsum([0, *(len(own) for own in moves)]).astype(np.int64)
-    return Units(
-        np.concatenate(moves).astype(np.int64), ends, steps, widths, tuple(map(tuple, units))
-    )
 
 
 WIDE = f"has more than {MOST_SYNTHETIC_VALUES:,} values, too many for categories"
@@ -348,15 +327,15 @@ def in_memory(records: Records, columns: Sequence[str]) -> Records:
     """Return records that many tables can be counted from: files and lazy frames are read once."""
     records = records.here(columns)
     if isinstance(records, LazyRecords):
-        table = records.collect(records.frame.select(list(columns)))
-        return TableRecords(coded(table), records.backend, records.reading, records.name)
-    if isinstance(records, FileRecords):
+        table, typed = records.collect(records.frame.select(list(columns))), True
+    elif isinstance(records, FileRecords):
         table = pa.Table.from_batches(list(records.raw_batches(list(columns), (), None)))
+        typed = records.typed
     elif isinstance(records, TableRecords):
-        table = records.table.select(list(columns))
+        table, typed = records.table.select(list(columns)), records.typed
     else:
         return records
-    return TableRecords(coded(table), records.backend, records.reading, records.name, records.typed)
+    return TableRecords(coded(table), records.backend, records.reading, records.name, typed)
 
 
 def coded(table: Any) -> Any:
@@ -377,7 +356,7 @@ class Given:
     notes: tuple[str, ...]
 
 
-def gathered(records: Records) -> Records:
+def gathered_records(records: Records) -> Records:
     plainly = replace(records.reading, recode={})
     if isinstance(records, MixedRecords):
         (batch,) = records.batches()
@@ -413,7 +392,15 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
             raise InvalidInput(f"Column {name!r} {WIDE}. Band or merge them, or leave it out.")
         if found is not None or len(values or ()) > 1:
             taken.append(name)
-    counted = replaced(records, [*taken, *plan.columns], classes)
+    columns = [*taken, *plan.columns]
+    if isinstance(records, MixedRecords):
+        counted: Records = replace(records, columns={n: records.columns[n] for n in columns})
+    else:
+        assert isinstance(records, TableRecords), "records were gathered"
+        table = coded(records.table.select(columns))
+        for name, codes in classes.items():
+            table = table.set_column(table.schema.get_field_index(name), name, codes)
+        counted = replace(records, table=table)
     return Given(tuple(taken), tuple(classes), counted, tuple(notes))
 
 
@@ -434,15 +421,3 @@ def classes_of(records: Records, name: str) -> Any:
     edges = np.unique(np.quantile(values[filled], shares, method="inverted_cdf"))
     codes = np.searchsorted(edges, values, side="left")
     return pa.array(codes, mask=~filled)
-
-
-def replaced(records: Records, columns: Sequence[str], classes: dict[str, Any]) -> Records:
-    """Return the columns that take part, with classes in place of numbers."""
-    if isinstance(records, MixedRecords):
-        own = {name: records.columns[name] for name in columns}
-        return MixedRecords(own, records.reading, records.backend, records.name)
-    assert isinstance(records, TableRecords)
-    table = coded(records.table.select(list(columns)))
-    for name, codes in classes.items():
-        table = table.set_column(table.schema.get_field_index(name), name, codes)
-    return TableRecords(table, records.backend, records.reading, records.name, records.typed)

@@ -31,12 +31,12 @@ from pramble.estimation.draws.distribution import (
     Shares,
     draw_cells,
     estimated,
-    fit_law,
+    fit_distribution,
     fitted_tables,
     named_columns,
     pair_margins,
     slack_of,
-    wanted_tables,
+    tables_within,
     without_zeros,
 )
 from pramble.estimation.draws.released import (
@@ -49,13 +49,13 @@ from pramble.estimation.draws.released import (
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
 from pramble.information.proportional import flat, margin_over
-from pramble.information.structural_zeros import Mask, Possible, as_possible
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import xlogx
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.values import Clock, Floats, Integers, Watcher, value
+from pramble.values import Clock, Floats, Integers, Watcher, names_of, value
 
 # In pass k a cell is held within at least 0.6ᵏ of the variance that it would have unheld.
 PASSES, LOOSE = 20, 0.6
@@ -69,28 +69,44 @@ IMPOSSIBLE = 1e-3
 # The spread of a cell that is expected to have no record, though it may.
 ROUGH = 0.1
 
+# Passes over records of an array, which are near their tables from the start.
 POLISHES = 4
+
 # Records that a cell is expected to have where records of an array are moved to round better.
 FILLED = 5.0
 
 
-def draw_records(
-    tables: Mapping[Table, Floats],
-    slack: Mapping[Table, Floats],
-    *,
+def draw_codes(
+    found: Mapping[Table, Shares],
     columns: Sequence[str],
-    zeros: Mapping[Table, Mask],
+    possible: Possible,
+    *,
     rows: int,
-    rng: np.random.Generator,
+    as_cells: bool,
+    seed: int | None,
     clock: Clock,
 ) -> Integers:
-    """Return the codes of records, one column for each of the columns.
-
-    ``zeros`` are tables of what is possible, beside those that are fitted.
-    """
+    """Return the codes of records, one column for each of the columns."""
+    rng, shares = np.random.default_rng(seed), fitted_tables(found)
+    slack, error = slack_of(found)
+    zeros = wider_zeros(possible, shares)
+    if as_cells:
+        fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
+        cells = fit_distribution(
+            shares, slack, columns=columns, possible=possible, error=error, clock=fitting
+        )
+        codes = draw_cells(cells, rows, rng)
+        # cells with few records stay as drawn: there rounding better would be to favour some
+        targets = {
+            table: rows * margin_over(cells, tuple(map(columns.index, table)))
+            for table in (*shares, *zeros)
+        }
+        spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in targets.items()}
+        move_records(targets, spread, codes, columns=columns, greedy=True, rng=rng, clock=clock)
+        return codes
     size = max(rows, FEWEST)
-    codes = draw_tree(tables, columns=columns, rows=size, rng=rng)
-    targets = {table: size * own for table, own in tables.items()}
+    codes = draw_tree(shares, columns=columns, rows=size, rng=rng)
+    targets = {table: size * own for table, own in shares.items()}
     spread = {
         table: np.where(
             (own == 0) & (slack[table] == 0),
@@ -101,87 +117,44 @@ def draw_records(
     }
     for table, mask in zeros.items():
         targets[table], spread[table] = np.zeros(mask.shape), np.where(mask, np.inf, IMPOSSIBLE)
-    step_towards(
-        targets, spread, codes, columns=columns, passes=PASSES, greedy=False, rng=rng, clock=clock
-    )
+    move_records(targets, spread, codes, columns=columns, greedy=False, rng=rng, clock=clock)
     return rng.permutation(codes)[:rows]
 
 
-def polish(
-    law: Floats,
-    tables: Sequence[Table],
-    codes: Integers,
-    *,
-    columns: Sequence[str],
-    rng: np.random.Generator,
-    clock: Clock,
-) -> None:
-    """Move records drawn from an array, in place, so that its tables are met within a few records.
-
-    Cells with few records stay as they were drawn: there rounding better would be to favour some.
-    """
-    expected = {
-        table: len(codes) * margin_over(law, tuple(map(columns.index, table))) for table in tables
-    }
-    spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in expected.items()}
-    step_towards(
-        expected, spread, codes, columns=columns, passes=POLISHES, greedy=True, rng=rng, clock=clock
-    )
-
-
-def step_towards(
+def move_records(
     targets: Mapping[Table, Floats],
     spread: Mapping[Table, Floats],
     codes: Integers,
     *,
     columns: Sequence[str],
-    passes: int,
     greedy: bool,
     rng: np.random.Generator,
     clock: Clock,
 ) -> None:
-    """Move records, in place, towards wanted counts of all tables."""
+    """Move records, in place, so that the counts of all tables come near those wanted."""
     from pramble.estimation.draws.kernels import walk
 
     sizes = np.array([len(targets[name,]) for name in columns])
-    strides, starts = strides_of(list(targets), sizes, columns)
-    members, wanted = members_of(strides), flat(list(targets.values()))
-    width = flat([spread[table] for table in targets])
+    strides = np.zeros((len(targets), len(columns)), dtype=np.int64)
+    for own, table in zip(strides, targets, strict=True):
+        places = [columns.index(name) for name in table]
+        own[places] = np.cumprod([1, *sizes[places][:0:-1]])[::-1]
+    starts = np.cumsum([0, *(own.size for own in targets.values())])[:-1].astype(np.int64)
+    holding = [np.flatnonzero(column) for column in strides.T]  # the tables of each column
+    members = np.full((len(columns), max(map(len, holding))), -1, dtype=np.int64)
+    for row, own in zip(members, holding, strict=True):
+        row[: len(own)] = own
+    wanted, width = flat(list(targets.values())), flat([spread[table] for table in targets])
     counts = np.zeros_like(wanted)
     for start, own in zip(starts, strides, strict=True):
         held = np.flatnonzero(own)
         counts += np.bincount(start + codes[:, held] @ own[held], minlength=len(wanted))
+    passes = POLISHES if greedy else PASSES
     for done in range(passes):
         clock.tell("drawing", done / passes)
         soft = 0.0 if greedy else LOOSE ** (1 + done)
         tight = 1 / np.maximum(width, soft * wanted)
         walk(codes, sizes, starts, members, strides, counts, wanted, tight, greedy, rng)
-
-
-def strides_of(
-    tables: Sequence[Table], sizes: Integers, columns: Sequence[str]
-) -> tuple[Integers, Integers]:
-    """Return the stride of every column in every table, and where each table starts."""
-    strides = np.zeros((len(tables), len(columns)), dtype=np.int64)
-    starts = np.zeros(len(tables), dtype=np.int64)
-    total = 0
-    for t, table in enumerate(tables):
-        starts[t], step = total, 1
-        for name in reversed(table):
-            place = columns.index(name)
-            strides[t, place] = step
-            step *= int(sizes[place])
-        total += step
-    return strides, starts
-
-
-def members_of(strides: Integers) -> Integers:
-    """Return the tables of each column, and −1 after them."""
-    lists = [np.flatnonzero(column) for column in strides.T]
-    found = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int64)
-    for own, filled in zip(lists, found, strict=True):
-        filled[: len(own)] = own
-    return found
 
 
 def draw_tree(
@@ -195,22 +168,16 @@ def draw_tree(
     codes = np.zeros((rows, len(columns)), dtype=np.int64)
     for name, before in spanning_order(columns, pairs):
         if before is None:
-            law = tables[name,][None, :]
+            distribution = tables[name,][None, :]
             given = np.zeros(rows, dtype=np.int64)
         else:
-            law = pairs[before, name] if (before, name) in pairs else pairs[name, before].T
+            distribution = pairs[before, name] if (before, name) in pairs else pairs[name, before].T
             given = codes[:, columns.index(before)]
-        codes[:, columns.index(name)] = draw_given(law, given, rng)
+        steps = np.cumsum(distribution, axis=1)
+        level = rng.random(rows) * steps[given, -1]
+        for step in steps.T[:-1]:
+            codes[:, columns.index(name)] += level >= step[given]
     return codes
-
-
-def draw_given(law: Floats, given: Integers, rng: np.random.Generator) -> Integers:
-    steps = np.cumsum(law, axis=1)
-    level = rng.random(len(given)) * steps[given, -1]
-    found = np.zeros(len(given), dtype=np.int64)
-    for step in steps.T[:-1]:
-        found += level >= step[given]
-    return found
 
 
 def spanning_order(
@@ -222,7 +189,10 @@ def spanning_order(
     >>> spanning_order(["a", "b", "c"], {("a", "b"): np.full((2, 2), 0.25), ("b", "c"): tied})
     [('a', None), ('b', 'a'), ('c', 'b')]
     """
-    weights = {pair: shared_information(own) for pair, own in pairs.items()}
+    weights = {  # the mutual information of each pair
+        pair: float(xlogx(own).sum() - sum(xlogx(own.sum(axis=axis)).sum() for axis in (0, 1)))
+        for pair, own in pairs.items()
+    }
     found: list[tuple[str, str | None]] = []
     waiting = list(columns)
     while waiting:
@@ -239,11 +209,6 @@ def spanning_order(
             found.append((waiting[0], None))
         waiting.remove(found[-1][0])
     return found
-
-
-def shared_information(table: Floats) -> float:
-    margins = xlogx(table.sum(axis=0)).sum() + xlogx(table.sum(axis=1)).sum()
-    return float(xlogx(table).sum() - margins)
 
 
 METHODS = ("auto", "cells", "records")
@@ -286,46 +251,66 @@ def synthesis(
     progress: Watcher | None = None,
 ) -> Synthesis:
     """Return synthetic records and how far their tables are; see :func:`synthesize`."""
-    refuse_settings(rows, method)
-    measured = measured_of(data)
-    if measured is not None:
-        if tables != 2 or columns is not None:
-            raise InvalidInput(
-                "Complete records of protected tables have all their columns and fit every table "
-                "that was measured: leave tables= and columns= out, and select columns of the "
-                "records."
-            )
-        return from_measured(
-            measured, rows=rows, seed=seed, method=method, possible=possible, clock=Clock(progress)
+    if method not in METHODS:
+        raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
+    if rows is not None:
+        refuse_no_whole(rows, "rows")
+    measured, clock = measured_of(data), Clock(progress)
+    if measured is None:
+        target = target_of_records(data, plan, tables, columns, reading, clock.part(0.0, 0.6))
+        clock = clock.part(0.6, 0.4)
+    elif tables != 2 or columns is not None:
+        raise InvalidInput(
+            "Complete records of protected tables have all their columns and fit every table that "
+            "was measured: leave tables= and columns= out, and select columns of the records."
         )
-    data, plan = data_and_plan(data, plan)
-    data, names, types, notes = opened(data, plan, columns, named_columns(tables), reading)
-    clock, plan = Clock(progress), {} if plan is None else plan
-    wanted = wanted_tables(tables, names)
-    first, found, labels, left = estimated(data, plan, wanted, clock=clock.part(0.0, 0.6))
-    return drawn_from(
-        found,
-        {name: labels[name] for name in names},
-        possible_cells(plan, {name: labels[name] for name in names}),
-        rows=round(first.n) if rows is None else rows,
-        method=method,
-        seed=seed,
-        types=types,
-        backend=first.backend,
-        notes=(*notes, *left),
-        clock=clock.part(0.6, 0.4),
+    else:
+        target = target_of_tables(measured, possible)
+    cells = math.prod(map(len, target.labels.values()))
+    if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
+        raise InvalidInput(
+            f'method="cells" takes at most {MOST_SYNTHETIC_CELLS:,} cells; these columns have '
+            f'{cells:,}. Take method="records", or fewer columns.'
+        )
+    if method == "auto":
+        method = "cells" if cells <= MOST_SYNTHETIC_CELLS else "records"
+    names, size = list(target.labels), target.rows if rows is None else rows
+    found = {
+        table: without_zeros(own, target.possible.mask(table))
+        for table, own in target.shares.items()
+    }
+    codes = draw_codes(
+        found, names, target.possible, rows=size, as_cells=method == "cells", seed=seed, clock=clock
     )
+    arrays, fits = {}, []
+    for place, (name, own) in enumerate(target.labels.items()):
+        kind = target.types.get(name, natural_arrow_labels(own).type)
+        arrays[name] = arrow_values(codes[:, place], own, like=kind)
+    for table, wanted in found.items():
+        shape = wanted.shares.shape
+        cell = np.ravel_multi_index([codes[:, names.index(name)] for name in table], shape)
+        counts = np.bincount(cell, minlength=wanted.shares.size).reshape(shape)
+        away, error = np.abs(counts / len(codes) - wanted.shares), wanted.standard_error
+        fits.append(TableFit(table, away.size, float(away.max()), float(away.mean()), error))
+    library: Any = target.backend
+    frame = nw.from_arrow(pa.table(arrays), backend=library).to_native()
+    return Synthesis(frame, size, tuple(fits), method, target.notes)
 
 
-def from_measured(
-    measured: Measured,
-    *,
-    rows: int | None,
-    seed: int | None,
-    method: str,
-    possible: Any,
-    clock: Clock,
-) -> Synthesis:
+@value(eq=False)
+class SyntheticTarget:
+    """The tables that records are to have, with their labels and what is possible."""
+
+    shares: Mapping[Table, Shares]
+    labels: Mapping[str, Sequence[Label]]
+    possible: Possible
+    rows: int
+    types: Mapping[str, Any]  # Of the released columns, as Arrow has them
+    backend: str = "pyarrow"
+    notes: tuple[str, ...] = ()
+
+
+def target_of_tables(measured: Measured, possible: Any) -> SyntheticTarget:
     plan, total = measured.plan, max(measured.total, 1)
     labels = {name: own.as_tuple() for name, own in plan.labels.items()}
     found = {}
@@ -334,125 +319,26 @@ def from_measured(
         variances = np.full(plan.shape(part), plan.cell_variance(part) / total**2)
         noise = degrees / (plan.precision[part] * total**2)
         found[part] = Shares(measured.table(part) / total, variances, noise)
-    return drawn_from(
-        found,
-        labels,
-        as_possible(possible, labels),
-        rows=total if rows is None else rows,
-        method=method,
-        seed=seed,
-        types={},
-        backend="pyarrow",
-        notes=(),
-        clock=clock,
-    )
+    return SyntheticTarget(found, labels, as_possible(possible, labels), total, {})
 
 
-def drawn_from(
-    found: Mapping[Table, Shares],
-    labels: Mapping[str, Sequence[Label]],
-    possible: Possible,
-    *,
-    rows: int,
-    method: str,
-    seed: int | None,
-    types: Mapping[str, Any],
-    backend: str,
-    notes: tuple[str, ...],
-    clock: Clock,
-) -> Synthesis:
-    names = list(labels)
-    how = chosen_method(method, [len(own) for own in labels.values()])
-    found = {table: without_zeros(own, possible.mask(table)) for table, own in found.items()}
-    codes = drawn(found, names, possible, rows=rows, how=how, seed=seed, clock=clock)
-    frame = frame_of_codes(codes, labels, types, backend=backend)
-    fits = tuple(fit_of(table, own, names, codes) for table, own in found.items())
-    return Synthesis(frame, rows, fits, how, notes)
-
-
-def refuse_settings(rows: Any, method: str) -> None:
-    if method not in METHODS:
-        raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
-    if rows is not None:
-        refuse_no_whole(rows, "rows")
-
-
-def opened(
-    data: Any,
-    plan: Any,
-    named: Sequence[str] | None,
-    needed: Sequence[str],
-    reading: Reading | Mapping[str, Any] | None,
-) -> tuple[Any, list[str], dict[str, Any], list[str]]:
-    if isinstance(named, str):
-        named = [named]
+def target_of_records(
+    data: Any, plan: Any, tables: Any, columns: Any, reading: Any, clock: Clock
+) -> SyntheticTarget:
+    data, plan = data_and_plan(data, plan)
     if isinstance(plan, Mechanism):
         raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
-    records = open_records(data, reading)
-    names, notes = chosen_columns(records, as_plan(plan or {}), named, needed)
+    plan, records = as_plan({} if plan is None else plan), open_records(data, reading)
+    chosen = None if columns is None else names_of(columns)
+    names, notes = chosen_columns(records, plan, chosen, named_columns(tables))
     types = {name: records.schema.field(name).type for name in names} if records.typed else {}
-    blanks = [name for name in as_plan(plan or {}).columns if name in records.names]
-    return in_memory(records, list(dict.fromkeys([*names, *blanks]))), names, types, notes
-
-
-def chosen_method(method: str, sizes: Sequence[int]) -> str:
-    """Return how records are drawn; refuse an array that would be too large."""
-    cells = math.prod(sizes)
-    if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
-        raise InvalidInput(
-            f'method="cells" takes at most {MOST_SYNTHETIC_CELLS:,} cells; these columns have '
-            f'{cells:,}. Take method="records", or fewer columns.'
-        )
-    return ("cells" if cells <= MOST_SYNTHETIC_CELLS else "records") if method == "auto" else method
-
-
-def drawn(
-    found: Mapping[Table, Shares],
-    columns: Sequence[str],
-    possible: Possible,
-    *,
-    rows: int,
-    how: str,
-    seed: int | None,
-    clock: Clock,
-) -> Integers:
-    rng, laws = np.random.default_rng(seed), fitted_tables(found)
-    slack, error = slack_of(found)
-    zeros = wider_zeros(possible, laws)
-    if how == "records":
-        return draw_records(
-            laws, slack, columns=columns, zeros=zeros, rows=rows, rng=rng, clock=clock
-        )
-    fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
-    law = fit_law(laws, slack, columns=columns, possible=possible, error=error, clock=fitting)
-    codes = draw_cells(law, rows, rng)
-    polish(law, [*laws, *zeros], codes, columns=columns, rng=rng, clock=clock)
-    return codes
-
-
-def frame_of_codes(
-    codes: Integers,
-    labels: Mapping[str, Sequence[Label]],
-    types: Mapping[str, Any],
-    *,
-    backend: str,
-) -> Any:
-    """Return codes as a frame of labels, in the types of the released columns where they hold."""
-    arrays = {}
-    for place, (name, own) in enumerate(labels.items()):
-        kind = types.get(name, natural_arrow_labels(own).type)
-        arrays[name] = arrow_values(codes[:, place], own, like=kind)
-    library: Any = backend
-    return nw.from_arrow(pa.table(arrays), backend=library).to_native()
-
-
-def fit_of(table: Table, own: Shares, columns: Sequence[str], codes: Integers) -> TableFit:
-    shape = own.shares.shape
-    place = np.ravel_multi_index([codes[:, columns.index(name)] for name in table], shape)
-    counts = np.bincount(place, minlength=own.shares.size).reshape(shape)
-    distance = np.abs(counts / len(codes) - own.shares)
-    return TableFit(
-        table, own.shares.size, float(distance.max()), float(distance.mean()), own.standard_error
+    blanks = [name for name in plan.columns if name in records.names]
+    held = in_memory(records, list(dict.fromkeys([*names, *blanks])))
+    first, found, known, left = estimated(held, plan, tables_within(tables, names), clock=clock)
+    labels = {name: known[name] for name in names}
+    possible = possible_cells(plan, labels)
+    return SyntheticTarget(
+        found, labels, possible, round(first.n), types, first.backend, (*notes, *left)
     )
 
 

@@ -30,36 +30,33 @@ from pramble.data.frames import tidy_frame
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.inverse.intervals import (
-    Candidates,
-    candidates_of,
+    CandidateDistributions,
     inner_point,
+    nearest_candidates,
     normal_quantile,
     unified_interval,
 )
 from pramble.estimation.inverse.moments import (
     Answers,
     CountedByTotal,
-    Known,
     batches,
     covariance_of,
 )
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from pramble.estimation.follow.result import Estimate
-    from pramble.estimation.inverse.layout import Layout
+    from pramble.estimation.inverse.tabulate import Layout
 
     Cells = Mapping[str, Sequence[Any]]
 
+# The quantiles that are given unless others are asked for.
 QUARTERS = (0.25, 0.5, 0.75)
-
-# How far a cell is moved to find how a function changes, as a share of its standard error.
-STEP = 1e-5
 
 
 @value(eq=False)
@@ -164,11 +161,11 @@ class Ratios:
         lower, upper = np.where(known, lower, 0.0), np.where(known, upper, 1.0)
         return low + width * lower, low + width * upper
 
-    def candidates(self, top: Floats, bottom: Floats) -> Candidates:
-        law = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
+    def candidates(self, top: Floats, bottom: Floats) -> CandidateDistributions:
+        distribution = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
         inside = bottom > 0
         share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
-        return candidates_of(share, inside * law, share**2)
+        return nearest_candidates(share, inside * distribution, share**2)
 
 
 def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
@@ -180,7 +177,7 @@ def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
 
 
 def conditional(e: Estimate, given: Sequence[str]) -> Estimate:
-    group, _ = groups(e.cells, given)
+    group, _ = combinations_of(e.cells, given)
     same = indicator(group)
     ratios = Ratios(answers_of(e), identity(len(group)), (same.T @ same).tocsr())
     return of_ratios(e, ratios, e.cells, quantity="share", given=tuple(given))
@@ -191,12 +188,12 @@ def collapse(e: Estimate, column: str, classes: Mapping[Any, Any]) -> Estimate:
 
     Labels that are not named stay as they are.
     """
-    refuse_given(e, column)
+    refuse_conditional(e, column)
     refuse_unknown(e, column, classes)
     names = {label_key(label): new for label, new in classes.items()}
     merged = [names.get(label_key(label), label) for label in e.cells[column]]
     fresh = {**e.cells, column: merged}
-    place, cells = groups(fresh, list(fresh))
+    place, cells = combinations_of(fresh, list(fresh))
     return of_ratios(e, ratios_of(e).of(indicator(place)), cells, quantity=e.quantity)
 
 
@@ -205,9 +202,18 @@ def mean(e: Estimate, column: str, scores: Mapping[Any, float] | None = None) ->
 
     ``scores`` gives each label a number; labels that are numbers need none.
     """
-    refuse_given(e, column)
-    value_of = scores_of(e, column, scores)
-    place, cells = groups(e.cells, [name for name in e.cells if name != column])
+    refuse_conditional(e, column)
+    given = None if scores is None else {label_key(k): float(v) for k, v in scores.items()}
+    value_of = {}
+    for label in dict.fromkeys(e.cells[column]):
+        key = label_key(label)
+        if given is not None and key in given:
+            value_of[key] = given[key]
+        elif given is None and isinstance(label, int | float) and not isinstance(label, bool):
+            value_of[key] = float(label)
+        else:
+            raise InvalidInput(f"scores= must give every label of {column!r} a number: {label!r}.")
+    place, cells = combinations_of(e.cells, [name for name in e.cells if name != column])
     whole = indicator(place)
     weights = np.array([value_of[label_key(label)] for label in e.cells[column]])
     mix = whole.copy()
@@ -218,9 +224,9 @@ def mean(e: Estimate, column: str, scores: Mapping[Any, float] | None = None) ->
 
 def cumulative(e: Estimate, column: str) -> Estimate:
     """Return the share of labels up to each one, within each combination of the other columns."""
-    refuse_given(e, column)
+    refuse_conditional(e, column)
     others = [name for name in e.cells if name != column]
-    codes, whole = codes_of(e, column), indicator(groups(e.cells, others)[0])
+    codes, whole = ordered_codes(e, column), indicator(combinations_of(e.cells, others)[0])
     same = (whole.T @ whole).tocoo()
     below = codes[same.col] <= codes[same.row]
     mix = matrix(same.row[below], same.col[below], shape=(len(codes), len(codes)))
@@ -238,8 +244,8 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
     shares = checked_shares(shares)
     up_to = cumulative(e, column)
     others = [name for name in e.cells if name != column]
-    place, cells = groups(e.cells, others)
-    codes, order = codes_of(e, column), labels_of(e, column)
+    place, cells = combinations_of(e.cells, others)
+    codes, order = ordered_codes(e, column), ordered_labels(e, column)
     ends = {"quantile": up_to.values, "lower": up_to.upper, "upper": up_to.lower}
     answer: dict[str, list[Any]] = {name: [] for name in (*others, "share", *ends)}
     for group in range(int(place.max()) + 1):
@@ -274,7 +280,8 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     whole = float(e.n if total is None else total)
     if not 0 < whole < np.inf:
         raise InvalidInput(f"total must be a positive number; found {total!r}.")
-    answers, ratios = parts_of(e), ratios_of(e)
+    ratios = ratios_of(e)
+    answers: Any = ratios.answers
     noise = 0.0 if total is not None else float(getattr(answers, "total_variance", 0.0))
     even = ratios.top @ answers.even if noise else np.zeros(len(e.values))
     counted = CountedByTotal(e.covariance_parts, whole, noise, e.values, np.asarray(even))
@@ -295,84 +302,8 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     )
 
 
-def parts_of(e: Estimate) -> Any:
-    parts = e.covariance_parts
-    return parts.answers if isinstance(parts, Ratios) else parts
-
-
 def inner_values(e: Estimate) -> Floats:
     return np.asarray(np.clip(np.nan_to_num(e.values, nan=0.5), e.lower, e.upper))
-
-
-def function(
-    e: Estimate, function: Callable[[Floats], Any], *, names: Sequence[str] | None = None
-) -> Estimate:
-    """Return a smooth function of all estimates, with the errors of its linearisation.
-
-    ``function`` takes the vector of the estimates, in the order of ``table``, and returns a
-    number or a vector. Where errors are large, or the function bends, its intervals are rough.
-    """
-    values = np.atleast_1d(np.asarray(function(e.values.copy()), dtype=np.float64))
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise InvalidInput("The function must give one finite number, or a vector of them.")
-    labels = [f"value {i}" for i in range(len(values))] if names is None else list(names)
-    if len(labels) != len(values):
-        raise InvalidInput(f"{len(values)} values need as many names; found {len(labels)}.")
-    steps = STEP * np.maximum(e.standard_errors, 1e-9)
-    gradient = np.empty((len(values), len(e.values)))
-    for i, step in enumerate(steps):
-        ends = []
-        for sign in (1, -1):
-            moved = e.values.copy()
-            moved[i] += sign * step
-            ends.append(np.atleast_1d(np.asarray(function(moved), dtype=np.float64)))
-        gradient[:, i] = (ends[0] - ends[1]) / (2 * step)
-    return linearised(e, values, gradient, {"function": labels}, quantity="value")
-
-
-def linearised(
-    e: Estimate,
-    values: Floats,
-    gradient: Floats,
-    cells: Cells,
-    *,
-    quantity: str,
-    ends: tuple[Floats, Floats] | None = None,
-) -> Estimate:
-    """Return functions of the estimates, unknown where they take an unknown one."""
-    known = np.isfinite(np.diag(e.covariance))
-    own = gradient[:, known]
-    covariance = own @ e.covariance[np.ix_(known, known)] @ own.T
-    lost = (gradient[:, ~known] != 0).any(axis=1)
-    covariance[lost] = np.nan
-    covariance[:, lost] = np.nan
-    return derived(e, values, covariance, cells=cells, quantity=quantity, ends=ends)
-
-
-def derived(
-    e: Estimate,
-    values: Floats,
-    covariance: Floats,
-    *,
-    cells: Cells,
-    quantity: str,
-    ends: tuple[Floats, Floats] | None = None,
-) -> Estimate:
-    """Return what follows from an estimate, with its covariance; normal intervals unless given."""
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    reach = normal_quantile(e.level) * errors
-    lower, upper = (values - reach, values + reach) if ends is None else ends
-    return replace(
-        e,
-        cells=cells,
-        probabilities=values,
-        standard_errors=errors,
-        lower=lower,
-        upper=upper,
-        covariance_parts=Known(covariance),
-        quantity=quantity,
-        notes=(),
-    )
 
 
 def of_ratios(
@@ -418,7 +349,7 @@ def answers_of(e: Estimate) -> Answers:
     return answers
 
 
-def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list[Any]]]:
+def combinations_of(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list[Any]]]:
     """Return which combination of labels of some columns each cell has, and the combinations."""
     many = len(next(iter(cells.values())))
     columns = [cells[name] for name in names]
@@ -433,7 +364,7 @@ def groups(cells: Cells, names: Sequence[str]) -> tuple[Integers, dict[str, list
     return place, {name: [cells[name][i] for i in first] for name in names}
 
 
-def column_of(e: Estimate, column: str) -> Sequence[Any]:
+def cell_labels(e: Estimate, column: str) -> Sequence[Any]:
     if column not in e.cells:
         raise InvalidInput(
             f"{column!r} is no column of this table: {', '.join(map(repr, e.cells))}."
@@ -441,8 +372,8 @@ def column_of(e: Estimate, column: str) -> Sequence[Any]:
     return e.cells[column]
 
 
-def refuse_given(e: Estimate, column: str) -> None:
-    column_of(e, column)
+def refuse_conditional(e: Estimate, column: str) -> None:
+    cell_labels(e, column)
     if column in e.given:
         raise InvalidInput(
             f"These are shares given {column!r}; shares of different groups do not add up. Take "
@@ -451,40 +382,25 @@ def refuse_given(e: Estimate, column: str) -> None:
 
 
 def refuse_unknown(e: Estimate, column: str, labels: Iterable[Any]) -> None:
-    own = {label_key(label) for label in column_of(e, column)}
+    own = {label_key(label) for label in cell_labels(e, column)}
     for label in labels:
         if label_key(label) not in own:
             raise InvalidInput(f"{label!r} is no label of {column!r}.")
 
 
-def labels_of(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequence[Any]:
+def ordered_labels(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequence[Any]:
     """Return the labels of a column in order; refuse merged ones, unless they are ``beside``."""
     order = ratios_of(e).answers.layout.order_of(column)
-    if not set(map(label_key, column_of(e, column))) <= set(map(label_key, (*order, *beside))):
+    if not set(map(label_key, cell_labels(e, column))) <= set(map(label_key, (*order, *beside))):
         raise InvalidInput(
             f"The labels of {column!r} were merged and have no order; take this of the whole table."
         )
     return order
 
 
-def codes_of(e: Estimate, column: str) -> Integers:
-    place = {label_key(label): i for i, label in enumerate(labels_of(e, column))}
+def ordered_codes(e: Estimate, column: str) -> Integers:
+    place = {label_key(label): i for i, label in enumerate(ordered_labels(e, column))}
     return np.array([place[label_key(label)] for label in e.cells[column]], dtype=np.int64)
-
-
-def scores_of(e: Estimate, column: str, scores: Mapping[Any, float] | None) -> dict[Any, float]:
-    """Return the score of every label; numbers are scores of their own."""
-    found = {}
-    given = None if scores is None else {label_key(k): float(v) for k, v in scores.items()}
-    for label in dict.fromkeys(column_of(e, column)):
-        key = label_key(label)
-        if given is not None and key in given:
-            found[key] = given[key]
-        elif given is None and isinstance(label, int | float) and not isinstance(label, bool):
-            found[key] = float(label)
-        else:
-            raise InvalidInput(f"scores= must give every label of {column!r} a number: {label!r}.")
-    return found
 
 
 def identity(size: int) -> csr_array:

@@ -41,12 +41,12 @@ from pramble.estimation.follow.functions import (
     QUARTERS,
     Ratios,
     checked_shares,
-    groups,
-    labels_of,
+    combinations_of,
     matrix,
     of_ratios,
+    ordered_labels,
     ratios_of,
-    refuse_given,
+    refuse_conditional,
     refuse_unknown,
 )
 from pramble.estimation.inverse.intervals import normal_quantile
@@ -92,7 +92,9 @@ class Banded:
 
     @cached_property
     def grouped(self) -> tuple[Integers, dict[str, list[Any]]]:
-        return groups(self.estimate.cells, [n for n in self.estimate.cells if n != self.column])
+        return combinations_of(
+            self.estimate.cells, [n for n in self.estimate.cells if n != self.column]
+        )
 
     @property
     def many(self) -> int:
@@ -167,6 +169,14 @@ def quantiles_of(banded: Banded, shares: Sequence[float]) -> Estimate:
     lower, upper = banded.numbers(np.minimum(found[:, 2], last)), banded.numbers(found[:, 1])
     open_ones = int((at > last).sum())
     errors = (upper - lower) / (2 * normal_quantile(e.level))
+    known = np.isfinite(at) & np.isfinite(errors)
+    # quantiles hang together as the shares up to them do
+    shares_up_to = banded.shares_below(group, np.where(known, at, 0.0)).covariance()
+    scale = np.sqrt(np.maximum(np.diag(shares_up_to), 0.0))
+    product, alike = np.outer(scale, scale), np.zeros_like(shares_up_to)
+    np.divide(shares_up_to, product, out=alike, where=product > 0)
+    np.fill_diagonal(alike, 1.0)
+    own = np.where(known, errors, np.nan)
     others = {name: [cell[i] for i in group] for name, cell in banded.grouped[1].items()}
     note = (
         f"{open_ones} of {len(values)} quantiles lie in the open band {banded.labels[-1]!r}; "
@@ -179,7 +189,7 @@ def quantiles_of(banded: Banded, shares: Sequence[float]) -> Estimate:
         standard_errors=errors,
         lower=lower,
         upper=upper,
-        covariance_parts=Known(joint_covariance(banded, group, at, errors)),
+        covariance_parts=Known(alike * np.outer(own, own)),
         quantity="quantile",
         given=(),
         notes=(note,) if open_ones else (),
@@ -286,17 +296,6 @@ def reached(places: Floats, curve: Floats, share: float) -> float:
         return float(places[min(at, len(curve) - 1)])
     part = (share - curve[at - 1]) / (curve[at] - curve[at - 1])
     return float(places[at - 1] + part * (places[at] - places[at - 1]))
-
-
-def joint_covariance(banded: Banded, group: Integers, places: Floats, errors: Floats) -> Floats:
-    known = np.isfinite(places) & np.isfinite(errors)
-    shares = banded.shares_below(group, np.where(known, places, 0.0)).covariance()
-    scale = np.sqrt(np.maximum(np.diag(shares), 0.0))
-    product = np.outer(scale, scale)
-    alike = np.divide(shares, product, out=np.zeros_like(shares), where=product > 0)
-    np.fill_diagonal(alike, 1.0)
-    own = np.where(known, errors, np.nan)
-    return np.asarray(alike * np.outer(own, own))
 
 
 @value(eq=False, repr=False)
@@ -487,40 +486,31 @@ def distribution(
         if len(e.cells) != 1:
             raise InvalidInput(f"Say which column holds bands: {', '.join(map(repr, e.cells))}.")
         column = next(iter(e.cells))
-    refuse_given(e, column)
+    refuse_conditional(e, column)
     refuse_unknown(e, column, leave_out)
     gone = {label_key(label) for label in (*leave_out, None)}
-    known = labels_of(e, column, beside=(*leave_out, None))
+    known = ordered_labels(e, column, beside=(*leave_out, None))
     labels = tuple(label for label in known if label_key(label) not in gone)
-    banded = Banded(e, column, labels, ends_of(labels, edges, high, column=column))
-    return Distribution(banded, quantiles_of(banded, checked_shares(shares)))
-
-
-def ends_of(
-    labels: Sequence[Label], edges: Sequence[float] | None, high: float | None, *, column: str
-) -> Floats:
-    """Return where bands begin and end, from their labels or as given."""
     if edges is None:
-        found = list(edges_of_labels(labels))
+        ends = list(edges_of_labels(labels))
     else:
-        found = list(edges)
-        if len(found) not in (len(labels), len(labels) + 1) or not all(
-            map(is_finite_number, found)
-        ):
+        ends = list(edges)
+        if len(ends) not in (len(labels), len(labels) + 1) or not all(map(is_finite_number, ends)):
             raise InvalidInput(
                 f"{len(labels)} bands of {column!r} need as many edges, or one more for the end of "
-                f"the last; found {len(found)}."
+                f"the last; found {len(ends)}."
             )
-        found += [np.inf] * (len(labels) + 1 - len(found))
-        if any(after <= before for before, after in pairwise(found)):
+        ends += [np.inf] * (len(labels) + 1 - len(ends))
+        if any(after <= before for before, after in pairwise(ends)):
             raise InvalidInput(f"The edges of bands must increase; found {list(edges)}.")
     if high is not None:
-        if not np.isinf(found[-1]):
-            raise InvalidInput(f"high= ends an open band; the last one ends at {found[-1]:g}.")
-        if not is_finite_number(high) or high < found[-2]:
+        if not np.isinf(ends[-1]):
+            raise InvalidInput(f"high= ends an open band; the last one ends at {ends[-1]:g}.")
+        if not is_finite_number(high) or high < ends[-2]:
             raise InvalidInput(
-                f"high must be a number from {found[-2]:g} on, where the last band begins; found "
+                f"high must be a number from {ends[-2]:g} on, where the last band begins; found "
                 f"{high!r}."
             )
-        found[-1] = high
-    return np.array(found, dtype=np.float64)
+        ends[-1] = high
+    banded = Banded(e, column, labels, np.array(ends, dtype=np.float64))
+    return Distribution(banded, quantiles_of(banded, checked_shares(shares)))

@@ -23,6 +23,7 @@ which has no end where the size cannot be told from zero.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,20 +32,19 @@ from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.intervals import (
-    candidates_of,
     inner_point,
     intervals_of_weights,
+    nearest_candidates,
     normal_quantile,
 )
-from pramble.estimation.inverse.layout import Layout, Tabulated
 from pramble.estimation.inverse.likelihood import (
-    FittedTable,
     axes_of_group,
     fit_table,
     inverse_moments,
 )
 from pramble.estimation.inverse.moments import Known, SecondMoments, Weighing, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
+from pramble.estimation.inverse.tabulate import Layout, Tabulated
 from pramble.mechanisms.operators.base import (
     Inverting,
     adjoint_axes,
@@ -53,16 +53,19 @@ from pramble.mechanisms.operators.base import (
 )
 from pramble.values import Floats, value
 
+# How far, relative to its weights, Mu may be from w by rounding.
 RESIDUAL = 1e-9
 
 
 def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     """Return names and weights (Q, R, K) of one query, a list, or named ones."""
-    if isinstance(query, Mapping) and query and not all(map(is_weight, query.values())):
+    if isinstance(query, Mapping) and query and not all(map(is_query_weight, query.values())):
         named = {str(name): weights for name, weights in query.items()}
     elif isinstance(query, str):
         named = {query: query}
-    elif isinstance(query, Mapping) or is_vector(query):
+    elif isinstance(query, Mapping | np.ndarray) or (
+        isinstance(query, Sequence) and query and all(map(is_query_weight, query))
+    ):
         named = {"query": query}
     elif isinstance(query, Sequence) and len(query):
         named = {
@@ -78,14 +81,8 @@ def parse_queries(query: Any, layout: Layout) -> tuple[list[str], Floats]:
     return list(named), np.stack([layout.unflatten(vector) for vector in vectors])
 
 
-def is_weight(weight: Any) -> bool:
+def is_query_weight(weight: Any) -> bool:
     return isinstance(weight, int | float | np.number)
-
-
-def is_vector(query: Any) -> bool:
-    return isinstance(query, np.ndarray) or (
-        isinstance(query, Sequence) and len(query) > 0 and all(map(is_weight, query))
-    )
 
 
 def weights_of(weights: Any, layout: Layout) -> Floats:
@@ -137,14 +134,16 @@ def weights_of_mapping(weights: Mapping[Any, float], layout: Layout) -> Floats:
     return answer
 
 
-def released_weights(axes: Sequence[Inverting], w: Floats, *, law: Floats | None) -> Floats:
+def released_weights(
+    axes: Sequence[Inverting], w: Floats, *, distribution: Floats | None
+) -> Floats:
     """Return u with Mu = w, per query; refuse a query for which there is none."""
     try:
-        return along_axes([inverse.adjoint for inverse in right_inverses(axes, law)], w)
+        return along_axes([inverse.adjoint for inverse in right_inverses(axes, distribution)], w)
     except NotIdentifiable as error:
         lost = error
     if isinstance(axes[0], StackedOperator):
-        return axes[0].told(w)
+        return axes[0].estimable(w)
     pseudo = [np.linalg.pinv(one.dense(), rcond=1e-12) for one in axes_of_group(axes, 0)]
     u = along_axes([lambda v, P=P: v @ P.T for P in pseudo], w)
     left = np.abs(adjoint_axes(axes, u) - w).reshape(len(w), -1).max(axis=1)
@@ -158,15 +157,20 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     axes = tabulated.axes
     names, flat = parse_queries(query, tabulated.layout)
     w = flat.reshape(*flat.shape[:2], *category_shape(axes))
-    fitted = query_fit(tabulated, settings)
-    u = released_weights(axes, w, law=fitted.law if settings.method == "mle" else None)
+    try:
+        fitted = fit_table(tabulated, method=settings.method)
+    except NotIdentifiable:  # the maximum likelihood stands in for an inverse that does not exist
+        fitted = fit_table(tabulated, method="mle")
+    u = released_weights(
+        axes, w, distribution=fitted.released if settings.method == "mle" else None
+    )
     weighing = Weighing(axes, w.reshape(len(w), -1), u.reshape(len(u), -1))
     shares = (tabulated.counts / tabulated.counts.sum()).ravel()
     centre = weighing.u @ shares
     values = weighing.w @ fitted.p.ravel() if settings.method == "mle" else centre
     true = inner_point(fitted.p, n=tabulated.n).ravel()
     sampling = settings.sampling_share(tabulated.n)
-    unit = weighing.covariance(fitted.law.ravel(), true, values=values, sampling=sampling)
+    unit = weighing.covariance(fitted.released.ravel(), true, values=values, sampling=sampling)
     matrix = unit / tabulated.n
     if tabulated.squared_weights is not None:
         squares = tabulated.squared_weights.ravel()
@@ -178,7 +182,7 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
 
     def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
         moments = spread / width[:, None] ** 2 + sampling * share**2
-        candidates = candidates_of(share, true, moments)
+        candidates = nearest_candidates(share, true, moments)
         return lambda mu: np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
 
     lower, upper = intervals_of_weights(w, centre, variance_by, level=settings.level)
@@ -192,14 +196,6 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     )  # fmt: skip
 
 
-def query_fit(tabulated: Tabulated, settings: Settings) -> FittedTable:
-    """Return a fit; the maximum likelihood stands in for an inverse that does not exist."""
-    try:
-        return fit_table(tabulated, method=settings.method)
-    except NotIdentifiable:
-        return fit_table(tabulated, method="mle")
-
-
 @value(eq=False)
 class GroupSums:
     """Sums over released cells, with the second moments of the unbiased inverse."""
@@ -207,6 +203,7 @@ class GroupSums:
     tabulated: Tabulated
     moments: SecondMoments
 
+    @cached_property
     def totals(self) -> Floats:
         return self.moments.invert(self.tabulated.sums[1, 1])
 
@@ -221,13 +218,15 @@ class GroupSums:
 class Totals(GroupSums):
     """Estimated totals of a numeric column within true cells."""
 
+    @property
     def values(self) -> Floats:
-        return self.totals()
+        return self.totals
 
+    @cached_property
     def variances(self) -> Floats:
         moments, tabulated = self.moments, self.tabulated
         f, second = moments.sampling, tabulated.sums[2, 2]
-        within = (1 - f) * moments.invert(second) + f * self.values() ** 2 / tabulated.n
+        within = (1 - f) * moments.invert(second) + f * self.totals**2 / tabulated.n
         return np.asarray(moments.squares(second) - within)
 
     @property
@@ -237,17 +236,13 @@ class Totals(GroupSums):
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
         """Return normal intervals that reach z standard errors, and never beyond any total."""
-        reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
-        ends = self.values() - reach, self.values() + reach
-        unknown = reach >= z * self.largest
-        lower, upper = (np.clip(end, -self.largest, self.largest) for end in ends)
-        return (
-            np.where(unknown, -self.largest, lower),
-            np.where(unknown, self.largest, upper),
-        )
+        reach, most = z * np.sqrt(np.maximum(self.variances, 0.0)), self.largest
+        lower, upper = (np.clip(self.totals + sign * reach, -most, most) for sign in (-1, 1))
+        unknown = reach >= z * most
+        return np.where(unknown, -most, lower), np.where(unknown, most, upper)
 
     def notes(self, upper: Floats) -> tuple[str, ...]:
-        unknown = int((self.variances() >= self.largest**2).sum())
+        unknown = int((self.variances >= self.largest**2).sum())
         note = (
             f"Nothing is known of {unknown} of {upper.size} totals: their errors exceed the "
             f"largest that any total can be, {self.largest:.6g}."
@@ -256,7 +251,7 @@ class Totals(GroupSums):
 
     def covariance(self) -> Floats:
         moments, tabulated = self.moments, self.tabulated
-        second, totals = tabulated.sums[2, 2], self.values().ravel()
+        second, totals = tabulated.sums[2, 2], self.totals.ravel()
         known = moments.sampling * np.outer(totals, totals) / tabulated.n
         return self.in_order(moments.sandwich(second) - known, moments.invert(second))
 
@@ -265,12 +260,17 @@ class Totals(GroupSums):
 class Means(GroupSums):
     """Estimated means of a numeric column within true cells; NaN where no size is left."""
 
+    @cached_property
     def sizes(self) -> Floats:
-        sizes = self.moments.invert(self.tabulated.counts)
-        return np.where(sizes > 0, sizes, np.nan)
+        return self.moments.invert(self.tabulated.counts)
 
+    @cached_property
+    def whole(self) -> Floats:
+        return np.where(self.sizes > 0, self.sizes, np.nan)
+
+    @cached_property
     def values(self) -> Floats:
-        return np.asarray(self.totals() / self.sizes())
+        return np.asarray(self.totals / self.whole)
 
     def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
         zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
@@ -279,25 +279,25 @@ class Means(GroupSums):
     def residuals(self, of: Callable[[Floats], Floats]) -> Floats:
         """Return a second moment of the residuals y − R, from those of 1, y and y²."""
         zero, one, two = self.squares(of)
-        return np.asarray(two - 2 * self.values() * one + self.values() ** 2 * zero)
+        return np.asarray(two - 2 * self.values * one + self.values**2 * zero)
 
+    @cached_property
     def variances(self) -> Floats:
         moments = self.moments
         whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
-        return np.asarray((whole - (1 - moments.sampling) * within) / self.sizes() ** 2)
+        return np.asarray((whole - (1 - moments.sampling) * within) / self.whole**2)
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
         """Return Fieller's intervals; normal ones where nothing was randomised."""
         moments, f = self.moments, self.moments.sampling
         if not moments.axes:
-            reach = z * np.sqrt(np.maximum(self.variances(), 0.0))
-            return self.values() - reach, self.values() + reach
+            reach = z * np.sqrt(np.maximum(self.variances, 0.0))
+            return self.values - reach, self.values + reach
         zero, one, two = self.squares(lambda s: moments.squares(s) - (1 - f) * moments.invert(s))
-        T, N = self.totals(), moments.invert(self.tabulated.counts)
+        T, N = self.totals, self.sizes
         a, b, c = N**2 - z**2 * zero, T * N - z**2 * one, T**2 - z**2 * two
         bounded = (a > 0) & (N > 0)
-        reach = np.sqrt(np.maximum(b**2 - a * c, 0.0))
-        safe = np.where(bounded, a, 1.0)
+        reach, safe = np.sqrt(np.maximum(b**2 - a * c, 0.0)), np.where(bounded, a, 1.0)
         return (
             np.where(bounded, (b - reach) / safe, -np.inf),
             np.where(bounded, (b + reach) / safe, np.inf),
@@ -305,7 +305,7 @@ class Means(GroupSums):
 
     def notes(self, upper: Floats) -> tuple[str, ...]:
         notes = []
-        if lost := int(np.isnan(self.sizes()).sum()):
+        if lost := int(np.isnan(self.whole).sum()):
             notes.append(
                 f"{lost} of {upper.size} means cannot be estimated (NaN): the randomised counts "
                 "put the size of the group at zero or below. Ask for fewer groups, or totals."
@@ -318,26 +318,22 @@ class Means(GroupSums):
         return tuple(notes)
 
     def covariance(self) -> Floats:
-        R, N = self.values().ravel(), self.sizes().ravel()
+        R, N = self.values.ravel(), self.whole.ravel()
         zero, one, two = self.squares(self.moments.sandwich)
         whole = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
         within = self.residuals(self.moments.invert).ravel()
         return self.in_order(whole / np.outer(N, N), within / N**2)
 
 
-KINDS: dict[str, type[Totals] | type[Means]] = {"total": Totals, "mean": Means}
-
-
 def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
-    groups = KINDS[kind](tabulated, moments)
-    values = layout.flatten(groups.values())
-    errors = np.sqrt(np.maximum(layout.flatten(groups.variances()), 0.0))
+    groups = (Totals if kind == "total" else Means)(tabulated, moments)
+    errors = np.sqrt(np.maximum(layout.flatten(groups.variances), 0.0))
     lower, upper = groups.intervals(normal_quantile(settings.level))
     ends = layout.flatten(lower), layout.flatten(upper)
     return settings.estimate(
-        values, errors, ends, **tabulated.stated, cells=layout.labels(), method="inverse",
-        covariance_parts=groups, quantity=kind, notes=groups.notes(upper),
+        layout.flatten(groups.values), errors, ends, **tabulated.stated, cells=layout.labels(),
+        method="inverse", covariance_parts=groups, quantity=kind, notes=groups.notes(upper),
     )  # fmt: skip

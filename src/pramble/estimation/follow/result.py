@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.estimation.follow import functions
-from pramble.estimation.follow.contrasts import contrast
-from pramble.estimation.follow.loglinear import loglinear
+from pramble.estimation.follow.linearised import contrast, function, loglinear
 from pramble.estimation.follow.numbers import distribution
 from pramble.estimation.inverse.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 Covers = Literal["both", "randomisation", "randomization"]
 Method = Literal["mle", "inverse"]
+METHODS = get_args(Method)
 COVERS = {
     "both": "sampling and randomisation: the intervals are for the population behind the file",
     "randomisation": "randomisation only: the intervals are for the file itself",
@@ -185,7 +185,7 @@ class Estimate(Display, Tidy):
     quantiles = functions.quantiles
     distribution = distribution
     contrast = contrast
-    function = functions.function
+    function = function
     loglinear = loglinear
 
     @property
@@ -220,6 +220,10 @@ class Settings:
         covers = "randomisation" if self.covers == "randomization" else self.covers
         if covers not in COVERS:
             raise InvalidInput(f"covers must be one of {', '.join(COVERS)}; found {covers!r}.")
+        if self.method not in METHODS:
+            raise InvalidInput(
+                f"method must be one of {', '.join(METHODS)}; found {self.method!r}."
+            )
         object.__setattr__(self, "covers", covers)
 
     def sampling_share(self, n: float) -> float:

@@ -37,10 +37,12 @@ import numpy as np
 from pramble.errors import InvalidInput
 from pramble.values import Floats, Integers, value
 
-MOST_STEPS = 100
-PRECISION = 1e-13
-ALMOST_ONE = 1 - 2**-52
-SMALLEST_DEVIATION = 1e-150
+# Steps of the search for an end, and the change at which it is found.
+MOST_STEPS, PRECISION = 100, 1e-13
+
+# The share nearest to one whose normal quantile is finite, and the deviation nearest to zero whose
+# square is not zero.
+ALMOST_ONE, SMALLEST_DEVIATION = 1 - 2**-52, 1e-150
 
 
 def check_level(level: float) -> float:
@@ -201,15 +203,18 @@ def inner_point(p: Floats, *, n: float) -> Floats:
     return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
 
 
-MOST_TILTS = 60
-TILT_PRECISION = 1e-12
+# Newton steps for the ratio r, and the distance of logits at which it is found.
+MOST_TILTS, TILT_PRECISION = 60, 1e-12
+
+# What stands for zero where it is divided by or its logarithm is taken.
 SMALLEST = 1e-300
-FARTHEST = 600.0
-LARGEST_LOGIT = 500.0
+
+# The largest log r, whose exponential is still a number, and the farthest mean, as a logit.
+FARTHEST, LARGEST_LOGIT = 600.0, 500.0
 
 
 @value(eq=False)
-class Candidates:
+class CandidateDistributions:
     """Cells of equal weight, taken together; one row per query."""
 
     weights: Floats  # (Q, V): the distinct weights, in [0, 1]
@@ -220,10 +225,10 @@ class Candidates:
 
     def moment(self, mu: Floats) -> Floats:
         """Return the second moment of each query under the law whose mean is mu."""
-        law = self.law(mu)
-        return np.asarray((law * self.moments).sum(axis=1))
+        distribution = self.distribution(mu)
+        return np.asarray((distribution * self.moments).sum(axis=1))
 
-    def law(self, mu: Floats) -> Floats:
+    def distribution(self, mu: Floats) -> Floats:
         r"""Return the nearest laws with the given means.
 
         The logit of the mean falls with :math:`\log r`, with slope −1 for weights 0 and 1 and at
@@ -233,30 +238,30 @@ class Candidates:
         low, high = np.full(len(mu), -FARTHEST), np.full(len(mu), FARTHEST)
         at = np.zeros(len(mu))
         for _ in range(MOST_TILTS):
-            law, stretch = self.tilted(at)
-            inside = (law * self.weights).sum(axis=1)
-            outside = (law * (1 - self.weights)).sum(axis=1)
+            distribution, stretch = self.tilted(at)
+            inside = (distribution * self.weights).sum(axis=1)
+            outside = (distribution * (1 - self.weights)).sum(axis=1)
             excess = logit(inside, outside) - target
             there = np.abs(excess) <= TILT_PRECISION
             if there.all():
                 break
             low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
-            moved = law * (self.weights - inside[:, None]) * stretch
+            moved = distribution * (self.weights - inside[:, None]) * stretch
             slope = moved.sum(axis=1) / np.maximum(inside * outside, SMALLEST)
             fresh = at + excess / np.maximum(slope, SMALLEST)
             fresh = np.where((fresh >= low) & (fresh <= high), fresh, (low + high) / 2)
             at = np.where(there, at, fresh)
-        return law
+        return distribution
 
     def tilted(self, log_ratio: Floats) -> tuple[Floats, Floats]:
         """Return the laws for ratios r, and how fast their logarithms fall with log r."""
         r = np.exp(log_ratio)[:, None]
         scale = (1 - self.weights) + r * self.weights
-        law = self.shares / scale
-        return law / law.sum(axis=1, keepdims=True), r * self.weights / scale
+        distribution = self.shares / scale
+        return distribution / distribution.sum(axis=1, keepdims=True), r * self.weights / scale
 
 
-def candidates_of(weights: Floats, p: Floats, moments: Floats) -> Candidates:
+def nearest_candidates(weights: Floats, p: Floats, moments: Floats) -> CandidateDistributions:
     """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells.
 
     Queries may have a law each, which need not sum to one.
@@ -270,7 +275,7 @@ def candidates_of(weights: Floats, p: Floats, moments: Floats) -> Candidates:
         values[q, own], shares[q, own] = distinct, np.bincount(place, weights=laws[q])
         sums = np.bincount(place, weights=laws[q] * moments[q])
         means[q, own] = sums / np.maximum(shares[q, own], SMALLEST)
-    return Candidates(values, shares, means)
+    return CandidateDistributions(values, shares, means)
 
 
 def weights_and_places(row: Floats) -> tuple[Floats, Integers]:

@@ -41,10 +41,10 @@ from typing import cast
 
 import numpy as np
 
-from pramble.errors import InvalidData, InvalidInput, NotConverged, NotIdentifiable
-from pramble.estimation.inverse.layout import Tabulated
+from pramble.errors import InvalidData, NotConverged, NotIdentifiable
 from pramble.estimation.inverse.moments import SecondMoments, right_inverses
 from pramble.estimation.inverse.stacked import GroupOperator, StackedOperator
+from pramble.estimation.inverse.tabulate import Tabulated
 from pramble.information.consistent import nearest_on_simplex
 from pramble.mechanisms.operators.base import (
     Axes,
@@ -57,10 +57,11 @@ from pramble.mechanisms.operators.base import (
     category_shape,
 )
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, value
 
 Solve = Callable[[Floats], Floats]
 
+# Cells up to which a factor of the normal matrix is taken; it costs their cube.
 LARGEST_DENSE = 2500
 
 
@@ -166,9 +167,14 @@ def conjugate_gradients(axes: Axes, w: Floats, *, ridge: Floats) -> Solve:
     return solve
 
 
+# Steps of the interior point method; a few dozen do.
 MOST_STEPS = 200
-TRY_THE_FACE_BELOW = 1e-2
-FACE_STEPS = 8
+
+# The gap below which a face that two steps agree on is tried, and the Newton steps on it, which
+# converge quadratically where it is the right one.
+TRY_THE_FACE_BELOW, FACE_STEPS = 1e-2, 8
+
+# The part of the way to the boundary that a step may take.
 KEEP_FROM_BOUNDARY = 0.99
 
 
@@ -180,28 +186,28 @@ def interior_point(axes: Axes, shares: Floats, *, tolerance: float) -> Floats:
     best, least = p, np.inf
     support = np.zeros(p.shape, dtype=bool)
     for _ in range(MOST_STEPS):
-        law = apply_axes(axes, p)
-        g = adjoint_axes(axes, ratio(shares, law))
+        released = apply_axes(axes, p)
+        g = adjoint_axes(axes, ratio(shares, released))
         gap = float((g * p.sum()).max() - 1)
         if gap < least:
             best, least = p / p.sum(), gap
-        settled, support = np.array_equal(support, p > s), p > s
-        if settled and gap < TRY_THE_FACE_BELOW:
+        is_steady, support = np.array_equal(support, p > s), p > s
+        if is_steady and gap < TRY_THE_FACE_BELOW:
             face = newton_on_face(axes, shares, start=np.where(support, p, 0.0))
             if face is not None:
                 return face
         if gap < tolerance * 1e-3:
             break
         try:
-            p, s = predictor_corrector(axes, p, s, shares=shares, law=law, g=g)
+            p, s = predictor_corrector(axes, p, s, shares=shares, released=released, g=g)
         except np.linalg.LinAlgError:
             break
     return best
 
 
-def ratio(shares: Floats, law: Floats) -> Floats:
+def ratio(shares: Floats, released: Floats) -> Floats:
     """Return shares / law, zero where nothing was counted."""
-    return np.divide(shares, law, out=np.zeros_like(shares), where=shares > 0)
+    return np.divide(shares, released, out=np.zeros_like(shares), where=shares > 0)
 
 
 def predictor_corrector(
@@ -210,22 +216,22 @@ def predictor_corrector(
     s: Floats,
     *,
     shares: Floats,
-    law: Floats,
+    released: Floats,
     g: Floats,
 ) -> tuple[Floats, Floats]:
-    solve = normal_solver(axes, ratio(ratio(shares, law), law), ridge=s / p)
+    solve = normal_solver(axes, ratio(ratio(shares, released), released), ridge=s / p)
     residual = 1 - g - s
     mu = float((p * s).mean())
 
-    def towards(complementarity: Floats) -> tuple[Floats, Floats]:
+    def step_for(complementarity: Floats) -> tuple[Floats, Floats]:
         dp = solve(complementarity / p - residual)
         return dp, (complementarity - s * dp) / p
 
-    dp, ds = towards(-p * s)
+    dp, ds = step_for(-p * s)
     length = min(longest(p, dp), longest(s, ds))
     predicted = float(((p + length * dp) * (s + length * ds)).mean())
     centre = mu * min((predicted / mu) ** 3, 1.0)
-    dp, ds = towards(centre - p * s - length**2 * dp * ds)
+    dp, ds = step_for(centre - p * s - length**2 * dp * ds)
     length = KEEP_FROM_BOUNDARY * min(longest(p, dp), longest(s, ds))
     return p + length * dp, s + length * ds
 
@@ -242,16 +248,18 @@ def newton_on_face(axes: Axes, shares: Floats, *, start: Floats) -> Floats | Non
     p = start
     ridge = np.where(p > 0, 0.0, np.inf)
     for _ in range(FACE_STEPS):
-        law = apply_axes(axes, p)
-        if not (law[shares > 0] > 0).all():
+        released = apply_axes(axes, p)
+        if not (released[shares > 0] > 0).all():
             return None
-        g = adjoint_axes(axes, ratio(shares, law))
+        g = adjoint_axes(axes, ratio(shares, released))
         slope = np.where(p > 0, g - 1, 0.0)
         if np.abs(slope).max() < 1e-13 * p.size:
             return p / p.sum() if (g - 1).max() < 1e-12 * p.size else None
         try:
             with np.errstate(all="ignore"):
-                move = normal_solver(axes, ratio(ratio(shares, law), law), ridge=ridge)(slope)
+                move = normal_solver(axes, ratio(ratio(shares, released), released), ridge=ridge)(
+                    slope
+                )
         except np.linalg.LinAlgError:
             return None
         p = p + move
@@ -282,10 +290,10 @@ def log_likelihood(axes: Axes, p: Floats, *, counts: Floats) -> float:
 
 def optimality_gap(axes: Axes, p: Floats, *, counts: Floats) -> float:
     r"""Return :math:`\max_x g_x - n`, a bound on how much likelihood p leaves."""
-    law = apply_axes(axes, p)
-    if not (law[counts > 0] > 0).all():
+    released = apply_axes(axes, p)
+    if not (released[counts > 0] > 0).all():
         return float("inf")
-    return max(float(adjoint_axes(axes, ratio(counts, law)).max() - counts.sum()), 0.0)
+    return max(float(adjoint_axes(axes, ratio(counts, released)).max() - counts.sum()), 0.0)
 
 
 def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Maximum:
@@ -296,8 +304,8 @@ def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Max
     """
     n = float(counts.sum())
     shares = counts / n
-    refuse_impossible(axes, counts)
-    p = closed_form(axes, shares)
+    refuse_unreachable(axes, counts)
+    p = closed_form_maximum(axes, shares)
     if p is None:
         p = interior_point(axes, shares, tolerance=tolerance)
     gap = optimality_gap(axes, p, counts=counts)
@@ -309,7 +317,7 @@ def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Max
     return Maximum(p, log_likelihood(axes, p, counts=counts), gap)
 
 
-def refuse_impossible(axes: Axes, counts: Floats) -> None:
+def refuse_unreachable(axes: Axes, counts: Floats) -> None:
     """Raise when a value was counted that no category can lead to."""
     reach = apply_axes(axes, np.ones(category_shape(axes)))
     bad = np.argwhere((counts > 0) & (reach <= 0))
@@ -323,7 +331,7 @@ def refuse_impossible(axes: Axes, counts: Floats) -> None:
         )
 
 
-def closed_form(axes: Axes, shares: Floats) -> Floats | None:
+def closed_form_maximum(axes: Axes, shares: Floats) -> Floats | None:
     """Return the maximiser where it has a closed form, else None."""
     one = axes[0] if len(axes) == 1 else None
     if isinstance(one, UniformOperator) and one.has_closed_inverse and np.ptp(one.off) == 0:
@@ -342,31 +350,22 @@ def closed_form(axes: Axes, shares: Floats) -> Floats | None:
 def closed_form_of_branches(axis: GroupOperator, shares: Floats) -> Floats | None:
     """Return what all branches give together, where it is the maximiser.
 
-    One branch that tells margins as a randomised response does has the finite algorithm.
+    One branch that gives margins as a randomised response does has the finite algorithm: all
+    categories stay alike and move alike, and none falls silent.
     """
-    own = uniform_places(axis.dense())
-    if own is not None and not shares[-1]:
-        M = axis.dense()
-        off, stay = float(M[0, own[1]]), float(M[0, own[0]])
-        return fill_to_the_boundary(shares[own], off=off, difference=stay - off)
+    M, S = axis.dense(), axis.shape[0]
+    if M.shape[1] == S + 1 and S > 1 and not M[:, -1].any() and not shares[-1]:
+        places = M.argmax(axis=1)
+        off, stay = float(M[0, places[1]]), float(M[0, places[0]])
+        even = np.full((S, S), off)
+        even[np.arange(S), places] = stay
+        if np.abs(even - M[:, :-1]).max() <= 1e-15 and stay > off > 0:
+            return fill_to_the_boundary(shares[places], off=off, difference=stay - off)
     p = axis.right_inverse().apply(shares)
     inside = (p >= 0).all() and p.sum() > 0
     if not inside or optimality_gap([axis], p / p.sum(), counts=shares) > TOLERANCE:
         return None
     return np.asarray(p / p.sum())
-
-
-def uniform_places(M: Floats) -> Integers | None:
-    """Return where each category stays, if all stay alike and move alike, and none falls silent."""
-    S = len(M)
-    if M.shape[1] != S + 1 or M[:, -1].any() or S < 2:
-        return None
-    own = M.argmax(axis=1)
-    off = M[0, own[1]]
-    even = np.full((S, S), off)
-    even[np.arange(S), own] = M[0, own[0]]
-    alike = np.abs(even - M[:, :-1]).max() <= 1e-15
-    return own if alike and M[0, own[0]] > off > 0 else None
 
 
 def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Floats:
@@ -403,7 +402,9 @@ def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Fl
 # Cells above which nearness is plain distance: the weighted problem takes their cube.
 MOST_WEIGHED = 600
 
-TOLD, HEAVY = 1e-9, 1e4
+# The share of the largest variance below which a direction is exact, and how much heavier than any
+# other row the one is that holds the sum.
+ESTIMABLE, HEAVY = 1e-9, 1e4
 
 
 def nearest_inside(p: Floats, covariance: Floats) -> Floats:
@@ -420,20 +421,17 @@ def nearest_inside(p: Floats, covariance: Floats) -> Floats:
     if len(p) > MOST_WEIGHED:
         return nearest_on_simplex(p, total=total)
     values, vectors = np.linalg.eigh(covariance)
-    kept = values > TOLD * values[-1]
-    if not kept.any():
+    used = values > ESTIMABLE * values[-1]
+    if not used.any():
         return nearest_on_simplex(p, total=total)
-    A = vectors[:, kept].T / np.sqrt(values[kept])[:, None]
-    heavy = HEAVY * np.sqrt(1 / values[kept].min())
+    A = vectors[:, used].T / np.sqrt(values[used])[:, None]
+    heavy = HEAVY * np.sqrt(1 / values[used].min())
     rows = np.vstack([A, np.full(len(p), heavy)])
     try:
         found, _ = nnls(rows, np.append(A @ p, heavy * total))
     except RuntimeError:  # it did not end within its number of steps
         return nearest_on_simplex(p, total=total)
     return np.asarray(found * (total / found.sum()))
-
-
-METHODS = ("mle", "inverse")
 
 
 @value(eq=False)
@@ -444,7 +442,7 @@ class FittedTable:
     """
 
     p: Floats
-    law: Floats
+    released: Floats
     log_likelihood: float
     gap: float
     counts: Floats
@@ -464,12 +462,10 @@ def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
         except NotConverged:  # the finer table need not be told
             return by_chi_square(tabulated)
         p = fine.p.reshape(len(counts), tabulated.layout.size, -1).sum(axis=-1)
-        return replace(fine, p=p, law=apply_axes(tabulated.axes, p))
+        return replace(fine, p=p, released=apply_axes(tabulated.axes, p))
     if method == "mle" and any(isinstance(a, StackedOperator) and not a.is_exact
                                for a in tabulated.axes):  # fmt: skip
         return by_chi_square(tabulated)
-    if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
     fit = maximum_likelihood if method == "mle" else by_inverse
     return fit(tabulated.axes, tabulated.counts)
 
@@ -499,8 +495,10 @@ def by_inverse(axes: Sequence[Inverting], counts: Floats) -> FittedTable:
 
 def inverse_moments(axes: Sequence[Inverting], counts: Floats, *, sampling: float) -> SecondMoments:
     fitted = by_inverse(axes, counts)
-    squares = fitted.law / counts.sum()
-    return SecondMoments(tuple(axes), right_inverses(axes), fitted.p, fitted.law, squares, sampling)
+    squares = fitted.released / counts.sum()
+    return SecondMoments(
+        tuple(axes), right_inverses(axes), fitted.p, fitted.released, squares, sampling
+    )
 
 
 def maximum_likelihood(axes: Sequence[Inverting], counts: Floats) -> FittedTable:

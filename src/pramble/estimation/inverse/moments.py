@@ -28,8 +28,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from pramble.estimation.inverse.intervals import inner_point, unified_interval
-from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.stacked import StackedInverse
+from pramble.estimation.inverse.tabulate import Layout
 from pramble.mechanisms.operators.base import (
     Inverting,
     RightInverse,
@@ -48,7 +48,7 @@ class SecondMoments:
     axes: tuple[Inverting, ...]
     inverses: tuple[RightInverse, ...]
     p: Floats  # (R, S1, …, Sk): estimated probabilities
-    law: Floats  # (R, T1, …, Tk): released law that belongs to p; it sums to one
+    distribution: Floats  # (R, T1, …, Tk): released law that belongs to p; it sums to one
     squared_weights: Floats  # (R, T1, …, Tk): the ℓ above
     # Share of the sampling variance that counts: 1 for a sample of a large population, 0 when the
     # file is the population
@@ -94,19 +94,15 @@ class SecondMoments:
 
     def sandwich(self, released: Floats) -> Floats:
         r"""Return :math:`G^\top \operatorname{diag}(\ell)\,G` over all cells, block by block."""
-        cells = self.p[0].size
+        cells, G = self.p[0].size, None
         answer = np.zeros((self.p.size, self.p.size))
-        G = None
+        differ = any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
         for group, own in enumerate(released.reshape(len(self.p), -1)):
-            if G is None or not self.is_common:
+            if G is None or differ:
                 G = self.dense_inverse(group)
             block = slice(group * cells, (group + 1) * cells)
             answer[block, block] = (G.T * own) @ G
         return answer
-
-    @property
-    def is_common(self) -> bool:
-        return not any(isinstance(inverse, StackedInverse) for inverse in self.inverses)
 
     def dense_inverse(self, group: int) -> Floats:
         G: Floats = np.ones((1, 1))
@@ -133,31 +129,29 @@ class SecondMoments:
         def moment(mu: Floats) -> Floats:
             return np.asarray(mu * own + (1 - mu) * others - mu + self.sampling * mu * (1 - mu))
 
-        scale = self.per_record(variances)
-        return unified_interval(centre, lambda mu: scale * moment(mu), level=level)
-
-    def per_record(self, variances: Floats | None = None) -> Floats:
-        """Return the variances relative to those of one record: 1/n without weights."""
-        own = self.variances() if variances is None else variances.reshape(self.p.shape)
-        unit = self.variances_at(self.law, self.invert(self.law))
+        # relative to the variances of one record: 1/n without weights
+        found = self.variances() if variances is None else variances.reshape(self.p.shape)
+        unit = self.variances_at(self.distribution, self.invert(self.distribution))
         flat = np.full_like(unit, self.squared_weights.sum())
-        return np.divide(own, unit, out=flat, where=unit > 1e-14)
+        scale = np.divide(found, unit, out=flat, where=unit > 1e-14)
+        return unified_interval(centre, lambda mu: scale * moment(mu), level=level)
 
 
 def right_inverses(
-    axes: Sequence[Inverting], law: Floats | None = None
+    axes: Sequence[Inverting], distribution: Floats | None = None
 ) -> tuple[RightInverse, ...]:
     """Return a right inverse per axis, each efficient for the margin of ``law`` if that is given.
 
     Without a law the inverse does not depend on data, and what it estimates is exactly unbiased.
     """
-    if law is None:
+    if distribution is None:
         return tuple(axis.right_inverse() for axis in axes)
-    return tuple(axis.right_inverse(margin(law, 1 + j)) for j, axis in enumerate(axes))
-
-
-def margin(law: Floats, axis: int) -> Floats:
-    return np.asarray(law.sum(axis=tuple(i for i in range(law.ndim) if i != axis)))
+    margins = (
+        distribution.sum(axis=tuple(i for i in range(distribution.ndim) if i != 1 + j))
+        for j in range(len(axes))
+    )
+    pairs = zip(axes, margins, strict=True)
+    return tuple(axis.right_inverse(np.asarray(margin)) for axis, margin in pairs)
 
 
 @value(eq=False)
@@ -303,7 +297,7 @@ class CellAnswers:
 
     @property
     def width(self) -> int:
-        return max(self.moments.law.size, self.moments.p.size)
+        return max(self.moments.distribution.size, self.moments.p.size)
 
     def weighing(self, w: Floats) -> Weighing:
         moments = self.moments

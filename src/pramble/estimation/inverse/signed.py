@@ -19,6 +19,7 @@ branches are no part of either.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -28,10 +29,19 @@ from pramble.data.crosstab import Crosstab, totals
 from pramble.data.labels import Label
 from pramble.data.records import Records
 from pramble.errors import InvalidData, NotIdentifiable
-from pramble.estimation.inverse.branches import gather, shown_by_branches, stacked_places
-from pramble.estimation.inverse.layout import groups_of, refuse_many, refuse_no_weight
+from pramble.estimation.inverse.branches import (
+    gather,
+    refuse_large_table,
+    refuse_no_weight,
+    stacked_places,
+)
 from pramble.estimation.inverse.likelihood import nearest_inside
-from pramble.estimation.inverse.tabulate import cells_of_blocks, refuse_randomised, shown_by_blocks
+from pramble.estimation.inverse.tabulate import (
+    ReleasedCells,
+    count_released,
+    refuse_randomised,
+    untouched_groups,
+)
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.mechanisms.plan import Plan
@@ -112,20 +122,25 @@ def patterns_of(
     refuse_randomised([weights, *beside], plan.columns)
     extra = [name for name in dict.fromkeys(beside) if name not in by]
     channel = plan.channel(by)
-    axes_of = axes_of_branches if channel.axes is None else axes_of_blocks
-    found, cells, branch, axes = axes_of(records, plan, by=by, beside=extra, weights=weights)
-    untouched = tuple(name for name in by if name not in plan.columns)
-    kept, dropped = (np.arange(len(found.cells)), {}) if missing else complete(found, untouched)
+    blocks = channel.axes or ()
+    refuse_large_table([seen.mechanism.shape[0] for seen in blocks], by, most=MOST_PATTERN_CELLS)
+    for seen in blocks:
+        refuse_large_table([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
+    counted = count_released(records, plan, by=by, beside=extra, weights=weights)
+    found, cells, untouched = counted.found, counted.cells, tuple(counted.untouched)
+    axes, branch = axes_shown(counted)
+    some, dropped = (
+        (np.arange(len(found.cells)), {}) if missing else complete_cells(found, untouched)
+    )
     if not missing:
-        refuse_untold(axes, cells, n=float(found.counts[kept].sum()))
-    codes, labels = found.cells[kept], {n: own.values for n, own in channel.labels.items()}
+        refuse_imprecise(axes, cells, n=float(found.counts[some].sum()))
+    codes, labels = found.cells[some], {n: own.values for n, own in channel.labels.items()}
     for axis, name in enumerate(untouched):
         used, codes[:, axis] = np.unique(codes[:, axis], return_inverse=True)
         labels[name] = tuple(found.levels[axis][code] for code in used.tolist())
-    some = Crosstab(found.columns, found.levels, codes, found.counts[kept])
-    groups, group = groups_of(some, len(untouched))
-    numbers = found.counts[kept].astype(np.float64)
-    sums, squares = (found.sums[p][kept] if found.sums else numbers for p in ((1, 0), (2, 0)))
+    groups, group = untouched_groups(replace(found, cells=codes), len(untouched))
+    numbers = found.counts[some].astype(np.float64)
+    sums, squares = (found.sums[p][some] if found.sums else numbers for p in ((1, 0), (2, 0)))
     refuse_no_weight(sums)
     scale = numbers.sum() / sums.sum()
     return Patterns(
@@ -135,8 +150,8 @@ def patterns_of(
         groups=groups,
         group=group,
         beside={name: codes[:, found.columns.index(name)] for name in beside},
-        axes=tuple(Axis(axis.G, axis.M, axis.place[kept]) for axis in axes),
-        branch=branch[kept],
+        axes=tuple(replace(axis, place=axis.place[some]) for axis in axes),
+        branch=branch[some],
         numbers=numbers,
         sums=sums * scale,
         squares=squares * scale**2,
@@ -145,34 +160,19 @@ def patterns_of(
     )
 
 
-# Released cells, the codes of the true cells, the branch of each released one, and the axes.
-ReleasedAxes = tuple[Crosstab, Mapping[str, Integers], Integers, list[Axis]]
-
-
-def axes_of_blocks(
-    records: Records, plan: Plan, *, by: Sequence[str], **given: Any
-) -> ReleasedAxes:
-    channel = plan.channel(by)
-    blocks = channel.axes or ()
-    refuse_many([seen.mechanism.shape[0] for seen in blocks], by, most=MOST_PATTERN_CELLS)
-    for seen in blocks:
-        refuse_many([max(seen.mechanism.shape)], seen.columns, most=MOST_BLOCK_CELLS)
-    found, places = shown_by_blocks(records, channel, by=by, **given)
-    axes = [axis_of(s.mechanism.operator, z) for s, z in zip(blocks, places, strict=True)]
-    return found, cells_of_blocks(channel), np.zeros(len(found.cells), dtype=np.int64), axes
-
-
-def axes_of_branches(
-    records: Records, plan: Plan, *, by: Sequence[str], **given: Any
-) -> ReleasedAxes:
-    table, found, branch_of = shown_by_branches(records, plan, by=by, **given)
-    together = np.zeros(len(found.cells), dtype=np.int64)
-    gathered = gather(table, found, branch_of, group_of=together)
-    if gathered is None or gathered[0].lost.shape[1]:
+def axes_shown(counted: ReleasedCells) -> tuple[list[Axis], Integers]:
+    """Return the axes of released cells, and the branch of each of them."""
+    found, table = counted.found, counted.table
+    none = np.zeros(len(found.cells), dtype=np.int64)
+    if table is None:
+        pairs = zip(counted.blocks, counted.places(), strict=True)
+        return [axis_of(seen.mechanism.operator, place) for seen, place in pairs], none
+    operator, _ = gather(table, found, counted.branch_of, group_of=none)
+    if operator.lost.shape[1]:
         raise table.refusal()
-    _, sizes, place = stacked_places(table, found, branch_of)
+    _, sizes, place = stacked_places(table, found, counted.branch_of)
     branch = np.searchsorted(np.cumsum(sizes), place, side="right")
-    return found, table.cells, branch, [axis_of(gathered[0].of_group(0), place)]
+    return [axis_of(operator.of_group(0), place)], branch
 
 
 def axis_of(operator: InvertibleOperator, place: Integers) -> Axis:
@@ -180,7 +180,7 @@ def axis_of(operator: InvertibleOperator, place: Integers) -> Axis:
     return Axis(np.ascontiguousarray(G), operator.dense(), place)
 
 
-def complete(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[str, int]]:
+def complete_cells(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[str, int]]:
     """Return the cells without a missing value in untouched columns, and how many miss one."""
     fine = np.ones(len(found.cells), dtype=np.bool_)
     dropped = {}
@@ -198,7 +198,7 @@ def complete(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[
     return np.flatnonzero(fine), dropped
 
 
-def refuse_untold(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: float) -> None:
+def refuse_imprecise(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: float) -> None:
     r"""Refuse columns whose shares n records do not tell, by the variance that follows.
 
     Rank is not enough. An output that shows a category with the chance :math:`10^{-7}` completes
@@ -229,7 +229,7 @@ def refuse_untold(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: flo
 AT_ONCE = 4_000_000
 
 # Signed weights that are kept from step to step.
-MOST_KEPT = 8_000_000
+MOST_WEIGHTS = 8_000_000
 
 # From some groups to the values (groups, cells, functions) of several functions.
 Function = Callable[[slice], Floats]
@@ -320,7 +320,7 @@ class Moments:
         return np.asarray(share * self.both + (1 - share) * self.randomisation)
 
 
-class Source(Protocol):
+class WeightSource(Protocol):
     """Signed weights over groups and cells: see :class:`RecordSource`."""
 
     @property
@@ -367,13 +367,17 @@ class RecordSource:
             yield slice(start, min(start + step, int(starts[some.stop])))
 
     def weights(self, some: slice) -> Floats:
-        return self.kept[some] if self.kept is not None else self.summed(some, self.patterns.sums)
+        return (
+            self.all_weights[some]
+            if self.all_weights is not None
+            else self.summed(some, self.patterns.sums)
+        )
 
     @cached_property
-    def kept(self) -> Floats | None:
+    def all_weights(self) -> Floats | None:
         """All signed weights, where they are few."""
         groups = len(self.patterns.groups)
-        if groups * self.patterns.size > MOST_KEPT:
+        if groups * self.patterns.size > MOST_WEIGHTS:
             return None
         parts = [self.summed(some, self.patterns.sums) for some in self.chunks(1)]
         return np.concatenate(parts)

@@ -25,7 +25,6 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.errors import NotShown
 from pramble.estimation.inverse.intervals import inner_point
@@ -34,6 +33,7 @@ from pramble.mechanisms.operators.base import InvertibleOperator, RightInverse
 from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseRightInverse
 from pramble.values import Floats, Integers, value
 
+# How far, relative to its weights, a query may reach into what is lost.
 RESIDUAL = 1e-9
 
 
@@ -49,7 +49,7 @@ class Aspect:
     u: Floats
     # (K_b, r): an orthonormal basis Q of the sums of margins that are told, for which alone u is
     # right, u = uQQ^\top; None if all margins are told
-    told: Floats | None = None
+    estimable: Floats | None = None
     # Whether the matrix is that of the margins whatever the law of columns beside them
     is_exact: bool = True
 
@@ -86,15 +86,15 @@ class StackedInverse(RightInverse):
     def apply(self, c: Floats) -> Floats:
         answer = -c[..., -1:] * self.shifts[:, -1]
         for b, (aspect, own) in enumerate(zip(self.aspects, slices_of(self.aspects), strict=True)):
-            told = np.einsum("...rk,rkx->...rx", c[..., own] @ aspect.u, self.weights[b])
-            answer = answer + told - c[..., own].sum(axis=-1)[..., None] * self.shifts[:, b]
+            estimable = np.einsum("...rk,rkx->...rx", c[..., own] @ aspect.u, self.weights[b])
+            answer = answer + estimable - c[..., own].sum(axis=-1)[..., None] * self.shifts[:, b]
         return np.asarray(answer)
 
     def adjoint(self, w: Floats) -> Floats:
         parts = []
         for b, aspect in enumerate(self.aspects):
-            told = np.einsum("...rx,rkx->...rk", w, self.weights[b]) @ aspect.u.T
-            parts.append(told - (w * self.shifts[:, b]).sum(axis=-1)[..., None])
+            estimable = np.einsum("...rx,rkx->...rk", w, self.weights[b]) @ aspect.u.T
+            parts.append(estimable - (w * self.shifts[:, b]).sum(axis=-1)[..., None])
         parts.append(-(w * self.shifts[:, -1]).sum(axis=-1)[..., None])
         return np.concatenate(parts, axis=-1)
 
@@ -176,14 +176,14 @@ class StackedOperator:
             answer = answer + aspect.spread(v[..., own] @ aspect.matrix.T) * shares[:, b, None]
         return np.asarray(answer)
 
-    def right_inverse(self, law: Floats | None = None) -> StackedInverse:
+    def right_inverse(self, distribution: Floats | None = None) -> StackedInverse:
         """Return φ, which was made efficient at the law that the release suggests."""
-        del law
+        del distribution
         if self.refusal is not None:
             raise self.refusal
         return self.inverse
 
-    def told(self, w: Floats) -> Floats:
+    def estimable(self, w: Floats) -> Floats:
         short = np.abs(w @ self.lost).max(initial=0.0) > RESIDUAL * max(np.abs(w).max(), 1.0)
         if short and self.refusal is not None:
             raise self.refusal
@@ -206,14 +206,17 @@ class GroupOperator(ArrayAlgebra, InvertibleOperator):
     def dense(self) -> Floats:
         return self.inverse.M
 
-    def right_inverse(self, law: Floats | None = None) -> DenseRightInverse:
-        del law
+    def right_inverse(self, distribution: Floats | None = None) -> DenseRightInverse:
+        del distribution
         return self.inverse
 
 
+# Rounds of weighing branches by what was found with the last weights; any weights are unbiased.
 STEPS = 3
-SINGULAR = 1e-9
-SMALLEST = 1e-14
+
+# The share of the largest eigenvalue below which a change of cells is shown by no branch, and of
+# the largest diagonal entry below which an entry is no scale.
+SINGULAR, SMALLEST = 1e-9, 1e-14
 # Records of a group in a branch below which the branches' shares are those of all groups.
 FEW = 10
 
@@ -235,36 +238,40 @@ class Pooled:
     def is_alone(self) -> bool:
         """Whether one branch tells every cell, and nothing else bears on the table."""
         one = self.aspects[0]
-        alone = len(self.aspects) == 1 and one.told is None
+        alone = len(self.aspects) == 1 and one.estimable is None
         return alone and len(one.matrix) == len(one.possible)
 
     def even(self) -> Floats:
-        law = np.zeros(len(self.aspects[0].onto))
-        law[self.possible] = 1 / len(self.possible)
-        return law
+        distribution = np.zeros(len(self.aspects[0].onto))
+        distribution[self.possible] = 1 / len(self.possible)
+        return distribution
 
-    def informations(self, law: Floats) -> list[Floats]:
+    def informations(self, distribution: Floats) -> list[Floats]:
         answer = []
         for aspect in self.aspects:
-            released = aspect.sums(law) @ aspect.matrix
-            answer.append(inverse_where((aspect.u.T * released) @ aspect.u, aspect.told))
+            released = aspect.sums(distribution) @ aspect.matrix
+            variance, Q = (aspect.u.T * released) @ aspect.u, aspect.estimable
+            if Q is None:
+                answer.append(np.asarray(np.linalg.inv(variance), dtype=np.float64))
+            else:  # the inverse on what is estimable
+                answer.append(np.asarray(Q @ np.linalg.inv(Q.T @ variance @ Q) @ Q.T))
         return answer
 
     @cached_property
     def best(self) -> tuple[list[Floats], Floats]:
-        law = self.even()
+        distribution = self.even()
         for step in range(1 if self.margins is None or self.is_alone else STEPS):
-            informations = self.informations(law)
+            informations = self.informations(distribution)
             V, lost = self.inverse(informations, self.shares)
             if self.margins is None or lost.shape[1] or step == STEPS - 1:
                 break
-            found = np.zeros(len(law))
+            found = np.zeros(len(distribution))
             for share, aspect, F, y in zip(
                 self.shares, self.aspects, informations, self.margins, strict=True
             ):
                 found += share * aspect.spread(F @ y) @ V
-            law = np.zeros(len(law))
-            law[self.possible] = inner_point(found[self.possible], n=self.n)
+            distribution = np.zeros(len(distribution))
+            distribution[self.possible] = inner_point(found[self.possible], n=self.n)
         return informations, V
 
     @cached_property
@@ -282,30 +289,23 @@ class Pooled:
         diagonal = np.diag(total)
         root = np.sqrt(np.maximum(diagonal, max(SMALLEST * float(diagonal.max()), 1e-150)))
         values, vectors = np.linalg.eigh(total / np.outer(root, root))
-        told = values > SINGULAR * max(float(values[-1]), 1e-300)
-        kept = vectors[:, told] / root[:, None]
+        estimable = values > SINGULAR * max(float(values[-1]), 1e-300)
+        used = vectors[:, estimable] / root[:, None]
         V = np.zeros((K, K))
-        V[np.ix_(cells, cells)] = (kept / values[told]) @ kept.T
-        lost = np.zeros((K, int((~told).sum())))
-        lost[cells] = vectors[:, ~told] / root[:, None]
+        V[np.ix_(cells, cells)] = (used / values[estimable]) @ used.T
+        lost = np.zeros((K, int((~estimable).sum())))
+        lost[cells] = vectors[:, ~estimable] / root[:, None]
         norms = np.linalg.norm(lost, axis=0, keepdims=True)
         return V, lost / np.where(norms > 0, norms, 1.0)
 
     def weights(self, shares: Floats) -> list[Floats]:
         if self.is_alone:
-            told = self.aspects[0].onto == np.arange(len(self.possible))[:, None]
-            return [told / shares[0]]
+            estimable = self.aspects[0].onto == np.arange(len(self.possible))[:, None]
+            return [estimable / shares[0]]
         informations, V = self.best
         if not np.array_equal(shares, self.shares):
             V = self.inverse(informations, shares)[0]
         return [F @ v.sums(V).T for F, v in zip(informations, self.aspects, strict=True)]
-
-
-def inverse_where(variance: Floats, told: Floats | None) -> Floats:
-    r"""Return :math:`Q(Q^\top A Q)^{-1}Q^\top`, the inverse on what is told."""
-    if told is None:
-        return np.asarray(np.linalg.inv(variance), dtype=np.float64)
-    return np.asarray(told @ np.linalg.inv(told.T @ variance @ told) @ told.T)
 
 
 def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> StackedOperator:
@@ -322,7 +322,13 @@ def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> Sta
     common = pooled.weights(pooled.shares)
     weights = [np.broadcast_to(L, (len(released), *L.shape)) for L in common]
     shifts = np.zeros((len(released), len(places), len(aspects[0].onto)))
-    many = has_many(numbers, places, cells=sum(L.size for L in common))
+    # which groups have enough records in every branch for shares of their own
+    if len(numbers) == 1:
+        many = np.ones(1, dtype=np.bool_)
+    elif len(numbers) * sum(L.size for L in common) > MOST_CELLS // 2:
+        many = np.zeros(len(numbers), dtype=np.bool_)
+    else:
+        many = np.min([numbers[:, own].sum(axis=1) for own in places[:-1]], axis=0) >= FEW
     if many.any() and len(released) > 1:
         weights = [np.array(L) for L in weights]
     for group in np.flatnonzero(many):
@@ -335,19 +341,9 @@ def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> Sta
     return StackedOperator(inverse, pooled.lost)
 
 
-def has_many(numbers: Floats, places: list[slice], *, cells: int) -> NDArray[np.bool_]:
-    """Return which groups have enough records in every branch for shares of their own."""
-    if len(numbers) == 1:
-        return np.ones(1, dtype=np.bool_)
-    if len(numbers) * cells > MOST_CELLS // 2:
-        return np.zeros(len(numbers), dtype=np.bool_)
-    least = np.min([numbers[:, own].sum(axis=1) for own in places[:-1]], axis=0)
-    return np.asarray(least >= FEW)
-
-
 def shifts_of(aspects: tuple[Aspect, ...], weights: list[Floats], released: Floats) -> Floats:
     total = released.sum()
-    told = [released[own] @ v.u for v, own in zip(aspects, slices_of(aspects), strict=True)]
-    p = sum(y @ L for y, L in zip(told, weights, strict=True)) / total
+    estimable = [released[own] @ v.u for v, own in zip(aspects, slices_of(aspects), strict=True)]
+    p = sum(y @ L for y, L in zip(estimable, weights, strict=True)) / total
     means = [aspect.sums(p) @ L for aspect, L in zip(aspects, weights, strict=True)]
     return np.stack([*(mean - p for mean in means), -p])

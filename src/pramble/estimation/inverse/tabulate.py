@@ -1,37 +1,213 @@
-"""Whatever may be handed to an estimation, brought to one form: sums over released cells."""
+"""Whatever may be handed to an estimation, brought to one form: sums over released cells.
+
+A table has cells of the randomised columns, and is sparse over the untouched ones.
+"""
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.crosstab import Crosstab
+from pramble.data.crosstab import Crosstab, Powers, crosstab, refuse_empty
 from pramble.data.frames import backend_of
+from pramble.data.labels import Label
 from pramble.data.open import is_frame, open_records
 from pramble.data.recode import Reading
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
-from pramble.estimation.inverse.branches import from_branches
-from pramble.estimation.inverse.layout import (
-    NO_GROUPS,
-    Layout,
-    Tabulated,
-    count_released,
-    groups_of,
-    refuse_many,
-    sums_over,
+from pramble.estimation.inverse.branches import (
+    BranchTable,
+    branch_table,
+    branches_of,
+    gather,
+    refuse_large_table,
+    sums_of_cells,
 )
+from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.channel import Channel
+from pramble.mechanisms.channel import Channel, SeenBlock
 from pramble.mechanisms.measured import Measured
-from pramble.mechanisms.operators.base import output_shape
+from pramble.mechanisms.operators.base import Inverting, output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
 from pramble.mechanisms.product import axes_of
-from pramble.values import Floats, Integers, names_of
+from pramble.values import Floats, Integers, names_of, value
 
+# The column of values that came without a name.
 ONE_COLUMN = "category"
+
+# Of a table without untouched columns: one group, of no columns.
+NO_GROUPS = np.zeros((1, 0), dtype=np.int64)
+
+
+@value(eq=False)
+class Layout:
+    """Which columns make a table, and in what order its cells stand."""
+
+    by: tuple[str, ...]  # The columns, in the caller's order
+    cells: Mapping[str, Integers]  # (K,): the code of its label in each cell of a group
+    categories: Mapping[str, Sequence[Label]]  # by randomised column
+    levels: Mapping[str, Sequence[Label]]  # by untouched column
+    # (R, number of untouched columns): codes of the combinations of untouched labels that occur
+    groups: Integers
+
+    @property
+    def size(self) -> int:
+        return next((len(codes) for codes in self.cells.values()), 1)
+
+    @cached_property
+    def codes(self) -> dict[str, Integers]:
+        """For every column the code of its label in each cell, groups first."""
+        untouched = {
+            name: np.repeat(self.groups[:, j], self.size) for j, name in enumerate(self.levels)
+        }
+        return untouched | {
+            name: np.tile(own, len(self.groups)) for name, own in self.cells.items()
+        }
+
+    @cached_property
+    def order(self) -> Integers:
+        return np.asarray(np.lexsort([self.codes[name] for name in reversed(self.by)]))
+
+    def order_of(self, name: str) -> Sequence[Label]:
+        return self.levels[name] if name in self.levels else self.categories[name]
+
+    def flatten(self, cells: Floats) -> Floats:
+        """Return an (R, …) array of all cells as a vector in the order of the table."""
+        return np.asarray(cells.reshape(-1)[self.order])
+
+    def unflatten(self, vector: Floats) -> Floats:
+        """Return a vector in the order of the table as an (R, K) array."""
+        cells = np.empty_like(vector)
+        cells[self.order] = vector
+        return cells.reshape(len(self.groups), self.size)
+
+    def labels(self) -> dict[str, list[Label]]:
+        answer = {}
+        for name in self.by:
+            known = self.order_of(name)
+            answer[name] = [known[code] for code in self.codes[name][self.order].tolist()]
+        return answer
+
+
+# The sums that shares need with weights, and totals and means of a measure.
+WEIGHTED: tuple[Powers, ...] = ((1, 0), (2, 0))
+MEASURED: tuple[Powers, ...] = (*WEIGHTED, (1, 1), (2, 1), (2, 2))
+
+
+@value(eq=False)
+class Tabulated:
+    r"""Sums over the released cells of a table."""
+
+    layout: Layout
+    # What was done to the cells: one operator for each block, or one for all branches
+    axes: tuple[Inverting, ...]
+    # (a, b): \sum_i w_i^a y_i^b over the records of each released cell, with weights w (1 without
+    # weights) and a measure y
+    sums: Mapping[Powers, Floats]
+    n: float  # Number of records
+    # by columns: the mechanism of each axis, where each axis is one block
+    mechanisms: Mapping[Block, Mechanism]
+    weighted: bool = False  # Whether weights were given
+    backend: str = "pyarrow"  # The frame library to answer in
+    # Operator and counts of a finer table, whose cells are those of this one,
+    # each with all combinations of further columns: the likelihood is then that of the finer one
+    finer: tuple[StackedOperator, Floats] | None = None
+
+    @property
+    def counts(self) -> Floats:
+        return self.sums[1, 0]
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What an estimate states of the records."""
+        return {"n": self.n, "backend": self.backend}
+
+    @property
+    def squared_weights(self) -> Floats | None:
+        """Sums of squared weights, of weights that sum to one; None without weights."""
+        return self.sums[2, 0] / self.counts.sum() ** 2 if self.weighted else None
+
+
+def untouched_groups(table: Crosstab, untouched: int) -> tuple[Integers, Integers]:
+    """Return the combinations of the first columns that occur, and which one each cell is in.
+
+    The cells of a cross-tabulation are in lexicographic order.
+    """
+    prefix = table.cells[:, :untouched]
+    fresh = np.r_[True, (prefix[1:] != prefix[:-1]).any(axis=1)]
+    return prefix[fresh], np.cumsum(fresh) - 1
+
+
+@value(eq=False)
+class ReleasedCells:
+    """The released cells of a table, by the untouched columns and those beside the table."""
+
+    by: tuple[str, ...]
+    found: Crosstab
+    channel: Channel
+    table: BranchTable | None  # Where blocks do not make the table by themselves
+
+    @property
+    def untouched(self) -> list[str]:
+        return [name for name in self.by if name not in self.channel.columns]
+
+    @property
+    def blocks(self) -> tuple[SeenBlock, ...]:
+        return self.channel.axes or ()
+
+    @property
+    def cells(self) -> Mapping[str, Integers]:
+        """The code of each column in each true cell."""
+        if self.table is not None:
+            return self.table.cells
+        sizes = [seen.mechanism.shape[0] for seen in self.blocks]
+        grid = np.unravel_index(np.arange(np.prod(sizes, dtype=np.int64)), sizes) if sizes else ()
+        pairs = zip(self.blocks, grid, strict=True)
+        return {name: own[place] for seen, place in pairs for name, own in seen.cells.items()}
+
+    @cached_property
+    def branch_of(self) -> Integers:
+        needed = self.channel.columns if self.table is None else self.table.needed
+        return branches_of(self.found, self.channel, needed=needed)
+
+    def places(self) -> list[Integers]:
+        """Return which output of each block the released cells are."""
+        columns, cells = self.found.columns, self.found.cells
+        released = {
+            name: cells[:, columns.index(name)] for seen in self.blocks for name in seen.columns
+        }
+        return [seen.output_place(released) for seen in self.blocks]
+
+
+def count_released(
+    records: Records,
+    plan: Plan,
+    *,
+    by: Sequence[str],
+    beside: Sequence[str] = (),
+    weights: Any = None,
+    measure: str | None = None,
+) -> ReleasedCells:
+    channel = plan.channel(by)
+    table = branch_table(plan, by) if channel.axes is None else None
+    needed = [name for seen in channel.axes or () for name in seen.columns]
+    needed = needed if table is None else table.needed
+    coding, powers = channel.coding, () if weights is None else WEIGHTED
+    found = crosstab(
+        records,
+        [*(name for name in by if name not in channel.columns), *beside, *needed],
+        labels={name: coding.outputs[name] for name in needed},
+        weights=weights,
+        measure=measure,
+        powers=powers if measure is None else MEASURED,
+        presence=() if table is None else [name for name in coding.blank if name not in needed],
+    )
+    refuse_empty(found, records.name)
+    return ReleasedCells(tuple(by), found, channel, table)
 
 
 def tabulate(
@@ -55,13 +231,15 @@ def tabulate(
             raise InvalidInput("by= goes with a frame; this is one column.")
         if measure is not None:
             raise InvalidInput("mean= and total= go with a frame; this is one column.")
-        if counts:
-            return from_counts(data, plan, weights=weights)
-        return from_column(data, plan, weights=weights)
+        return from_one_column(data, plan, counts=counts, weights=weights)
     if counts:
         raise InvalidInput("counts=True goes with one mechanism and one vector of counts.")
-    plan = plan_of(plan, [] if by is None else names_of(by))
-    names = default_table(plan) if by is None else names_of(by)
+    plan = plan_for(plan, [] if by is None else names_of(by))
+    if by is None:  # the table of the only block, if there is one
+        blocks = {frozenset(seen.columns): seen.columns for seen in plan.channel().blocks_seen}
+        names = list(*blocks.values()) if len(blocks) == 1 else []
+    else:
+        names = names_of(by)
     if not names or len(set(names)) != len(names):
         raise InvalidInput(
             f"by= must name one or more different columns of the table; found {by!r}. The plan has "
@@ -69,109 +247,59 @@ def tabulate(
         )
     refuse_randomised([weights, measure], plan.columns)
     records = open_records(data, reading)
-    channel = plan.channel(names)
-    if channel.axes is not None:
-        return from_records(records, channel, by=names, weights=weights, measure=measure)
-    return from_branches(records, plan, by=names, weights=weights, measure=measure, partial=partial)
+    counted = count_released(records, plan, by=names, weights=weights, measure=measure)
+    found = as_tabulated(counted, backend=records.backend, partial=partial)
+    return replace(found, weighted=weights is not None)
 
 
-def default_table(plan: Plan) -> list[str]:
-    blocks = {frozenset(seen.columns): seen.columns for seen in plan.channel().blocks_seen}
-    return list(*blocks.values()) if len(blocks) == 1 else []
-
-
-def from_counts(counts: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
+def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights: Any) -> Tabulated:
+    plan = Plan({ONE_COLUMN: mechanism})
+    if not counts:
+        if not hasattr(values, "__len__") or isinstance(values, bytes):
+            raise InvalidData(f"A column of values is needed; found {type(values).__name__}.")
+        records = open_records({ONE_COLUMN: values})
+        counted = count_released(records, plan, by=[ONE_COLUMN], weights=weights)
+        found = as_tabulated(counted, backend=backend_of(values))
+        return replace(found, weighted=weights is not None)
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
-    vector = as_counts(counts, mechanism.shape[1])
-    channel = Plan({ONE_COLUMN: mechanism}).channel()
-    layout = layout_of_blocks(channel, by=(ONE_COLUMN,), levels={}, groups=NO_GROUPS)
-    axes = axes_of(mechanism)
-    cells = vector.reshape(1, *output_shape(axes))
-    known: dict[Block, Mechanism] = {(ONE_COLUMN,): mechanism}
-    return Tabulated(layout, axes, {(1, 0): cells}, float(vector.sum()), known)
+    vector = as_counts(values, mechanism.shape[1])
+    channel, axes = plan.channel(), axes_of(mechanism)
+    cells, categories = channel.cells, {ONE_COLUMN: channel.labels[ONE_COLUMN].values}
+    layout = Layout((ONE_COLUMN,), cells, categories, {}, NO_GROUPS)
+    sums = {(1, 0): vector.reshape(1, *output_shape(axes))}
+    return Tabulated(layout, axes, sums, float(vector.sum()), {(ONE_COLUMN,): mechanism})
 
 
-def from_column(values: Any, mechanism: Mechanism, *, weights: Any) -> Tabulated:
-    if not hasattr(values, "__len__") or isinstance(values, bytes):
-        raise InvalidData(f"A column of values is needed; found {type(values).__name__}.")
-    return from_records(
-        open_records({ONE_COLUMN: values}),
-        Plan({ONE_COLUMN: mechanism}).channel(),
-        by=[ONE_COLUMN],
-        weights=weights,
-        backend=backend_of(values),
+def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False) -> Tabulated:
+    found, table, blocks = counted.found, counted.table, counted.blocks
+    groups, group_of = untouched_groups(found, len(counted.untouched))
+    outputs = [seen.mechanism.shape[1] for seen in blocks]
+    refuse_large_table([len(groups), *outputs], counted.by)
+    coding, cells = counted.channel.coding, counted.cells
+    layout = Layout(
+        counted.by,
+        cells,
+        {name: coding.categories[name].values for name in cells},
+        dict(zip(counted.untouched, found.levels, strict=False)),
+        groups,
     )
-
-
-def layout_of_blocks(
-    channel: Channel, *, by: Sequence[str], levels: Mapping[str, Sequence[Any]], groups: Any
-) -> Layout:
-    refuse_many([len(groups), *(seen.mechanism.shape[1] for seen in channel.axes or ())], by)
-    cells = cells_of_blocks(channel)
-    categories = {name: channel.coding.categories[name].values for name in cells}
-    return Layout(tuple(by), cells, categories, dict(levels), groups)
-
-
-def cells_of_blocks(channel: Channel) -> dict[str, Integers]:
-    axes = channel.axes or ()
-    sizes = [seen.mechanism.shape[0] for seen in axes]
-    grid = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes) if sizes else ()
-    return {
-        name: own[place]
-        for seen, place in zip(axes, grid, strict=True)
-        for name, own in seen.cells.items()
-    }
-
-
-def from_records(
-    records: Records,
-    channel: Channel,
-    *,
-    by: Sequence[str],
-    weights: Any = None,
-    measure: str | None = None,
-    backend: str | None = None,
-) -> Tabulated:
-    table, places = shown_by_blocks(records, channel, by=by, weights=weights, measure=measure)
-    known = {seen.columns: seen.mechanism for seen in channel.axes or ()}
-    untouched = [name for name in by if name not in channel.columns]
-    groups, group_of = groups_of(table, len(untouched))
-    levels = dict(zip(untouched, table.levels, strict=False))
-    layout = layout_of_blocks(channel, by=by, levels=levels, groups=groups)
-    outer = (len(groups), *(m.shape[1] for m in known.values()))
-    axes = tuple(axis for m in known.values() for axis in axes_of(m))
-    place = np.ravel_multi_index((group_of, *places), outer)
-    sums = sums_over(table, place, (len(groups), *output_shape(axes)))
-    return Tabulated(
-        layout, axes, sums, float(table.n), known, weights is not None, backend or records.backend
-    )
-
-
-def shown_by_blocks(
-    records: Records,
-    channel: Channel,
-    *,
-    by: Sequence[str],
-    beside: Sequence[str] = (),
-    weights: Any = None,
-    measure: str | None = None,
-) -> tuple[Crosstab, list[Integers]]:
-    """Return the released cells of a table, and which output of each block they are.
-
-    The cells are by the untouched columns, those ``beside`` the table, and what is released.
-    """
-    axes = channel.axes or ()
-    columns = [name for seen in axes for name in seen.columns]
-    table = count_released(
-        records,
-        [*(name for name in by if name not in columns), *beside],
-        {name: channel.coding.outputs[name] for name in columns},
-        weights=weights,
-        measure=measure,
-    )
-    released = {name: table.cells[:, table.columns.index(name)] for name in columns}
-    return table, [seen.output_place(released) for seen in axes]
+    if table is None:
+        place = np.ravel_multi_index((group_of, *counted.places()), (len(groups), *outputs))
+        axes = tuple(axis for seen in blocks for axis in axes_of(seen.mechanism))
+        sums = sums_of_cells(found, place, (len(groups), *output_shape(axes)))
+        known = {seen.columns: seen.mechanism for seen in blocks}
+        return Tabulated(layout, axes, sums, float(found.n), known, backend=backend)
+    operator, sums = gather(table, found, counted.branch_of, group_of=group_of)
+    if operator.lost.shape[1]:
+        if not partial:
+            raise table.refusal()
+        operator = replace(operator, refusal=table.refusal())
+    fine, finer = table.finer(), None
+    if fine is not None:
+        whole, fine_sums = gather(fine, found, counted.branch_of, group_of=group_of)
+        finer = whole, fine_sums[1, 0]
+    return Tabulated(layout, (operator,), sums, float(found.n), {}, backend=backend, finer=finer)
 
 
 def measured_of(data: Any) -> Measured | None:
@@ -216,7 +344,7 @@ def warn_of_missing_rows(data: Any, release: Any) -> None:
     )
 
 
-def plan_of(plan: Any, by: Sequence[str]) -> Plan:
+def plan_for(plan: Any, by: Sequence[str]) -> Plan:
     """Return a plan; a mechanism is that of one column."""
     if isinstance(plan, Mechanism) and len(by) == 1:
         plan = {by[0]: plan}

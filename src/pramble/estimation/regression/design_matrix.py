@@ -20,11 +20,12 @@ from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.values import Floats, Integers, value
 
+# A number as a file without types writes it: no sign of a code such as 007.
 DECIMAL = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
 @value(eq=False)
-class Column:
+class ModelColumn:
     """A column of a model."""
 
     name: str
@@ -34,12 +35,12 @@ class Column:
 
     def numbers(self) -> Floats:
         """Return the labels as numbers; refuse others."""
-        if not all(map(is_number, self.labels)):
+        if not all(map(is_numeric_label, self.labels)):
             raise InvalidInput(f"Column {self.name!r} must hold numbers; it does not.")
         return np.array([float(one) for one in self.labels])
 
 
-def is_number(label: Label) -> bool:
+def is_numeric_label(label: Label) -> bool:
     return not isinstance(label, bool | str | tuple | None) and hasattr(label, "__float__")
 
 
@@ -48,7 +49,7 @@ class Rows:
     """Rows of values: for every column the code of its label."""
 
     size: int
-    columns: Mapping[str, Column]
+    columns: Mapping[str, ModelColumn]
     codes: Mapping[str, Integers]
 
     def numbers(self, name: str) -> Floats:
@@ -69,17 +70,17 @@ class Rows:
 
 def untouched_column(
     records: Records, name: str, labels: Sequence[Label]
-) -> tuple[Column, Integers]:
+) -> tuple[ModelColumn, Integers]:
     declared = declared_categories(records, name)
     if declared is None:
-        values = as_decimals(labels, records)
-        is_numeric = all(is_number(one) for one in values)
-        return Column(name, tuple(values), is_numeric), np.arange(len(labels))
+        values = decimals_of(labels, records)
+        is_numeric = all(is_numeric_label(one) for one in values)
+        return ModelColumn(name, tuple(values), is_numeric), np.arange(len(labels))
     known = [place for place in places_of(labels, declared) if place is not None]
     order = list(dict.fromkeys([*known, *range(len(labels))]))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    return Column(name, tuple(labels[i] for i in order)), place
+    return ModelColumn(name, tuple(labels[i] for i in order)), place
 
 
 def declared_categories(records: Records, name: str) -> Sequence[Label] | None:
@@ -97,7 +98,7 @@ def declared_categories(records: Records, name: str) -> Sequence[Label] | None:
     return tuple(table.column(name).unify_dictionaries().chunk(0).dictionary.to_pylist())
 
 
-def as_decimals(labels: Sequence[Label], records: Records) -> Sequence[Label]:
+def decimals_of(labels: Sequence[Label], records: Records) -> Sequence[Label]:
     """Return texts of a file without types as the numbers they are, if every one is a number."""
     if records.typed or not all(isinstance(label, str) for label in labels):
         return labels
@@ -105,7 +106,7 @@ def as_decimals(labels: Sequence[Label], records: Records) -> Sequence[Label]:
     return list(map(float, texts)) if all(map(DECIMAL.fullmatch, texts)) else labels
 
 
-def rows_of(data: Any, columns: Mapping[str, Column]) -> Rows:
+def rows_of(data: Any, columns: Mapping[str, ModelColumn]) -> Rows:
     records = open_records(data)
     table = crosstab(records, list(columns), keep_rows=True)
     if not columns:
@@ -117,7 +118,7 @@ def rows_of(data: Any, columns: Mapping[str, Column]) -> Rows:
     ):
         found = cells[table.cell_of]
         if column.is_numeric:
-            values = as_decimals(levels, records)
+            values = decimals_of(levels, records)
             own[name] = replace(column, labels=tuple(values))
             own[name].numbers()
             codes[name] = found
@@ -149,7 +150,7 @@ class Factor(Protocol):
 class Plain:
     """A column as it is: a number, or indicators of its labels against the first."""
 
-    column: Column
+    column: ModelColumn
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -185,7 +186,7 @@ class Response:
     def numbers(self) -> Floats:
         if not self.labels:
             return np.asarray(self.values, dtype=np.float64)
-        known = Column(self.name, self.labels).numbers()
+        known = ModelColumn(self.name, self.labels).numbers()
         return np.asarray(known[self.values])
 
 
@@ -196,21 +197,15 @@ def term_names(term: Term) -> list[str]:
     return names if term else ["intercept"]
 
 
-def encode_term(term: Sequence[Factor], rows: Rows, *, only: Sequence[bool]) -> Floats:
-    """Return the product of the factors that are marked, with ones for the others."""
-    answer = np.ones((rows.size, 1))
-    for factor, wanted in zip(term, only, strict=True):
-        own = factor.encode(rows) if wanted else np.ones((rows.size, len(factor.names)))
-        answer = (answer[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
-    return answer
-
-
+# Coefficients of a regression: the cube of their number is worked out in every step.
 MOST_COEFFICIENTS = 1000
+
+# The eigenvalue of the correlations of columns below which some determine others.
 COLLINEAR = 1e-13
 
 
 @value(eq=False)
-class Design:
+class DesignMatrix:
     """The two halves of a design matrix: (W, p) over untouched groups and (K, p) over cells."""
 
     A: Floats
@@ -256,7 +251,7 @@ class Model:
     """Terms of a regression and the columns that they are made of."""
 
     terms: tuple[Term, ...]
-    columns: Mapping[str, Column]
+    columns: Mapping[str, ModelColumn]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -279,16 +274,17 @@ class Model:
 
     def half(self, rows: Rows, *, randomised: bool | None) -> Floats:
         """Return the design matrix of some rows by factors of one kind; None is every kind."""
-        parts = []
+        parts = [np.zeros((rows.size, 0))]
         for term in self.terms:
-            only = [
-                randomised is None or self.is_randomised(factor.variables) == randomised
-                for factor in term
-            ]
-            parts.append(encode_term(term, rows, only=only))
-        return np.concatenate(parts, axis=1) if parts else np.zeros((rows.size, 0))
+            product = np.ones((rows.size, 1))
+            for factor in term:
+                wanted = randomised in (None, self.is_randomised(factor.variables))
+                own = factor.encode(rows) if wanted else np.ones((rows.size, len(factor.names)))
+                product = (product[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
+            parts.append(product)
+        return np.concatenate(parts, axis=1)
 
-    def design(self, groups: Rows, cells: Rows) -> Design:
+    def design(self, groups: Rows, cells: Rows) -> DesignMatrix:
         A, B = self.half(groups, randomised=False), self.half(cells, randomised=True)
         for half in (A, B):
             bad = np.flatnonzero(~np.isfinite(half).all(axis=0))
@@ -296,20 +292,15 @@ class Model:
                 raise InvalidInput(
                     f"{self.names[bad[0]]!r} must be a finite number for every record; it is not."
                 )
-        return Design(A, B)
+        return DesignMatrix(A, B)
 
 
-def plain_model(columns: Mapping[str, Column], covariates: Sequence[str]) -> Model:
-    factors = (Plain(columns[name]) for name in covariates)
-    return Model(((), *((factor,) for factor in factors)), columns)
-
-
-def plain_response(column: Column, codes: Integers) -> Response:
+def plain_response(column: ModelColumn, codes: Integers) -> Response:
     """Return a column as a response: its codes and labels; numbers of it are made when needed."""
     return Response(column.name, (column.name,), codes, column.labels, column.is_randomised)
 
 
-def refuse_collinear(design: Design, counts: Floats, names: Sequence[str]) -> None:
+def refuse_collinear(design: DesignMatrix, counts: Floats, names: Sequence[str]) -> None:
     """Refuse covariates that determine one another, whatever the randomised ones are."""
     if len(names) > MOST_COEFFICIENTS:
         raise InvalidInput(

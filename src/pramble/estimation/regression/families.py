@@ -51,98 +51,57 @@ class Pieces:
 
 @value
 class OnePredictor:
-    """One linear predictor with the canonical link: the slope is what is left of the response."""
+    """One linear predictor with the canonical link: the slope is what is left of the response.
 
+    Least squares, a response of zeros and ones with the logit, or counts with the logarithm.
+    """
+
+    name: Literal["linear", "logistic", "poisson"]
     answers: tuple[str, ...] = ("mean",)
-
-    def link(self, mean: float) -> float:
-        raise NotImplementedError
 
     def mean(self, eta: Floats) -> Floats:
         """Return the mean of each answer, (answers, …)."""
-        raise NotImplementedError
+        from scipy.special import expit
+
+        if self.name == "linear":
+            return eta
+        return np.asarray(
+            expit(eta) if self.name == "logistic" else np.exp(np.minimum(eta, LARGEST))
+        )
 
     def bend(self, mean: Floats) -> Floats:
-        raise NotImplementedError
-
-    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
-        raise NotImplementedError
+        """Return the slope of the mean in the predictor."""
+        if self.name == "linear":
+            return np.ones_like(mean)
+        return np.asarray(mean * (1 - mean)) if self.name == "logistic" else mean
 
     def parameters(self, names: Sequence[str]) -> Parameters:
         return Parameters(tuple(names), np.arange(len(names)), np.ones((1, len(names))))
 
     def start(self, parameters: Parameters, shares: Floats) -> Floats:
-        theta = np.zeros(len(parameters.names))
+        theta, level = np.zeros(len(parameters.names)), float(shares[0])
+        if self.name == "logistic":
+            share = float(np.clip(level, FEWEST, 1 - FEWEST))
+            level = float(np.log(share / (1 - share)))
+        elif self.name == "poisson":
+            level = float(np.log(max(level, FEWEST)))
         if "intercept" in parameters.names:
-            theta[parameters.names.index("intercept")] = self.link(float(shares[0]))
+            theta[parameters.names.index("intercept")] = level
         return theta
 
     def pieces(self, y: Any, eta: Floats) -> Pieces:
         mean = self.mean(eta)
-        value = self.log_likelihood(y, eta[0], mean[0])
-        return Pieces(value, y - mean, self.bend(mean)[None])
+        if self.name == "linear":
+            value = -0.5 * (y - mean[0]) ** 2
+        elif self.name == "logistic":
+            value = y * eta[0] - np.logaddexp(0.0, eta[0])
+        else:  # but for the factorial, which no parameter moves
+            value = y * eta[0] - mean[0]
+        return Pieces(np.asarray(value), y - mean, self.bend(mean)[None])
 
     def slope(self, eta: Floats) -> Floats:
         """Return the slopes of the mean, (answers, L, …)."""
         return self.bend(self.mean(eta))[None]
-
-
-@value
-class Linear(OnePredictor):
-    """Least squares."""
-
-    def link(self, mean: float) -> float:
-        return mean
-
-    def mean(self, eta: Floats) -> Floats:
-        return eta
-
-    def bend(self, mean: Floats) -> Floats:
-        return np.ones_like(mean)
-
-    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
-        del eta
-        return np.asarray(-0.5 * (y - mean) ** 2)
-
-
-@value
-class Logistic(OnePredictor):
-    """A response of zeros and ones, with the logit as link."""
-
-    answers: tuple[str, ...] = ("probability",)
-
-    def link(self, mean: float) -> float:
-        share = float(np.clip(mean, FEWEST, 1 - FEWEST))
-        return float(np.log(share / (1 - share)))
-
-    def mean(self, eta: Floats) -> Floats:
-        from scipy.special import expit
-
-        return np.asarray(expit(eta))
-
-    def bend(self, mean: Floats) -> Floats:
-        return np.asarray(mean * (1 - mean))
-
-    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
-        del mean
-        return np.asarray(y * eta - np.logaddexp(0.0, eta))
-
-
-@value
-class Poisson(OnePredictor):
-    """Counts, with the logarithm as link; the log-likelihood leaves the factorial out."""
-
-    def link(self, mean: float) -> float:
-        return float(np.log(max(mean, FEWEST)))
-
-    def mean(self, eta: Floats) -> Floats:
-        return np.asarray(np.exp(np.minimum(eta, LARGEST)))
-
-    def bend(self, mean: Floats) -> Floats:
-        return mean
-
-    def log_likelihood(self, y: Any, eta: Floats, mean: Floats) -> Floats:
-        return np.asarray(y * eta - mean)
 
 
 @value
@@ -257,6 +216,7 @@ class Ordinal:
 Family = OnePredictor | Multinomial | Ordinal
 FamilyName = Literal["linear", "logistic", "multinomial", "ordinal", "poisson"]
 FAMILIES = get_args(FamilyName)
+# Classes of a response: each has coefficients of its own.
 MOST_CLASSES = 40
 
 
@@ -266,7 +226,12 @@ def family_of(name: str, response: Response, *, success: Any) -> tuple[Family, A
     if success is not None and name != "logistic":
         raise InvalidInput("success= goes with the logistic family.")
     if name in {"linear", "poisson"}:
-        return numeric_family(name, response)
+        numbers = response.numbers()
+        if not np.isfinite(numbers).all():
+            raise InvalidInput(f"The response {response.name!r} must be finite; it is not.")
+        if name == "poisson" and (numbers < 0).any():
+            raise InvalidInput(f"A Poisson response must not be negative; {response.name!r} is.")
+        return OnePredictor("linear" if name == "linear" else "poisson"), numbers, 0
     labels = response.labels or tuple(np.unique(response.values).tolist())
     values = np.asarray(response.values)
     codes = values if response.labels else np.searchsorted(labels, values)  # type: ignore[arg-type]
@@ -280,7 +245,7 @@ def family_of(name: str, response: Response, *, success: Any) -> tuple[Family, A
         one = 1 if success is None else place_of(labels, success)
         if one is None:
             raise InvalidInput(f"success must be a value of {response.name!r}; found {success!r}.")
-        return Logistic(), (codes == one).astype(np.float64), 0
+        return OnePredictor("logistic", ("probability",)), (codes == one).astype(np.float64), 0
     if not 2 <= len(labels) <= MOST_CLASSES:
         raise InvalidInput(
             f"A response of classes must have 2 to {MOST_CLASSES}; {response.name!r} has "
@@ -288,12 +253,3 @@ def family_of(name: str, response: Response, *, success: Any) -> tuple[Family, A
         )
     kind = Multinomial if name == "multinomial" else Ordinal
     return kind(tuple(map(str, labels))), codes, len(labels)
-
-
-def numeric_family(name: str, response: Response) -> tuple[Family, Floats, int]:
-    numbers = response.numbers()
-    if not np.isfinite(numbers).all():
-        raise InvalidInput(f"The response {response.name!r} must be finite; it is not.")
-    if name == "poisson" and (numbers < 0).any():
-        raise InvalidInput(f"A Poisson response must not be negative; {response.name!r} is.")
-    return (Linear() if name == "linear" else Poisson()), numbers, 0

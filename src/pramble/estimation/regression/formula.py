@@ -9,8 +9,8 @@ import numpy as np
 
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.design_matrix import (
-    Column,
     Model,
+    ModelColumn,
     Response,
     Rows,
     Term,
@@ -18,16 +18,20 @@ from pramble.estimation.regression.design_matrix import (
 )
 from pramble.values import Floats, Integers, value
 
+# Rows that an expression is fitted on; of more, every combination counts once.
 MOST_STATE_ROWS = 5_000_000
 
 
+# C(x) and C(`x y`, …): a column by itself.
 PLAIN = re.compile(r"(?s)C\(`?((?<=`)[^`]+|[A-Za-z_]\w*)`?\s*(,.*)?\)")
 
 
+# Names in expressions that are no columns.
 TYPES = {"int", "float", "str", "bool"}
 QUOTED = re.compile(r"`([^`]*)`")
 
 
+# "x[T.a]" and "x[a]": an expression and one of its levels.
 LEVEL = re.compile(r"(?s)(?:(.*?)\[T\.(.*)|(.*)\[(.*))\]")
 
 
@@ -58,7 +62,9 @@ class Expression:
         return "categories" in self.spec.encoder_state[self.text][1]
 
     def encode(self, rows: Rows) -> Floats:
-        matrix = self.spec.get_model_matrix(frame_of(rows, self.variables, self.text), context={})
+        matrix = self.spec.get_model_matrix(
+            pandas_frame(rows, self.variables, self.text), context={}
+        )
         columns = np.asarray(matrix, dtype=np.float64)
         return columns[:, 1:] if self.reduced else columns
 
@@ -73,7 +79,7 @@ def fitted_expression(
     if reduced:
         terms = [types.Term([types.Factor("1", eval_method="literal")]), *terms]
     formula = formulaic.Formula(terms)
-    matrix = evaluated(formula, frame_of(rows, variables, factor.expr))
+    matrix = evaluated(formula, pandas_frame(rows, variables, factor.expr))
     if matrix.model_spec.transform_state:
         if any(rows.columns[name].is_randomised for name in variables):
             raise InvalidInput(
@@ -81,7 +87,7 @@ def fitted_expression(
                 "seen. Centre or scale by numbers that you state, as in I((x - 3) / 2)."
             )
         times = counts if counts.sum() <= MOST_STATE_ROWS else np.ones_like(counts)
-        matrix = evaluated(formula, frame_of(rows.repeated(times), variables, factor.expr))
+        matrix = evaluated(formula, pandas_frame(rows.repeated(times), variables, factor.expr))
     found = [str(name) for name in matrix.columns][1 if reduced else 0 :]
     if not variables:
         raise InvalidInput(f"{factor.expr} must be made of columns of the data.")
@@ -89,7 +95,7 @@ def fitted_expression(
     return Expression(factor.expr, matrix.model_spec, variables, names, reduced)
 
 
-def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
+def pandas_frame(rows: Rows, names: tuple[str, ...], text: str) -> Any:
     """Return the columns that an expression needs, as pandas holds them.
 
     A column of labels that stands alone or in C() is one of categories, in their order; inside any
@@ -104,7 +110,10 @@ def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
         if column.is_numeric:
             data[name] = column.numbers()[codes]
         elif by_itself:
-            known: Any = pandas_categories(column)
+            known: Any = list(column.labels)
+            strange = any(one is None or isinstance(one, tuple) for one in known)
+            if strange or len(set(known)) < len(known):  # pandas would mix them up
+                known = list(map(str, known))
             data[name] = pd.Categorical.from_codes(codes, categories=known)
         else:
             labels = np.empty(len(column.labels), dtype=object)
@@ -113,18 +122,11 @@ def frame_of(rows: Rows, names: tuple[str, ...], text: str) -> Any:
     return pd.DataFrame(data)
 
 
-def pandas_categories(column: Column) -> list[Any]:
-    """Return labels that pandas takes for categories: texts where it would mix them up."""
-    labels = list(column.labels)
-    strange = any(one is None or isinstance(one, tuple) for one in labels)
-    return list(map(str, labels)) if strange or len(set(labels)) < len(labels) else labels
-
-
-def names_in(factor: Any) -> list[str]:
+def columns_in(factor: Any) -> list[str]:
     """Return the columns that a factor is made of.
 
     >>> from formulaic.parser.types import Factor
-    >>> names_in(Factor("center(age) + np.log(`my col`)", eval_method="python"))
+    >>> columns_in(Factor("center(age) + np.log(`my col`)", eval_method="python"))
     ['age', 'my col']
     """
     if factor.eval_method.value != "python":
@@ -192,7 +194,7 @@ def read_formula(text: str) -> Formula:
     if left is None or len(left) != 1 or len(next(iter(left)).factors) != 1:
         raise InvalidInput(f"A formula must have one response, as in 'y ~ a + b'; found {text!r}.")
     sides = (
-        tuple(dict.fromkeys(name for term in side for f in term.factors for name in names_in(f)))
+        tuple(dict.fromkeys(name for term in side for f in term.factors for name in columns_in(f)))
         for side in (left, parsed.rhs)
     )
     return Formula(text, parsed, *sides)
@@ -207,7 +209,7 @@ def formula_model(
     def expression(factor: Any, *, reduced: bool) -> Expression:
         key = factor.expr, reduced
         if key not in known:
-            variables = tuple(names_in(factor))
+            variables = tuple(columns_in(factor))
             own = cells if Model((), columns).is_randomised(variables) else groups
             known[key] = fitted_expression(factor, variables, own, reduced=reduced, counts=counts)
         return known[key]
@@ -255,9 +257,9 @@ def coded_terms(terms: Any, in_full: Mapping[Any, Expression]) -> Iterator[list[
 
 
 def response_of(
-    factor: Any, columns: Mapping[str, Column], *, groups: Rows, cells: Rows
+    factor: Any, columns: Mapping[str, ModelColumn], *, groups: Rows, cells: Rows
 ) -> Response:
-    variables = tuple(names_in(factor))
+    variables = tuple(columns_in(factor))
     randomised = Model((), columns).is_randomised(variables)
     rows = cells if randomised else groups
     if factor.expr in columns:

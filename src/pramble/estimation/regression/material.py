@@ -1,19 +1,38 @@
-"""What a regression is made of: what was asked for, and the signed weights of its columns."""
+r"""What a regression is made of: what was asked for, and the signed weights of its columns.
 
-from collections.abc import Mapping, Sequence
+From protected tables the cells of one measured table are the signed weights. The score of the
+original records is a sum over the cells of the table of all columns of the model,
+:math:`\sum_x N_x\,\psi(x; \theta)`, and the unbiased counts stand in for N: the root estimates what
+the file itself would have given. With J the information and C the covariance of the cells, errors
+are those of :math:`J^{-1} \Psi C \Psi^\top J^{-1}`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pramble.data.crosstab import totals
 from pramble.data.open import open_records
-from pramble.errors import InvalidInput
-from pramble.estimation.inverse.signed import Patterns, RecordSource, Source, patterns_of
-from pramble.estimation.inverse.tabulate import plan_of
-from pramble.estimation.regression.design_matrix import Column, Rows, untouched_column
+from pramble.errors import InvalidInput, NotShown
+from pramble.estimation.follow.result import Settings
+from pramble.estimation.inverse.moments import covariance_of
+from pramble.estimation.inverse.signed import (
+    Function,
+    Moments,
+    RecordSource,
+    WeightSource,
+    patterns_of,
+)
+from pramble.estimation.inverse.tabulate import plan_for
+from pramble.estimation.regression.design_matrix import ModelColumn, Rows, untouched_column
 from pramble.estimation.regression.formula import Formula, read_formula
 from pramble.estimation.survey import Survey
-from pramble.values import Integers, names_of, value
+from pramble.estimation.tables.cells import TableAnswers, notes_of, table_answers
+from pramble.estimation.tables.nearest import nearest_cells
+from pramble.mechanisms.measured import Measured
+from pramble.values import Floats, Integers, names_of, value
 
 
 @value(eq=False)
@@ -52,7 +71,7 @@ def asked_for(
 class Material:
     """Signed weights, what stands in groups and cells, and the number of records of groups."""
 
-    source: Source
+    source: WeightSource
     groups: Rows
     cells: Rows
     numbers: Integers
@@ -72,7 +91,7 @@ def material_of_records(
     records = open_records(data, reading)
     patterns = patterns_of(
         records,
-        plan_of(plan, asked.columns),
+        plan_for(plan, asked.columns),
         by=asked.columns,
         beside=survey.columns,
         weights=weights,
@@ -81,23 +100,67 @@ def material_of_records(
     for axis, name in enumerate(patterns.untouched):
         columns[name], place = untouched_column(records, name, patterns.labels[name])
         codes[name] = place[patterns.groups[:, axis]]
+    dropped = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())
     return Material(
         RecordSource(patterns, survey.strata, survey.clusters),
         Rows(len(patterns.groups), columns, codes),
         rows_of_cells(patterns.cells, patterns.labels, patterns.size),
         totals(patterns.group, patterns.numbers, len(patterns.groups)).astype(np.int64),
-        dropping(patterns),
+        (f"Records without a value are left out: {dropped}.",) if dropped else (),
         patterns.backend,
     )
 
 
 def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
-    columns = {name: Column(name, tuple(labels[name]), is_randomised=True) for name in cells}
+    columns = {name: ModelColumn(name, tuple(labels[name]), is_randomised=True) for name in cells}
     return Rows(K, columns, dict(cells))
 
 
-def dropping(patterns: Patterns) -> tuple[str, ...]:
-    if not patterns.dropped:
-        return ()
-    listed = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())
-    return (f"Records without a value are left out: {listed}.",)
+@value(eq=False)
+class TableSource:
+    """The signed weights of a measured table (:mod:`pramble.estimation.inverse.signed`)."""
+
+    measured: Measured
+    answers: TableAnswers
+
+    @property
+    def n(self) -> float:
+        return self.answers.n
+
+    @property
+    def counts(self) -> Floats:
+        """The weight of the one group."""
+        return np.array([self.n])
+
+    def chunks(self, width: int) -> Iterator[slice]:
+        del width
+        yield slice(0, 1)
+
+    def weights(self, some: slice) -> Floats:
+        del some
+        return self.n * self.answers.unbiased[None, :]
+
+    def moments(self, function: Function, width: int) -> Moments:
+        del width
+        w = np.ascontiguousarray(function(slice(0, 1))[0].T)
+        both, alone = (covariance_of(replace(self.answers, sampling=f), w) for f in (1.0, 0.0))
+        return Moments(self.n**2 * both, self.n**2 * alone)
+
+    def inside(self) -> Floats | None:
+        return self.n * nearest_cells(self.measured, self.answers.layout.by)[None, :]
+
+
+def material_of_tables(measured: Measured, asked: Asked, settings: Settings) -> Material:
+    try:
+        answers = table_answers(measured, asked.columns, settings)
+    except NotShown as error:
+        raise NotShown(f"A regression takes a measured table of all its columns. {error}") from None
+    layout = answers.layout
+    return Material(
+        TableSource(measured, answers),
+        Rows(1, {}, {}),
+        rows_of_cells(layout.cells, layout.categories, layout.size),
+        np.ones(1, np.int64),
+        tuple(notes_of(measured, settings)),
+        "pyarrow",
+    )

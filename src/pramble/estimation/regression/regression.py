@@ -11,8 +11,8 @@ from pramble.estimation.follow.result import Covers, Settings
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.estimation.regression.design_matrix import (
     Model,
+    Plain,
     Response,
-    plain_model,
     plain_response,
     refuse_collinear,
 )
@@ -23,18 +23,17 @@ from pramble.estimation.regression.material import (
     Material,
     asked_for,
     material_of_records,
+    material_of_tables,
 )
 from pramble.estimation.regression.result import Fitted, Regression
 from pramble.estimation.regression.solve import (
-    Problem,
-    notes_on_unestimable,
+    ScoreProblem,
     rare_classes,
     solve,
     unestimable,
 )
 from pramble.estimation.survey import Survey, as_survey
 from pramble.estimation.tables.cells import refuse_records
-from pramble.estimation.tables.regression import material_of_tables
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
@@ -157,25 +156,23 @@ def estimate_regression(
     return replace(found, covariance=covariance, fitted=None)
 
 
-def model_asked_for(material: Material, asked: Asked) -> tuple[Model, Response]:
-    groups, cells = material.groups, material.cells
-    if asked.formula is not None:
-        return formula_model(asked.formula, groups, cells, counts=material.numbers)
-    columns = {**groups.columns, **cells.columns}
-    (name,) = asked.response
-    codes = (cells if columns[name].is_randomised else groups).codes[name]
-    return plain_model(columns, asked.covariates), plain_response(columns[name], codes)
-
-
 def pose(
     material: Material, asked: Asked, *, family: str, success: Any = None
-) -> tuple[Problem, Model, Response, int]:
-    model, response = model_asked_for(material, asked)
+) -> tuple[ScoreProblem, Model, Response, int]:
+    groups, cells = material.groups, material.cells
+    if asked.formula is not None:
+        model, response = formula_model(asked.formula, groups, cells, counts=material.numbers)
+    else:
+        columns, (name,) = {**groups.columns, **cells.columns}, asked.response
+        terms = ((), *((Plain(columns[own]),) for own in asked.covariates))
+        model = Model(terms, columns)
+        codes = (cells if columns[name].is_randomised else groups).codes[name]
+        response = plain_response(columns[name], codes)
     kind, y, classes = family_of(family, response, success=success)
-    source, design = material.source, model.design(material.groups, material.cells)
+    source, design = material.source, model.design(groups, cells)
     refuse_collinear(design, source.counts, model.names)
     parameters = kind.parameters(model.names)
-    problem = Problem(source, design, kind, parameters, y, response.is_randomised)
+    problem = ScoreProblem(source, design, kind, parameters, y, response.is_randomised)
     return problem, model, response, classes
 
 
@@ -205,7 +202,7 @@ def fit(
         response=response.name,
         level=settings.level,
         covers=settings.covers,
-        notes=(*material.notes, *notes, *notes_on_unestimable(answer, names), *rare),
+        notes=(*material.notes, *notes, *answer.notes(names), *rare),
         backend=material.backend,
         fitted=fitted,
     )

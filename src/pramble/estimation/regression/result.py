@@ -23,8 +23,14 @@ from pramble.data.frames import Tidy, tidy_frame
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import COVERS
 from pramble.estimation.inverse.intervals import check_level, normal_quantile
-from pramble.estimation.regression.design_matrix import Column, Design, Model, Rows, rows_of
-from pramble.estimation.regression.families import Linear, Poisson
+from pramble.estimation.regression.design_matrix import (
+    DesignMatrix,
+    Model,
+    ModelColumn,
+    Rows,
+    rows_of,
+)
+from pramble.estimation.regression.families import Family, OnePredictor
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
@@ -34,23 +40,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pramble.estimation.inverse.signed import Moments
-    from pramble.estimation.regression.solve import Point, Problem, Unestimable
+    from pramble.estimation.regression.solve import Point, ScoreProblem, Unestimable
 
 
 @value(eq=False)
 class Fitted:
     """A solution."""
 
-    problem: Problem
+    problem: ScoreProblem
     point: Point
     model: Model
     groups: Rows  # The values of untouched columns in each group, of randomised ones in each cell
     cells: Rows
-    told: Unestimable
+    unestimable: Unestimable
     sampling: float  # Share of the sampling variance that counts
 
     @property
-    def covariates(self) -> Mapping[str, Column]:
+    def covariates(self) -> Mapping[str, ModelColumn]:
         return {name: self.model.columns[name] for name in self.model.variables}
 
     @cached_property
@@ -107,17 +113,20 @@ class NormalIntervals(Display, Tidy):
         """Which estimates have an interval without end."""
         return ~np.isfinite(self.standard_errors)
 
+    def end(self, sign: int) -> Floats:
+        """Return the lower (−1) or the upper (1) ends of the intervals."""
+        reach = sign * normal_quantile(self.level) * self.standard_errors
+        return read_only(np.where(self.is_open, sign * np.inf, self.centre + reach))
+
     @cached_property
     def lower(self) -> Floats:
         """Lower ends of the intervals."""
-        reach = normal_quantile(self.level) * self.standard_errors
-        return read_only(np.where(self.is_open, -np.inf, self.centre - reach))
+        return self.end(-1)
 
     @cached_property
     def upper(self) -> Floats:
         """Upper ends of the intervals."""
-        reach = normal_quantile(self.level) * self.standard_errors
-        return read_only(np.where(self.is_open, np.inf, self.centre + reach))
+        return self.end(1)
 
 
 @value(eq=False, repr=False)
@@ -169,18 +178,22 @@ class Change:
     """An effect before averaging: what the mean is under one design, less another, times a rate."""
 
     name: str
-    high: Design
-    low: Design
+    high: DesignMatrix
+    low: DesignMatrix
     rate: float
+
+    def touches(self, columns: Any) -> bool:
+        """Whether some columns of the design matrix change."""
+        halves = ((self.high.A, self.low.A), (self.high.B, self.low.B))
+        return any(bool((one[:, columns] != two[:, columns]).any()) for one, two in halves)
 
 
 def changes(fitted: Fitted) -> Iterator[Change]:
     for name, column in fitted.covariates.items():
-        randomised = column.is_randomised
-        own = fitted.cells if randomised else fitted.groups
+        own = fitted.cells if column.is_randomised else fitted.groups
 
-        def design(rows: Rows, *, randomised: bool = randomised) -> Design:
-            sides = (fitted.groups, rows) if randomised else (rows, fitted.cells)
+        def design(rows: Rows, *, of_cells: bool = column.is_randomised) -> DesignMatrix:
+            sides = (fitted.groups, rows) if of_cells else (rows, fitted.cells)
             return fitted.model.design(*sides)
 
         if column.is_numeric:
@@ -194,67 +207,43 @@ def changes(fitted: Fitted) -> Iterator[Change]:
 
 
 def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
-    problem, theta = fitted.problem, fitted.point.theta
-    every = list(changes(fitted))
-    answers = len(problem.family.answers)
+    problem, theta, n = fitted.problem, fitted.point.theta, fitted.problem.source.n
+    family, loads, column = problem.family, problem.parameters.loads, problem.parameters.column
+    every, answers = list(changes(fitted)), len(fitted.problem.family.answers)
     width = len(every) * answers
-    n = problem.source.n
 
     def differences(some: slice) -> Floats:
         parts = []
         for change in every:
-            high, low = (
-                problem.family.mean(problem.predictors(some, theta, own))
-                for own in (change.high, change.low)
-            )
+            ends = (change.high, change.low)
+            high, low = (family.mean(problem.predictors(some, theta, own)) for own in ends)
             parts.append(change.rate * (high - low))
         return np.moveaxis(np.concatenate(parts), 0, -1)
 
+    # effects, and what each parameter adds to them
     values, slopes = np.zeros(width), np.zeros((width, len(theta)))
     for some in problem.source.chunks(max(problem.width, width)):
         weights = problem.weights(some)
         values += np.einsum("gk,gka->a", weights, differences(some)) / n
         for e, change in enumerate(every):
-            own = slopes_of(fitted, change, some, weights) / n
-            slopes[e * answers : (e + 1) * answers] += own
+            for rate, own in ((change.rate, change.high), (-change.rate, change.low)):
+                slope = family.slope(problem.predictors(some, theta, own))
+                for a, by_predictor in enumerate(slope):
+                    for load, each in zip(loads, by_predictor, strict=True):
+                        sums = own.sums(some, weights * each)[column]
+                        slopes[e * answers + a] += rate * load * sums / n
     through = problem.scores_along(theta, fitted.bread @ slopes.T)
-
-    def moves(some: slice) -> Floats:
-        return np.asarray((differences(some) - values) / n + through(some))
-
-    moments = problem.source.moments(moves, width)
+    moments = problem.source.moments(
+        lambda some: np.asarray((differences(some) - values) / n + through(some)), width
+    )
     names = [change.name for change in every]
     if answers > 1:
-        names = [f"{label}: {name}" for name in names for label in problem.family.answers]
+        names = [f"{label}: {name}" for name in names for label in family.answers]
     covariance = positive_covariance(moments.covers(fitted.sampling))
-    lost = touched(fitted, every, answers)
+    lost_columns = column[fitted.unestimable.lost]
+    lost = np.flatnonzero(np.repeat([one.touches(lost_columns) for one in every], answers))
     covariance[lost, lost] = np.inf
     return Effects(tuple(names), values, covariance, level, backend)
-
-
-def slopes_of(fitted: Fitted, change: Change, some: slice, weights: Floats) -> Floats:
-    """Return what each parameter adds to the sum of a change, (answers, q)."""
-    problem, theta = fitted.problem, fitted.point.theta
-    loads, column = problem.parameters.loads, problem.parameters.column
-    answer = np.zeros((len(problem.family.answers), len(theta)))
-    for rate, own in ((change.rate, change.high), (-change.rate, change.low)):
-        slope = problem.family.slope(problem.predictors(some, theta, own))
-        for a, by_predictor in enumerate(slope):
-            for load, each in zip(loads, by_predictor, strict=True):
-                answer[a] += rate * load * own.sums(some, weights * each)[column]
-    return answer
-
-
-def touched(fitted: Fitted, every: list[Change], answers: int) -> Any:
-    columns = fitted.problem.parameters.column[fitted.told.lost]
-    hit = [
-        bool(
-            (change.high.A[:, columns] != change.low.A[:, columns]).any()
-            or (change.high.B[:, columns] != change.low.B[:, columns]).any()
-        )
-        for change in every
-    ]
-    return np.flatnonzero(np.repeat(hit, answers))
 
 
 def title_of(regression: Regression) -> str:
@@ -269,18 +258,10 @@ def head_of(regression: Regression) -> list[str]:
     return ["", "coef", "std err", "z", "P>|z|", f"[{low:g} %", f"{high:g} %]", "inflation"]
 
 
-def lines_of(regression: Regression) -> list[list[str]]:
-    columns = zip(
-        regression.names,
-        regression.coefficients,
-        regression.standard_errors,
-        regression.z,
-        regression.p_values,
-        regression.lower,
-        regression.upper,
-        regression.inflation,
-        strict=True,
-    )
+def coefficient_lines(r: Regression) -> list[list[str]]:
+    columns = (
+        r.names, r.coefficients, r.standard_errors, r.z, r.p_values, r.lower, r.upper, r.inflation
+    )  # fmt: skip
     return [
         [
             name,
@@ -292,26 +273,26 @@ def lines_of(regression: Regression) -> list[list[str]]:
             number(upper),
             "" if np.isnan(factor) else f"{factor:.1f}×",
         ]
-        for name, b, e, z, p, lower, upper, factor in columns
+        for name, b, e, z, p, lower, upper, factor in zip(*columns, strict=True)
     ]
 
 
 def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[Any]]:
     problem, theta = fitted.problem, fitted.point.theta
+    family, column = problem.family, problem.parameters.column
     rows = rows_of(data, fitted.covariates)
     D = fitted.model.half(rows, randomised=None)
     eta = problem.parameters.by_column(theta, D.shape[1]) @ D.T
-    mean, slope = problem.family.mean(eta), problem.family.slope(eta)
-    J = np.einsum("alr,lj->arj", slope, problem.parameters.loads) * D[:, problem.parameters.column]
+    mean = family.mean(eta)
+    J = np.einsum("alr,lj->arj", family.slope(eta), problem.parameters.loads) * D[:, column]
     error = np.sqrt(np.maximum(np.einsum("arj,jk,ark->ar", J, fitted.covariance, J), 0.0))
-    is_open = (np.abs(D[:, problem.parameters.column]) > 0)[:, fitted.told.lost].any(axis=1)
-    lower, upper = ends(problem.family, mean, error, level=check_level(level))
-    least, most = range_of_mean(problem.family)
+    lower, upper, least, most = ends(family, mean, normal_quantile(check_level(level)) * error)
+    is_open = (np.abs(D[:, column]) > 0)[:, fitted.unestimable.lost].any(axis=1)
     error, lower, upper = (
         np.where(is_open, end, values)
         for end, values in ((np.inf, error), (least, lower), (most, upper))
     )
-    answers = problem.family.answers
+    answers = family.answers
     columns: dict[str, list[Any]] = {}
     if len(answers) > 1:
         columns["row"] = np.repeat(np.arange(rows.size), len(answers)).tolist()
@@ -321,25 +302,20 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
     return {**columns, "lower": lower.T.ravel().tolist(), "upper": upper.T.ravel().tolist()}
 
 
-def range_of_mean(family: Any) -> tuple[float, float]:
-    """Return where a mean can be."""
-    if isinstance(family, Linear):
-        return -np.inf, np.inf
-    return 0.0, np.inf if isinstance(family, Poisson) else 1.0
-
-
-def ends(family: Any, mean: Floats, error: Floats, *, level: float) -> tuple[Floats, Floats]:
+def ends(family: Family, mean: Floats, reach: Floats) -> tuple[Floats, Floats, float, float]:
+    """Return the ends of intervals of means, on the scale of the link, and where a mean can be."""
     from scipy.special import expit, logit
 
-    reach = normal_quantile(level) * error
-    if isinstance(family, Linear):
-        return mean - reach, mean + reach
-    if isinstance(family, Poisson):
+    name = family.name if isinstance(family, OnePredictor) else ""
+    if name == "linear":
+        return mean - reach, mean + reach, -np.inf, np.inf
+    if name == "poisson":
         factor = np.exp(reach / np.maximum(mean, 1e-300))
-        return mean / factor, mean * factor
+        return mean / factor, mean * factor, 0.0, np.inf
     inside = np.clip(mean, 1e-15, 1 - 1e-15)
     spread = reach / (inside * (1 - inside))
-    return np.asarray(expit(logit(inside) - spread)), np.asarray(expit(logit(inside) + spread))
+    lower, upper = (np.asarray(expit(logit(inside) + sign * spread)) for sign in (-1, 1))
+    return lower, upper, 0.0, 1.0
 
 
 @value(eq=False, repr=False)
@@ -402,7 +378,9 @@ class Regression(NormalIntervals):
 
     def shown(self) -> Grid:
         """Return a line for each coefficient, and notes."""
-        return Grid(title_of(self), head_of(self), shortened(lines_of(self)), notes=self.notes)
+        return Grid(
+            title_of(self), head_of(self), shortened(coefficient_lines(self)), notes=self.notes
+        )
 
     def summary(self) -> str:
         """Return the coefficients as a table of text, with what to know about them."""

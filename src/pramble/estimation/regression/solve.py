@@ -26,11 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import NotConverged, NotIdentifiable
-from pramble.estimation.inverse.signed import Function, Source
-from pramble.estimation.regression.design_matrix import Design
-from pramble.estimation.regression.families import Family, Linear, Parameters, Pieces
+from pramble.estimation.inverse.signed import Function, WeightSource
+from pramble.estimation.regression.design_matrix import DesignMatrix
+from pramble.estimation.regression.families import Family, OnePredictor, Parameters, Pieces
 from pramble.values import Floats, value
 
+# Eigenvalues that are smaller, relative to the largest, are rounding errors.
 FLAT = 1e-14
 
 
@@ -47,31 +48,12 @@ class Basis:
         values, vectors = np.linalg.eigh((own + own.T) / 2)
         return values, vectors
 
-    def directions(self, vectors: Floats) -> Floats:
-        return np.asarray(self.T @ vectors)
-
-    def loads(self, vectors: Floats) -> Floats:
-        """Return how much each parameter moves along directions of φ, the most as one."""
-        moves = np.abs(self.T @ vectors) * self.size[:, None]
-        return np.asarray(moves / np.maximum(moves.max(axis=0), 1e-300))
-
-    def dual(self, vectors: Floats) -> Floats:
-        r"""Return the D with :math:`D^\top\theta = V^\top\varphi` for directions V of φ."""
-        return np.asarray(np.linalg.solve(self.T.T, vectors))
-
     def inverse(self, information: Floats) -> Floats:
         """Return the inverse of an information; what is hardly positive counts as hardly."""
         values, vectors = self.of(information)
         floor = np.maximum(values, FLAT * max(values[-1], 1e-300))
         moves = self.T @ vectors
         return np.asarray((moves / floor) @ moves.T)
-
-
-def basis_of(gram: Floats) -> Basis:
-    size = np.sqrt(np.diag(gram))
-    values, vectors = np.linalg.eigh(gram / np.outer(size, size))
-    roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
-    return Basis((vectors / roots) / size[:, None], size)
 
 
 @value(eq=False)
@@ -85,11 +67,11 @@ class Point:
 
 
 @value(eq=False)
-class Problem:
+class ScoreProblem:
     r"""A regression with signed weights."""
 
-    source: Source
-    design: Design
+    source: WeightSource
+    design: DesignMatrix
     family: Family
     parameters: Parameters
     y: Any  # (W,): the response of every group, or of every cell
@@ -108,7 +90,11 @@ class Problem:
     def basis(self) -> Basis:
         gram, column = self.design.gram(self.source.counts), self.parameters.column
         loads = self.parameters.loads
-        return basis_of((loads.T @ loads) * gram[np.ix_(column, column)])
+        gram = (loads.T @ loads) * gram[np.ix_(column, column)]
+        size = np.sqrt(np.diag(gram))
+        values, vectors = np.linalg.eigh(gram / np.outer(size, size))
+        roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
+        return Basis((vectors / roots) / size[:, None], size)
 
     def weights(self, some: slice) -> Floats:
         return self.source.weights(some) if self.inside is None else self.inside[some]
@@ -116,7 +102,7 @@ class Problem:
     def responses(self, some: slice) -> Any:
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
-    def predictors(self, some: slice, theta: Floats, design: Design | None = None) -> Floats:
+    def predictors(self, some: slice, theta: Floats, design: DesignMatrix | None = None) -> Floats:
         """Return the linear predictors (L, groups, cells) of some groups, under any design."""
         own = self.design if design is None else design
         return own.predictors(some, self.parameters.by_column(theta, own.A.shape[1]))
@@ -130,7 +116,10 @@ class Problem:
         slopes, bends = np.zeros((L, p)), np.zeros((L, L, p, p))
         for some in self.source.chunks(self.width):
             weights, pieces = self.weights(some), self.pieces(some, theta)
-            value += weighted_sum(weights, pieces.value)
+            # what has no weight does not count, finite or not
+            parts = np.zeros_like(weights)
+            np.multiply(weights, pieces.value, out=parts, where=weights != 0)
+            value += float(parts.sum())
             for one in range(L):
                 slopes[one] += self.design.sums(some, weights * pieces.g[one])
                 for two in range(one, L):
@@ -189,13 +178,6 @@ class Problem:
         return np.asarray(total / self.source.n)
 
 
-def weighted_sum(weights: Floats, values: Floats) -> float:
-    """Return the sum of values with weights; what has no weight does not count, finite or not."""
-    counted = np.where(weights != 0, weights, 0.0)
-    with np.errstate(invalid="ignore"):
-        return float(np.where(counted != 0, counted * values, 0.0).sum())
-
-
 # Standard errors by which information must differ from none.
 CLEARLY = 2.0
 
@@ -205,14 +187,19 @@ LARGEST_ERROR = 15.0
 # Records that a class of the response must be worth for symmetric intervals to hold.
 FEW = 200
 
+# Directions whose noise is worked out together; mostly the weakest few do.
 AT_ONCE = 12
+
+# How much a parameter must move along a lost direction, the most being one, to be lost itself.
 LOADS = 0.3
+
+# The strength, relative to the largest, from which a direction counts as held.
 HELD_DIRECTIONS = 1e-6
 
 
 @value(eq=False)
 class Unestimable:
-    """Which parameters are not told: by noise alone, and because nothing bounds them."""
+    """Which parameters are not estimable: by noise alone, and because nothing bounds them."""
 
     by_noise: NDArray[np.bool_]
     unbounded: NDArray[np.bool_]
@@ -220,6 +207,24 @@ class Unestimable:
     @property
     def lost(self) -> NDArray[np.bool_]:
         return np.asarray(self.by_noise | self.unbounded)
+
+    def notes(self, names: tuple[str, ...]) -> list[str]:
+        unbounded, by_noise = (
+            ", ".join(np.array(names)[mask]) for mask in (self.unbounded, self.by_noise)
+        )
+        notes = []
+        if unbounded:
+            notes.append(
+                f"Nothing bounds {unbounded}: the estimate runs to infinity, as where a covariate "
+                "separates the response or a category is empty; a reference category may do so for "
+                "all others. No value is given."
+            )
+        if by_noise:
+            notes.append(
+                f"The interval of {by_noise} has no end: what is known of it cannot be told from "
+                "the noise of the randomisation."
+            )
+        return notes
 
 
 @value(eq=False)
@@ -235,13 +240,13 @@ class Directions:
         return np.asarray(self.values <= CLEARLY * self.errors)
 
 
-def directions_of(problem: Problem, point: Point) -> Directions:
+def directions_of(problem: ScoreProblem, point: Point) -> Directions:
     """Return all directions, the weakest first; past some that are all clear, so are the rest."""
     values, vectors = problem.basis.of(point.information)
     errors = np.zeros(len(values))
     for start in range(0, len(values), AT_ONCE):
         some = slice(start, min(start + AT_ONCE, len(values)))
-        along = problem.curvature(point.theta, problem.basis.directions(vectors[:, some]))
+        along = problem.curvature(point.theta, problem.basis.T @ vectors[:, some])
         noise = np.diag(problem.source.moments(along, some.stop - start).randomisation)
         errors[some] = np.sqrt(np.maximum(noise, 0.0))
         if not (values[some] <= CLEARLY * errors[some]).any():
@@ -249,19 +254,8 @@ def directions_of(problem: Problem, point: Point) -> Directions:
     return Directions(values, vectors, errors)
 
 
-def holding(problem: Problem, point: Point) -> Floats | None:
-    """Return what holds θ along directions that are noise at this point; None if none is."""
-    found = directions_of(problem, point)
-    weak = found.are_noise
-    if not weak.any():
-        return None
-    strength = np.abs(found.values[weak]) + CLEARLY * found.errors[weak]
-    along = problem.basis.dual(found.vectors[:, weak])
-    return np.asarray((along * strength) @ along.T)
-
-
-def unestimable(problem: Problem, point: Point) -> Unestimable:
-    """Return which parameters are not told; refuse when none is."""
+def unestimable(problem: ScoreProblem, point: Point) -> Unestimable:
+    """Return which parameters are not estimable; refuse when all are."""
     basis = problem.basis
     held = np.zeros((len(point.theta), 0))
     if problem.hold is not None:
@@ -270,17 +264,20 @@ def unestimable(problem: Problem, point: Point) -> Unestimable:
         held = every[:, strength > HELD_DIRECTIONS * strength[-1]]
     found = directions_of(problem, point)
     lost = np.concatenate([found.vectors[:, found.are_noise], held], axis=1)
-    by_noise = np.asarray((basis.loads(lost) >= LOADS).any(axis=1))
+    # how much each parameter moves along these directions, the most as one
+    moves = np.abs(basis.T @ lost) * basis.size[:, None]
+    loads = moves / np.maximum(moves.max(axis=0), 1e-300)
+    by_noise = np.asarray((loads >= LOADS).any(axis=1))
     endless = np.abs(found.values) < LARGEST_ERROR**-2
     roots = np.sqrt(np.maximum(np.abs(found.values[endless]), 1e-300))
-    errors = np.abs(basis.directions(found.vectors[:, endless])) / roots * basis.size[:, None]
+    errors = np.abs(basis.T @ found.vectors[:, endless]) / roots * basis.size[:, None]
     unbounded = np.asarray((errors > 1.0).any(axis=1))
     answer = Unestimable(by_noise & ~unbounded, unbounded)
     if answer.lost.all():
-        why = " ".join(notes_on_unestimable(answer, problem.parameters.names))
         raise NotIdentifiable(
-            f"The release must tell some coefficient; it leaves every one open. {why} Take fewer "
-            "covariates, coarser categories, or more records."
+            "The release must tell some coefficient; it leaves every one open. "
+            f"{' '.join(answer.notes(problem.parameters.names))} Take fewer covariates, coarser "
+            "categories, or more records."
         )
     return answer
 
@@ -294,8 +291,8 @@ def rare_classes(
     is as long on either side misses on one.
     """
     known = inflation[np.isfinite(inflation)]
-    worth = n * shares / max(float(known.min()) if len(known) else 1.0, 1.0)
-    few = [str(label) for label, one in zip(labels, worth, strict=True) if one < FEW]
+    complete = n * shares / max(float(known.min()) if len(known) else 1.0, 1.0)
+    few = [str(label) for label, one in zip(labels, complete, strict=True) if one < FEW]
     if not few:
         return []
     said = (
@@ -306,30 +303,13 @@ def rare_classes(
     return [said]
 
 
-def notes_on_unestimable(answer: Unestimable, names: tuple[str, ...]) -> list[str]:
-    notes = []
-    if answer.unbounded.any():
-        listed = ", ".join(np.array(names)[answer.unbounded])
-        notes.append(
-            f"Nothing bounds {listed}: the estimate runs to infinity, as where a covariate "
-            "separates the response or a category is empty; a reference category may do so for all "
-            "others. No value is given."
-        )
-    if answer.by_noise.any():
-        listed = ", ".join(np.array(names)[answer.by_noise])
-        notes.append(
-            f"The interval of {listed} has no end: what is known of it cannot be told from the "
-            "noise of the randomisation."
-        )
-    return notes
+# Newton steps, halvings of one that leads down, and the promised rise at which the search ends.
+MOST_STEPS, MOST_HALVINGS, DECREMENT = 60, 12, 1e-10
 
-
-MOST_STEPS = 60
-MOST_HALVINGS = 12
-DECREMENT = 1e-10
 # How far a step may move the linear predictors, in the root of the mean square.
 LONGEST = 4.0
 
+# How much lower, relative to its size, a likelihood may come out by rounding.
 ROUNDING = 1e-12
 
 INSIDE = (
@@ -344,26 +324,30 @@ HELD = (
 )
 
 
-def solve(problem: Problem, *, classes: int) -> tuple[Problem, Point, list[str]]:
+def solve(problem: ScoreProblem, *, classes: int) -> tuple[ScoreProblem, Point, list[str]]:
     """Return the solution, with the problem it is of.
 
     Where signed weights have none, it is that of non-negative cells; where there are too many of
     these, that with the directions held that are noise.
     """
-    found = climb(problem, problem.start(classes))
+    theta = problem.start(classes)
+    found = climb_score(problem, theta)
     if found is not None:
         return problem, found, []
     cells = problem.source.inside()
     if cells is not None:
         other = replace(problem, inside=cells)
-        found = climb(other, other.start(classes))
+        found = climb_score(other, other.start(classes))
         if found is not None:
             return other, found, [INSIDE]
-    start = problem.at(problem.start(classes))
-    hold = holding(problem, start)
-    if hold is not None:
+    start = problem.at(theta)
+    weak = directions_of(problem, start)
+    if weak.are_noise.any():
+        values, errors = weak.values[weak.are_noise], weak.errors[weak.are_noise]
+        along = np.linalg.solve(problem.basis.T.T, weak.vectors[:, weak.are_noise])
+        hold = np.asarray((along * (np.abs(values) + CLEARLY * errors)) @ along.T)
         held = replace(problem, hold=hold)
-        found = climb(held, start.theta)
+        found = climb_score(held, start.theta)
         if found is not None:
             return held, found, [HELD]
     raise NotConverged(
@@ -373,22 +357,23 @@ def solve(problem: Problem, *, classes: int) -> tuple[Problem, Point, list[str]]
     )
 
 
-def climb(problem: Problem, theta: Floats) -> Point | None:
+def climb_score(problem: ScoreProblem, theta: Floats) -> Point | None:
     """Return the local maximum that is reached from θ; None if none is.
 
     Where the information is not positive, a step takes its absolute value, which still leads up.
     """
-    point = problem.at(theta)
+    point, family = problem.at(theta), problem.family
+    is_linear = isinstance(family, OnePredictor) and family.name == "linear"
     for _ in range(MOST_STEPS):
-        move, decrement, is_up = newton(point, problem.basis)
+        move, decrement, is_up = newton_step(point, problem.basis)
         if not np.isfinite(move).all():
             return None
         if is_up and decrement < DECREMENT:
-            last = problem.at(point.theta + problem.basis.directions(move))
+            last = problem.at(point.theta + problem.basis.T @ move)
             return last if last.value >= point.value - 1e-6 else point
-        if not isinstance(problem.family, Linear):
+        if not is_linear:
             move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), 1e-300))
-        fresh = risen(problem, point, problem.basis.directions(move))
+        fresh = risen(problem, point, problem.basis.T @ move)
         if fresh is None:
             small = decrement < 1e-7 * max(abs(point.value), 1.0)
             return point if is_up and small else None
@@ -396,7 +381,7 @@ def climb(problem: Problem, theta: Floats) -> Point | None:
     return None
 
 
-def newton(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
+def newton_step(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
     """Return a step of φ, the rise it promises, and whether the information is positive."""
     values, vectors = basis.of(point.information)
     is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
@@ -405,7 +390,7 @@ def newton(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
     return vectors @ (along / lengths), float(along @ (along / lengths)), is_up
 
 
-def risen(problem: Problem, point: Point, step: Floats) -> Point | None:
+def risen(problem: ScoreProblem, point: Point, step: Floats) -> Point | None:
     """Return the first point along a step, halved again and again, that is not lower."""
     slack = ROUNDING * max(abs(point.value), 1.0)
     for _ in range(MOST_HALVINGS):

@@ -1,8 +1,29 @@
-"""Estimates of tables that lie within a measured one, and what is refused."""
+r"""Estimates of protected tables, and what these answer: linear queries and their covariance.
+
+The noise of each part is independent, so that two queries w and v of the cells of a table T have
+the covariance
+
+.. math:: \sum_{A \subseteq T} \frac{1}{u_A} \frac{\langle P_A w_A, P_A v_A \rangle}
+          {\prod_{j \in T \setminus A} n_j^2}
+          = \sum_{B \subseteq T} \kappa_B \langle w_B, v_B \rangle, \qquad
+          \kappa_B = \sum_{A \supseteq B} \frac{(-1)^{|A \setminus B|}}
+          {u_A \prod_{j \in T \setminus A} n_j^2 \prod_{j \in A \setminus B} n_j} ,
+
+in which :math:`w_B` are the sums of w over the columns that B lacks. The second form centres
+nothing: it takes one product of the queries as they are, and further ones of their margins, which
+are small.
+
+Answers are shares. Where the number of records is measured too, :math:`\hat n = n + \eta`, a share
+moves by :math:`-s\,\eta/n` with the total, to first order, and by :math:`\bar w\,\eta/n` with the
+even table that the total is spread over: together that adds
+:math:`(\bar w - s)(\bar v - t)\operatorname{Var}(\eta)/n^2` to the covariance of two shares s and
+t. Counts are not divided by the total and have :math:`\bar w \bar v \operatorname{Var}(\eta)`.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,29 +31,128 @@ import numpy as np
 from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.queries import parse_queries
 from pramble.estimation.follow.result import Estimate, Settings
+from pramble.estimation.inverse.branches import refuse_large_table
 from pramble.estimation.inverse.intervals import (
-    candidates_of,
     errors_within,
     inner_point,
     intervals_of_weights,
+    nearest_candidates,
     nothing_known,
     unified_interval,
 )
-from pramble.estimation.inverse.layout import refuse_many
-from pramble.estimation.inverse.likelihood import METHODS
 from pramble.estimation.inverse.moments import Known, covariance_of
-from pramble.estimation.tables.answers import (
-    TableAnswers,
+from pramble.estimation.inverse.tabulate import Layout
+from pramble.estimation.tables.modelled import (
+    ModelledAnswers,
     layout_of,
-    noise_of_table,
+    measured_within,
+    modelled_answers,
     positive_total,
     total_variance,
 )
-from pramble.estimation.tables.modelled import ModelledAnswers, measured_within, modelled_answers
-from pramble.estimation.tables.nearest import nearest_cells
+from pramble.estimation.tables.nearest import nearest_cells, places_within
 from pramble.mechanisms.measured import Measured
-from pramble.mechanisms.table_plan import Columns, TablePlan
-from pramble.values import Floats, names_of
+from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
+from pramble.values import Floats, names_of, value
+
+
+@value(eq=False)
+class TableNoise:
+    """The noise of a measured table, in people, when the total is held."""
+
+    shape: tuple[int, ...]
+    factors: dict[tuple[int, ...], float]  # by margin, as axes: the κ above
+
+    def margins(self, w: Floats) -> Iterator[tuple[float, Floats]]:
+        """Yield κ and the sums (Q, cells) of queries (Q, K), for each margin."""
+        axes = tuple(range(len(self.shape)))
+        found = {axes: w.reshape(len(w), *self.shape)}
+        for size in range(len(axes), -1, -1):
+            for margin in (some for some in self.factors if len(some) == size):
+                if margin not in found:
+                    gone = max(set(axes) - set(margin))
+                    finer = found[tuple(sorted((*margin, gone)))]
+                    found[margin] = finer.sum(axis=1 + gone, keepdims=True)
+                yield self.factors[margin], found[margin].reshape(len(w), -1)
+
+    def covariance(self, w: Floats) -> Floats:
+        """Return the (Q, Q) covariance of the answers to queries (Q, K)."""
+        return np.asarray(sum(factor * (sums @ sums.T) for factor, sums in self.margins(w)))
+
+    def products(self, w: Floats, other: Floats) -> Floats:
+        pairs = zip(self.margins(w), self.margins(other), strict=True)
+        parts = (
+            factor * np.einsum("qk,qk->q", sums, others) for (factor, sums), (_, others) in pairs
+        )
+        return np.asarray(sum(parts))
+
+    def whole(self) -> Floats:
+        """Return the (K, K) covariance of the cells."""
+        answer = np.zeros((math.prod(self.shape),) * 2)
+        for margin, factor in self.factors.items():
+            place = places_within(self.shape, [axis in margin for axis in range(len(self.shape))])
+            answer += factor * (place[:, None] == place)
+        return answer
+
+
+@value(eq=False)
+class TableAnswers:
+    """What a protected table answers (:mod:`pramble.estimation.inverse.moments`)."""
+
+    layout: Layout
+    noise: TableNoise
+    p: Floats  # (K,): fitted shares of the cells
+    unbiased: Floats
+    n: float  # Number of records
+    total_variance: float  # Variance of the noise of that number
+    sampling: float  # The share of the sampling variance that counts
+
+    @property
+    def squares(self) -> Floats:
+        return np.maximum(self.p, 0.0) / self.n
+
+    @property
+    def width(self) -> int:
+        return len(self.p)
+
+    @property
+    def even(self) -> Floats:
+        """The shares that the cells have when the records are spread evenly."""
+        return np.full(len(self.p), 1 / len(self.p))
+
+    @property
+    def cell_sampling(self) -> Floats:
+        """The share of the binomial variance of each cell that sampling adds."""
+        return np.full(len(self.p), self.sampling)
+
+    def moved_by_total(self, w: Floats) -> Floats:
+        """Return what one record more in the noisy total adds to answers, times n."""
+        return np.asarray(w.mean(axis=1) - w @ self.p)
+
+    def randomised(self, w: Floats) -> Floats:
+        moved = self.moved_by_total(w)
+        found = self.noise.covariance(w) + self.total_variance * np.outer(moved, moved)
+        return np.asarray(found / self.n**2)
+
+    def products(self, w: Floats, other: Floats) -> Floats:
+        moved = self.moved_by_total(w) * self.moved_by_total(other)
+        return np.asarray((self.noise.products(w, other) + self.total_variance * moved) / self.n**2)
+
+    @cached_property
+    def cell_variances(self) -> Floats:
+        held = sum(self.noise.factors.values())  # a cell is one cell in each of its margins
+        moved = 1 / len(self.p) - self.p
+        return np.asarray((held + self.total_variance * moved**2) / self.n**2)
+
+    def covariance(self) -> Floats:
+        """Return the (K, K) covariance of the cells."""
+        moved, p, s = 1 / len(self.p) - self.p, self.p, self.squares
+        noise = self.noise.whole() / self.n**2
+        by_total = self.total_variance * np.outer(moved, moved) / self.n**2
+        cross = np.outer(p, s)
+        sampled = np.diag(s) - cross - cross.T + np.outer(p, p) * s.sum()
+        return np.asarray(noise + by_total + self.sampling * sampled)
+
 
 # Measured tables that a refusal lists.
 SHOWN = 6
@@ -75,13 +195,10 @@ def table_estimate(
     """Return the estimate of a table, modelled where its columns were not measured together."""
     plan = measured.plan
     names = checked_columns(plan, by)
-    check_method(settings)
-    answers: AnyAnswers
-    if plan.is_measured(names):
-        answers = table_answers(measured, names, settings)
-    else:
-        answers = modelled_answers(measured, names, settings)
-    rests_on = () if plan.is_measured(names) else measured_within(plan, names)
+    is_measured = plan.is_measured(names)
+    rests_on = () if is_measured else measured_within(plan, names)
+    answering: Callable[..., AnyAnswers] = table_answers if is_measured else modelled_answers
+    answers = answering(measured, names, settings)
     if query is None:
         found = estimate_of_cells(answers, settings)
     else:
@@ -95,29 +212,31 @@ def table_answers(
     """Return what answers queries of a table that lies within a measured one; refuse others."""
     plan = measured.plan
     names = checked_columns(plan, by)
-    check_method(settings)
-    refuse_many(plan.shape(names), names)
+    refuse_large_table(plan.shape(names), names)
     if not plan.is_measured(names):
         raise not_measured(plan, names)
     n = float(measured.total)
     unbiased = measured.table(names).ravel() / positive_total(n)
     fitted = nearest_cells(measured, names) if settings.method == "mle" else unbiased
+    size, factors = plan.sizes, {}
+    for margin in subsets(names):
+        beyond, total = tuple(name for name in names if name not in margin), 0.0
+        for more in subsets(beyond):
+            part = plan.ordered((*margin, *more))
+            if part:
+                beside = math.prod(size[name] for name in beyond if name not in more)
+                lines = math.prod(-size[name] for name in more)
+                total += 1 / (plan.precision[part] * beside**2 * lines)
+        factors[tuple(names.index(name) for name in margin)] = total
     return TableAnswers(
         layout=layout_of(plan, names),
-        noise=noise_of_table(plan, names),
+        noise=TableNoise(plan.shape(names), factors),
         p=fitted,
         unbiased=unbiased,
         n=n,
         total_variance=total_variance(plan),
         sampling=settings.sampling_share(n),
     )
-
-
-def check_method(settings: Settings) -> None:
-    if settings.method not in METHODS:
-        raise InvalidInput(
-            f"method must be one of {', '.join(METHODS)}; found {settings.method!r}."
-        )
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
@@ -172,27 +291,18 @@ def estimate_of_cells(answers: AnyAnswers, settings: Settings) -> Estimate:
 
 
 def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
-    names, flat = parse_queries(query, answers.layout)
-    w = flat.reshape(len(names), -1)
-    known = Known(covariance_of(answers, w))
-    ends = query_ends(answers, w, level=settings.level)
-    return settings.estimate(
-        w @ answers.p, known.errors, ends, cells={"query": names}, n=answers.n,
-        covariance_parts=known, quantity="estimate",
-    )  # fmt: skip
-
-
-def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats, Floats]:
-    """Return unified intervals, within the smallest and the largest weight of each query.
+    """Return answers to queries, with unified intervals.
 
     Noise counts alike for every candidate answer; sampling as it does under the distribution
     nearest to the fitted one that has this answer (:mod:`pramble.estimation.inverse.intervals`).
     """
-    noise = np.maximum(answers.products(w, w), 0.0)
-    law = inner_point(answers.p, n=answers.n)
+    names, flat = parse_queries(query, answers.layout)
+    w = flat.reshape(len(names), -1)
+    known, noise = Known(covariance_of(answers, w)), np.maximum(answers.products(w, w), 0.0)
+    inside = inner_point(answers.p, n=answers.n)
 
     def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
-        candidates, held = candidates_of(share, law, share**2), noise / width**2
+        candidates, held = nearest_candidates(share, inside, share**2), noise / width**2
 
         def variance(mu: Floats) -> Floats:
             if not answers.sampling:
@@ -202,7 +312,15 @@ def query_ends(answers: AnyAnswers, w: Floats, *, level: float) -> tuple[Floats,
 
         return variance
 
-    return intervals_of_weights(w, w @ answers.unbiased, variance_by, level=level)
+    return settings.estimate(
+        w @ answers.p,
+        known.errors,
+        intervals_of_weights(w, w @ answers.unbiased, variance_by, level=settings.level),
+        cells={"query": names},
+        n=answers.n,
+        covariance_parts=known,
+        quantity="estimate",
+    )
 
 
 def notes_of(measured: Measured, settings: Settings) -> list[str]:

@@ -32,15 +32,17 @@ import numpy as np
 from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.intervals import inner_point
-from pramble.estimation.inverse.layout import Layout
 from pramble.estimation.inverse.moments import batches
-from pramble.estimation.tables.answers import layout_of, positive_total, total_variance
+from pramble.estimation.inverse.tabulate import NO_GROUPS, Layout
 from pramble.estimation.tables.nearest import largest_tables, nearest_cells
 from pramble.information.proportional import Axes, Margin, fit_array, margin_over
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
 from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, Integers, value
+
+# Variance that rounding to whole records adds to the noise of the total.
+ROUNDED = 1 / 12
 
 # A fit ends when no cell of a measured table is off by more than this part of its noise.
 CLOSE, SWEEPS = 1e-3, 500
@@ -186,11 +188,19 @@ class ModelledAnswers:
 
 
 def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> ModelledAnswers:
+    from scipy.linalg import helmert
+
     plan = measured.plan
     tables = measured_within(plan, names)
     refuse_unmodelled(plan, names, tables, method=settings.method)
-    contrasts, precision = contrasts_of(plan, names, tables)
     n, shape = positive_total(float(measured.total)), plan.shape(names)
+    noise = np.full(shape, np.nan)
+    for part in dict.fromkeys(part for table in tables for part in subsets(table)):
+        beside = math.prod(plan.sizes[name] for name in names if name not in part)
+        own = tuple(slice(1, None) if name in part else slice(0, 1) for name in names)
+        noise[own] = 1 / (plan.precision[plan.ordered(part)] * beside) if part else 0.0
+    places = np.flatnonzero(~np.isnan(noise))
+    contrasts = Contrasts(tuple(helmert(size, full=True) for size in shape), places)
     axes = [tuple(names.index(name) for name in table) for table in tables]
     wanted = [nearest_cells(measured, table).reshape(plan.shape(table)) for table in tables]
     variances = [plan.cell_variance(table) / n**2 for table in tables]
@@ -207,7 +217,7 @@ def modelled_answers(measured: Measured, names: Columns, settings: Settings) -> 
         p=p,
         inside=inside,
         measured=contrasts.of(whole.reshape(1, -1))[0],
-        noise=precision / n**2,
+        noise=noise.ravel()[places] / n**2,
         n=n,
         total_variance=total_variance(plan),
         sampled=settings.sampling_share(n),
@@ -243,23 +253,6 @@ def refuse_unmodelled(
         )
 
 
-def contrasts_of(
-    plan: TablePlan, names: Columns, tables: tuple[Columns, ...]
-) -> tuple[Contrasts, Floats]:
-    from scipy.linalg import helmert
-
-    shape = plan.shape(names)
-    variances = np.full(shape, np.nan)
-    for part in dict.fromkeys(part for table in tables for part in subsets(table)):
-        beside = math.prod(plan.sizes[name] for name in names if name not in part)
-        variance = 1 / (plan.precision[plan.ordered(part)] * beside) if part else 0.0
-        own = tuple(slice(1, None) if name in part else slice(0, 1) for name in names)
-        variances[own] = variance
-    places = np.flatnonzero(~np.isnan(variances))
-    bases = tuple(helmert(size, full=True) for size in shape)
-    return Contrasts(bases, places), variances.ravel()[places]
-
-
 def largest_entropy(
     shape: tuple[int, ...], axes: list[Axes], wanted: list[Floats], variances: list[float]
 ) -> Floats:
@@ -277,3 +270,25 @@ def largest_entropy(
         cells = np.full(shape, 1 / math.prod(shape))
         fit_array(cells, margins, close=close, sweeps=SWEEPS)
     return np.asarray((cells / cells.sum()).ravel())
+
+
+def total_variance(plan: TablePlan) -> float:
+    """Return the variance of the number of records; zero where it is public."""
+    return 0.0 if plan.total_is_public else 1 / plan.precision[()] + ROUNDED
+
+
+def positive_total(n: float) -> float:
+    """Return a number of records that shares may be taken of; refuse none."""
+    if n <= 0:
+        raise InvalidInput(
+            f"Shares are of a positive number of records; the measured one is {n:,.0f}, so noise "
+            "hides a file this small. measured.table(columns) gives its counts."
+        )
+    return n
+
+
+def layout_of(plan: TablePlan, names: Columns) -> Layout:
+    shape = plan.shape(names)
+    grid = np.unravel_index(np.arange(math.prod(shape)), shape)
+    categories = {name: plan.labels[name].values for name in names}
+    return Layout(names, dict(zip(names, grid, strict=True)), categories, {}, NO_GROUPS)

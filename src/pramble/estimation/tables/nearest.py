@@ -69,16 +69,16 @@ CLOSE, ACCEPTED = 1e-9, 1e-5
 EMPTY = 1e-12
 
 # The nearest tables of what was measured, found once.
-KEPT: "WeakKeyDictionary[Measured, Mapping[Columns, Floats]]" = WeakKeyDictionary()
+FOUND: "WeakKeyDictionary[Measured, Mapping[Columns, Floats]]" = WeakKeyDictionary()
 
 
 def nearest_cells(measured: Measured, names: Columns) -> Floats:
     """Return the shares of a table without negative cells; what is empty is exactly zero."""
     plan, table = measured.plan, measured.plan.ordered(names)
-    if measured not in KEPT:
+    if measured not in FOUND:
         with one_thread():
-            KEPT[measured] = nearest_parts(measured)
-    counts = spread(KEPT[measured], table, plan.sizes)
+            FOUND[measured] = nearest_parts(measured)
+    counts = spread(FOUND[measured], table, plan.sizes)
     shares = np.transpose(counts, [table.index(name) for name in names]).ravel() / measured.total
     return np.where(shares > EMPTY * max(len(shares), 1), shares, 0.0)
 
@@ -109,7 +109,13 @@ class DualProgramme:
     def __init__(self, measured: Measured) -> None:
         self.plan, self.total = measured.plan, float(measured.total)
         tables = largest_tables(self.plan.tables)
-        refuse_many_entries(self.plan, tables)
+        entries = sum(self.plan.cells(table) * (2 ** len(table) - 1) for table in tables)
+        if entries > MOST_NEAREST_ENTRIES:
+            raise InvalidData(
+                f"The nearest tables without negative cells take {entries:,} numbers, at most "
+                f"{MOST_NEAREST_ENTRIES:,}; take method='inverse', which needs none, for columns "
+                "that were measured together."
+            )
         self.rebuild = rebuilding(self.plan, tables)
         self.weights = part_weights(self.plan, tables)
         cells = [self.plan.cells(table) for table in tables]
@@ -197,16 +203,6 @@ def largest_tables(tables: Sequence[Columns]) -> tuple[Columns, ...]:
     return tuple(table for table in dict.fromkeys(tables) if table not in within)
 
 
-def refuse_many_entries(plan: TablePlan, tables: Sequence[Columns]) -> None:
-    entries = sum(plan.cells(table) * (2 ** len(table) - 1) for table in tables)
-    if entries > MOST_NEAREST_ENTRIES:
-        raise InvalidData(
-            f"The nearest tables without negative cells take {entries:,} numbers, at most "
-            f"{MOST_NEAREST_ENTRIES:,}; take method='inverse', which needs none, for columns that "
-            "were measured together."
-        )
-
-
 def rebuilding(plan: TablePlan, tables: Sequence[Columns]) -> "csr_array":
     """Return the sparse B from the entries of parts to the cells of the tables."""
     from scipy.sparse import csr_array
@@ -232,6 +228,6 @@ def places_within(shape: Sequence[int], inside: Sequence[bool]) -> Integers:
     >>> places_within((2, 3), (False, True)).tolist()
     [0, 1, 2, 0, 1, 2]
     """
-    own = [size if kept else 1 for size, kept in zip(shape, inside, strict=True)]
+    own = [size if is_in else 1 for size, is_in in zip(shape, inside, strict=True)]
     places = np.arange(math.prod(own)).reshape(own)
     return np.asarray(np.broadcast_to(places, shape).ravel())

@@ -7,7 +7,7 @@ off it, :math:`a = e^\alpha` (Kairouz, Oh and Viswanath 2016), so the problem is
           \quad\text{s.t.}\quad \sum_A \theta_A s_A(x) = 1 \text{ for every } x,
 
 over all :math:`2^S` sets. A linear programme over the sets found so far gives θ and prices λ;
-:mod:`~pramble.solvers.general.pricing` finds the set that would improve it most.
+:mod:`~pramble.solvers.general.generation` finds the set that would improve it most.
 
 **Every λ proves a bound.** Let :math:`v = \max_A [\varphi(p(A)) - \sum_x \lambda_x s_A(x)]^+`. For
 every feasible θ
@@ -23,19 +23,158 @@ error of the linear programme cannot spoil the bound; the float error of v is in
 the pricing. The prices :math:`\lambda + v p` attain the bound with no violation left, and serve as
 the centre towards which later prices are pulled: the prices of a linear programme jump about, those
 between them and the centre settle down.
+
+Branch and bound for the high set whose column would improve the linear programme most.
+
+With φ of :class:`~pramble.solvers.general.sets.Gain`, maximise :math:`\varphi(p(A)) - w(A)`
+over all :math:`2^S` sets. With items sorted by :math:`w/p` the fractional relaxation is solved in
+closed form: by concavity items enter in that order until the marginal gain :math:`\varphi'` of mass
+meets the item's price, which happens at the mass :math:`\varphi'^{-1}(w_x/p_x)`; at most one item
+is split. Branch and bound does the rest.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pramble.information.measures import information_bound
-from pramble.solvers.budget import SearchBudget
+from pramble.mechanisms.operators.dense import SMALL
+from pramble.solvers.budget import OPERATIONS, SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
-from pramble.solvers.general.pricing import UNIT, price
 from pramble.solvers.general.sets import Gain, Sets, matrix_of, polish_weights, two_valued
 from pramble.values import Floats, Integers
+
+UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Sets found, best last; the best value; and a proven bound on the value of every set."""
+
+    sets: Sets
+    value: float
+    bound: float
+    nodes: int
+
+
+def branch(
+    p: Floats,
+    w: Floats,
+    gain: Gain,
+    *,
+    slack: float,
+    most_nodes: int,
+    budget: SearchBudget,
+    keep: int = 16,
+) -> Priced:
+    r"""Maximise by branch and bound; the last ``keep`` improvements are returned.
+
+    The bound holds for every set, whatever ended the search: it is the largest of the best value
+    and of the relaxations of the subtrees that were left out, plus a margin for float error. A
+    value is a sum of at most S + 3 products of relative error :math:`2^{-53}` each, in any order,
+    so :math:`8(S+8)2^{-53}(\psi(a-1) + \sum_x|w_x|)` covers it many times over; the difference
+    in :math:`\psi` has an error of a few units of :math:`(1+t)\log(1+t) \le a\alpha`, for which
+    :math:`32 \cdot 2^{-53} a\alpha` is added; where :math:`\psi` is a series its error is
+    relative to itself, and :math:`32 \cdot 2^{-53} \psi(a-1)` is enough.
+    """
+    from pramble.solvers.general.kernels import Items, branch_and_bound
+
+    free = (p == 0) & (w <= 0)
+    items = np.flatnonzero(p > 0)
+    items = items[np.lexsort((p[items], w[items] / p[items]))]
+    masses, groups = np.unique(p[items], return_inverse=True)
+    found = np.zeros((keep, len(items)), dtype=np.bool_)
+    best, bound, count, nodes = branch_and_bound(
+        Items(
+            p=p[items],
+            w=w[items],
+            target=gain.mass_at(w[items] / p[items]),
+            group=groups.astype(np.int64),
+            a1=gain.a1,
+            slope=gain.slope,
+        ),
+        len(masses),
+        float(w[free].sum()),
+        slack,
+        most_nodes,
+        found,
+    )
+    budget.spend(nodes * node_cost(p) + 2000 * len(p))
+    order = [row % keep for row in range(max(0, count - keep), count)]
+    sets = np.zeros((len(order), len(p)), dtype=np.bool_)
+    sets[:, free] = True
+    sets[:, items] = found[order]
+    return Priced(sets, best, bound + float_margin(w, gain), nodes)
+
+
+def node_cost(p: Floats) -> float:
+    """Return the operations of a node: more where items of equal mass are passed over."""
+    items = p[p > 0]
+    return 60.0 if len(np.unique(items)) == len(items) else 40.0 + 2.0 * len(items)
+
+
+def float_margin(w: Floats, gain: Gain) -> float:
+    """Return what covers the float error of any value; see :func:`branch`."""
+    sums = 8 * (len(w) + 8) * (gain.slope + float(np.abs(w).sum()))
+    terms = gain.slope if gain.a1 < SMALL else (1 + gain.a1) * gain.alpha
+    return UNIT * (sums + 32 * terms)
+
+
+FEW_NODES = 20_000
+TANGENTS = 4
+MOST_COUNTED = 500
+
+
+def price(
+    p: Floats,
+    w: Floats,
+    gain: Gain,
+    *,
+    slack: float,
+    budget: SearchBudget,
+    most_nodes: int = 2_000_000,
+) -> Priced:
+    r"""Maximise :math:`\varphi(p(A)) - w(A)` over all sets A, within ``slack``.
+
+    A search that runs out of a few nodes is bounded by the number of members, and if that is not
+    enough goes on. The better of the bounds is kept.
+    """
+    found = branch(p, w, gain, slack=slack, most_nodes=min(FEW_NODES, most_nodes), budget=budget)
+    if found.nodes <= FEW_NODES:
+        return found
+    counted = count_bound(p, w, gain)
+    budget.spend(TANGENTS * 40 * len(p) ** 2)
+    most_nodes = int(min(most_nodes, max(budget.left(), 0.0) * OPERATIONS / (2 * node_cost(p))))
+    if counted > found.value + slack and most_nodes > FEW_NODES:
+        found = branch(p, w, gain, slack=slack, most_nodes=most_nodes, budget=budget)
+    return replace(found, bound=max(min(found.bound, counted), found.value))
+
+
+def count_bound(p: Floats, w: Floats, gain: Gain) -> float:
+    r"""Return a bound on the value of every set, by its number of members.
+
+    φ lies below its tangent at any :math:`P_0`, so a set of k members is worth at most
+    :math:`\varphi(P_0) - \varphi'(P_0) P_0` plus the k largest of :math:`\varphi'(P_0) p_x - w_x`.
+    Among nearly equal masses only some sums occur, which the fractional relaxation does not know.
+    """
+    if len(p) > MOST_COUNTED:
+        return math.inf
+    base = float(w[p == 0].clip(max=0).sum())
+    p, w = p[p > 0], w[p > 0]
+    least = np.full(len(p) + 1, np.inf)
+    touched = np.linspace(0.0, float(p.sum()), len(p) + 1)
+    for _ in range(TANGENTS):
+        slope = gain.derivative(touched)[:, None]
+        order = np.argsort(w - slope * p, axis=1, kind="stable")
+        values = np.take_along_axis(slope * p - w, order, axis=1)
+        tops = np.column_stack([np.zeros(len(touched)), np.cumsum(values, axis=1)])
+        bounds = (gain(touched) - slope[:, 0] * touched)[:, None] + tops
+        least = np.minimum(least, bounds.min(axis=0))
+        masses = np.column_stack([np.zeros(len(touched)), np.cumsum(p[order], axis=1)])
+        touched = np.diagonal(masses).copy()
+    return float(least.max()) - base + float_margin(w, gain)
+
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
 SLACK = 0.05
@@ -71,12 +210,7 @@ class Columns:
     then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
     """
 
-    def __init__(
-        self,
-        prior: Floats,
-        gain: Gain,
-        groups: Integers | None = None,
-    ) -> None:
+    def __init__(self, prior: Floats, gain: Gain, groups: Integers | None = None) -> None:
         self.prior, self.gain = prior, gain
         self._groups = np.arange(len(prior)) if groups is None else groups
         self._shares = shares_in_groups(self._groups, prior)
@@ -238,41 +372,6 @@ def bound_by_prices(prices: Floats, most: float, gain: Gain) -> tuple[float, flo
         return total + shift, shift
     shift = over * (1 - gain.a1) + margin
     return total + shift, shift
-
-
-def merged_groups(prior: Floats, most: int) -> Integers:
-    """Return the group of each category, at most ``most`` groups in all."""
-    # The heaviest half of the groups are single categories. The rest of the categories are packed,
-    # lightest first, into groups whose masses grow linearly from near zero: small ones are needed
-    # to fill a high set up to its ideal mass.
-    S = len(prior)
-    if most >= S:
-        return np.arange(S)
-    order = np.argsort(-prior, kind="stable")
-    alone, packed = most // 2, most - most // 2
-    groups = np.empty(S, dtype=np.int64)
-    groups[order[:alone]] = np.arange(alone)
-    tail = order[alone:][::-1]
-    limits = np.cumsum(np.arange(1, packed + 1))
-    mass = np.cumsum(prior[tail])
-    if mass[-1] > 0:
-        middle = (mass - prior[tail] / 2) / mass[-1]
-        groups[tail] = alone + np.minimum(np.searchsorted(limits / limits[-1], middle), packed - 1)
-    else:
-        groups[tail] = alone
-    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
-
-
-def heaviest_alone(prior: Floats, alone: int) -> Integers:
-    """Return groups in which the heaviest categories stand alone and all others together."""
-    groups = np.full(len(prior), alone)
-    groups[np.argsort(-prior, kind="stable")[:alone]] = np.arange(min(alone, len(prior)))
-    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
-
-
-def spread_prices(prices: Floats, groups: Integers, prior: Floats) -> Floats:
-    """Return prices of categories from prices of groups, by their share of the group's mass."""
-    return np.asarray(prices[groups] * shares_in_groups(groups, prior))
 
 
 def shares_in_groups(groups: Integers, prior: Floats) -> Floats:

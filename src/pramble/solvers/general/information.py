@@ -25,21 +25,15 @@ from pramble.solvers.general.generation import (
     Mixture,
     bound_by_prices,
     generate,
-    heaviest_alone,
-    merged_groups,
-    spread_prices,
+    price,
+    shares_in_groups,
 )
 from pramble.solvers.general.outputs import most_outputs, name_outputs, response_for
-from pramble.solvers.general.pricing import price
 from pramble.solvers.general.sets import Gain, Sets, matrix_information
-from pramble.solvers.general.squares import (
-    MOST_CATEGORIES,
-    complete_rank,
-    least_variance_square,
-)
+from pramble.solvers.general.squares import MOST_CATEGORIES, complete_rank, least_variance_square
 from pramble.solvers.problem import DesignProblem, diagnosed_answer
 from pramble.solvers.result import Design
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 # Categories up to which a matrix is stored and searched for; beyond, arcs around a circle.
 MOST_STORED = 5000
@@ -227,11 +221,41 @@ def _over_groups(
     found = replace(merged, sets=merged.sets[:, groups], bound=known.bound, prices=known.prices)
     if budget.closed(found.value, found.bound) or budget.is_over():
         return found
-    prices = spread_prices(merged.prices, groups, prior)
+    prices = merged.prices[groups] * shares_in_groups(groups, prior)
     gain, slack = Gain(alpha), budget.tolerance * merged.value / 20
     priced = price(prior, gain.a1 * prices, gain, slack=slack, budget=budget)
     bound, _ = bound_by_prices(prices, priced.bound, gain)
     return replace(found, bound=bound, prices=prices) if bound < found.bound else found
+
+
+def merged_groups(prior: Floats, most: int) -> Integers:
+    """Return the group of each category, at most ``most`` groups in all."""
+    # The heaviest half of the groups are single categories. The rest of the categories are packed,
+    # lightest first, into groups whose masses grow linearly from near zero: small ones are needed
+    # to fill a high set up to its ideal mass.
+    S = len(prior)
+    if most >= S:
+        return np.arange(S)
+    order = np.argsort(-prior, kind="stable")
+    alone, packed = most // 2, most - most // 2
+    groups = np.empty(S, dtype=np.int64)
+    groups[order[:alone]] = np.arange(alone)
+    tail = order[alone:][::-1]
+    limits = np.cumsum(np.arange(1, packed + 1))
+    mass = np.cumsum(prior[tail])
+    if mass[-1] > 0:
+        middle = (mass - prior[tail] / 2) / mass[-1]
+        groups[tail] = alone + np.minimum(np.searchsorted(limits / limits[-1], middle), packed - 1)
+    else:
+        groups[tail] = alone
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+
+def heaviest_alone(prior: Floats, alone: int) -> Integers:
+    """Return groups in which the heaviest categories stand alone and all others together."""
+    groups = np.full(len(prior), alone)
+    groups[np.argsort(-prior, kind="stable")[:alone]] = np.arange(min(alone, len(prior)))
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
 def first_sets(prior: Floats, alpha: float) -> Sets:

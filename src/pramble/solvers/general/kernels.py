@@ -28,15 +28,13 @@ def gain(mass: float, a1: float, slope: float) -> float:
 class Items(NamedTuple):
     """Items sorted by price w/p, with the mass where the marginal gain meets each price.
 
-    Items of equal mass form a ``group``; ``sum_p`` and ``sum_w`` are sums of the items before.
+    Items of equal mass form a ``group``.
     """
 
     p: Floats
     w: Floats
     target: Floats
     group: Integers
-    sum_p: Floats
-    sum_w: Floats
     a1: float
     slope: float
 
@@ -58,24 +56,6 @@ def relax(items: Items, first: int, mass: float, cost: float, closed: Integers) 
         cost += items.w[i] * (items.target[i] - mass) / items.p[i]
         mass = items.target[i]
         break
-    return gain(mass, items.a1, items.slope) - cost
-
-
-@compiled
-def relax_by_sums(items: Items, first: int, mass: float, cost: float) -> float:
-    """Return the same when no two items have equal mass, by bisection on prefix sums."""
-    low, high = first, len(items.p)
-    while low < high:
-        middle = (low + high) // 2
-        if mass + (items.sum_p[middle + 1] - items.sum_p[first]) <= items.target[middle]:
-            low = middle + 1
-        else:
-            high = middle
-    cost += items.sum_w[low] - items.sum_w[first]
-    mass += items.sum_p[low] - items.sum_p[first]
-    if low < len(items.p) and mass < items.target[low]:
-        cost += items.w[low] * (items.target[low] - mass) / items.p[low]
-        mass = items.target[low]
     return gain(mass, items.a1, items.slope) - cost
 
 
@@ -128,10 +108,7 @@ def branch_and_bound(
                 i += 1
                 continue
             nodes += 1
-            if tied:
-                bound = relax(items, i, masses[depth], costs[depth], closed)
-            else:
-                bound = relax_by_sums(items, i, masses[depth], costs[depth])
+            bound = relax(items, i, masses[depth], costs[depth], closed)
             if bound <= best + slack or nodes > most_nodes:
                 # the subtree is left out; its relaxation stays part of the bound
                 passed = max(passed, bound)
@@ -296,43 +273,72 @@ def anneal_block(
     return best
 
 
-@compiled
-def solve_newton(
-    left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats
-) -> tuple[bool, Floats]:
-    r"""Solve :math:`(2\,(LS^\top)\circ(US^\top) + \operatorname{diag})\,X = R`; N rows each.
+# Keeps a character that no set shows from dividing by zero.
+TINY = 1e-14
 
-    Returns whether the matrix is positive definite, by Cholesky, and the solution.
+
+@compiled
+def anneal_set(
+    inside: NDArray[np.bool_],
+    real: Floats,
+    imaginary: Floats,
+    weights: Floats,
+    others: Floats,
+    scale: float,
+    excess: float,
+    moves: Integers,
+    luck: Floats,
+    heat: float,
+) -> float:
+    r"""Flip and swap members of a set; return the least :math:`\sum_\chi w_\chi/(y_\chi + x_\chi)`.
+
+    With :math:`x_\chi = c\,|\hat y_\chi|^2 / (k(a-1) + S)^2`, k members of S, c the ``scale``,
+    :math:`a - 1` the ``excess``. ``inside`` ends as the best set. ``moves`` are pairs of cells, the
+    second -1 for a flip of the first alone.
     """
-    N, width = scores.shape
-    transposed = scores.T.copy()
-    upper = np.zeros((N, N))
-    for i in range(N):
-        one, other = np.zeros(N - i), np.zeros(N - i)
-        for k in range(width):
-            u, v, row = left[i, k], side[i, k], transposed[k, i:]
-            for j in range(N - i):
-                one[j] += u * row[j]
-                other[j] += v * row[j]
-        for j in range(N - i):
-            upper[i, i + j] = 2 * one[j] * other[j]
-        upper[i, i] += diagonal[i]
-    solved = right.copy()
-    for j in range(N):
-        line = upper[j, j:]
-        for k in range(j):
-            c, row = upper[k, j], upper[k, j:]
-            for i in range(N - j):
-                line[i] -= c * row[i]
-            solved[j] -= c * solved[k]
-        if not line[0] > 0:
-            return False, solved
-        root = np.sqrt(line[0])
-        for i in range(N - j):
-            line[i] /= root
-        solved[j] /= root
-    for j in range(N - 1, -1, -1):
-        for k in range(j + 1, N):
-            solved[j] -= upper[j, k] * solved[k]
-        solved[j] /= upper[j, j]
-    return True, solved
+    cells, count = real.shape
+    re, im = np.zeros(count), np.zeros(count)
+    members = 0
+    for i in range(cells):
+        if inside[i]:
+            members += 1
+            for f in range(count):
+                re[f] += real[i, f]
+                im[f] += imaginary[i, f]
+    factor = scale / (members * excess + cells) ** 2
+    value = 0.0
+    for f in range(count):
+        value += weights[f] / (others[f] + factor * (re[f] ** 2 + im[f] ** 2) + TINY)
+    best, retained = value, inside.copy()
+    for t in range(len(moves)):
+        i, j = moves[t, 0], moves[t, 1]
+        one = -1 if inside[i] else 1
+        other = -one if j >= 0 and inside[i] != inside[j] else 0
+        after = members + one + other
+        if after < 1 or after > cells - 1:
+            continue
+        factor = scale / (after * excess + cells) ** 2
+        tried = 0.0
+        for f in range(count):
+            u, v = re[f] + one * real[i, f], im[f] + one * imaginary[i, f]
+            if other != 0:
+                u += other * real[j, f]
+                v += other * imaginary[j, f]
+            tried += weights[f] / (others[f] + factor * (u * u + v * v) + TINY)
+        cool = heat * (1 - t / len(moves)) ** 2 + 1e-9
+        if tried < value or luck[t] < math.exp((value - tried) / (value + TINY) / cool):
+            inside[i] = not inside[i]
+            if other != 0:
+                inside[j] = not inside[j]
+            for f in range(count):
+                re[f] += one * real[i, f]
+                im[f] += one * imaginary[i, f]
+                if other != 0:
+                    re[f] += other * real[j, f]
+                    im[f] += other * imaginary[j, f]
+            members, value = after, tried
+            if value < best:
+                best = value
+                retained[:] = inside
+    inside[:] = retained
+    return best

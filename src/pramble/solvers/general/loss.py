@@ -31,8 +31,8 @@ from pramble.errors import InvalidInput
 from pramble.limits import LARGEST_ALPHA, MOST_LOSS_CATEGORIES
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import randomized_response
+from pramble.solvers.general.generation import UNIT
 from pramble.solvers.general.loss_search import least_loss
-from pramble.solvers.general.pricing import UNIT
 from pramble.solvers.problem import DesignProblem, diagnose
 from pramble.solvers.result import Design
 from pramble.values import Floats, Integers

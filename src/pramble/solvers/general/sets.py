@@ -261,7 +261,10 @@ def _union_of_orbits(
         if count == k:
             block = np.zeros(size, dtype=np.bool_)
             block[[x for i in chosen for x in parts[i]]] = True
-            if is_difference_set(block, shared):
+            # every non-zero residue has to be a difference of two members equally often
+            members = np.flatnonzero(block)
+            differences = (members[:, None] - members[None, :]) % size
+            if (np.bincount(differences.ravel(), minlength=size)[1:] == shared).all():
                 return block
             continue
         if at == len(parts) or count + left[at] < k:
@@ -270,14 +273,6 @@ def _union_of_orbits(
         if count + len(parts[at]) <= k:
             stack.append((at + 1, count + len(parts[at]), (*chosen, at)))
     return None
-
-
-def is_difference_set(block: NDArray[np.bool_], shared: int) -> bool:
-    """Whether every non-zero residue is a difference of two members ``shared`` times."""
-    members = np.flatnonzero(block)
-    differences = (members[:, None] - members[None, :]) % len(block)
-    counts = np.bincount(differences.ravel(), minlength=len(block))
-    return bool((counts[1:] == shared).all())
 
 
 def orbits(size: int, factor: int) -> list[list[int]]:

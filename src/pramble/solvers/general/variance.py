@@ -89,7 +89,6 @@ def observed_variance(prior: Floats, workload: Floats | None) -> float:
 
 MOST_ROUNDS = 80
 TO_THE_WALL = 0.98
-MOST_ALONE = 600
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,10 @@ def _interior_point(
         target = (0.1 if violated <= gap else 1.0) * gap / N
         pull = np.column_stack([target / theta - reduced, equations])
         try:
-            solved = _newton(scores @ inverse, side, scores, slack / theta, pull)
+            # the Hessian of f is an entrywise product of two quadratic forms of the scores
+            hessian = 2 * (scores @ inverse @ scores.T) * (side @ scores.T)
+            hessian[np.diag_indices(N)] += slack / theta
+            solved = np.linalg.solve(hessian, pull)
             schur = equations.T @ solved[:, 1:]
             step_prices = np.linalg.solve(schur, off - equations.T @ solved[:, 0])
             step = solved[:, 0] + solved[:, 1:] @ step_prices
@@ -186,19 +188,6 @@ def _reach(point: Floats, step: Floats) -> float:
     if not falling.any():
         return 1.0
     return min(1.0, float(TO_THE_WALL * (point[falling] / -step[falling]).min()))
-
-
-def _newton(left: Floats, side: Floats, scores: Floats, diagonal: Floats, right: Floats) -> Floats:
-    """Solve Newton's equations; see :func:`~pramble.solvers.general.kernels.solve_newton`."""
-    from pramble.solvers.general.kernels import solve_newton
-
-    if len(scores) <= MOST_ALONE:
-        positive, solved = solve_newton(left, side, scores, diagonal, right)
-        if positive:
-            return solved
-    hessian = 2 * (left @ scores.T) * (side @ scores.T)
-    hessian[np.diag_indices(len(scores))] += diagonal
-    return np.asarray(np.linalg.solve(hessian, right))
 
 
 MEMORY = 20

@@ -28,11 +28,7 @@ from pramble.solvers.general.outputs import (
     most_outputs,
     name_outputs,
 )
-from pramble.solvers.general.variance import (
-    Optimum,
-    Variance,
-    optimal_mixture,
-)
+from pramble.solvers.general.variance import Optimum, Variance, optimal_mixture
 from pramble.solvers.general.variance_bounds import sharp_bound, violations
 from pramble.solvers.metric.information import (
     best_metric_matrix,
@@ -97,8 +93,13 @@ def solve_metric_variance(problem: DesignProblem) -> Design:
         square = best_metric_square(starts, matrices[0], problem.prior, queries, budget=budget)
         fewer = fewer_outputs(matrices[0], problem.prior, queries, most=int(most))
         matrices = [square, fewer, matrices[1]]
-    fitting = [rows_to_one(one) for one in matrices if one.shape[1] <= most and sums_to_one(one)]
-    found = [name_outputs(problem, one) for one in fitting]
+    # a search that ran out of time may leave rows that do not sum to one
+    sums = [one.sum(axis=1, keepdims=True) for one in matrices]
+    found = [
+        name_outputs(problem, one / total)
+        for one, total in zip(matrices, sums, strict=True)
+        if one.shape[1] <= most and np.abs(total - 1).max() < CLOSE
+    ]
     return least_variance_design(problem, found, bound=bound, notes=(NOT_SHARP,))
 
 
@@ -125,15 +126,6 @@ def product_of_columns(
             np.kron(product, solve_metric_variance(own).mechanism.matrix), dtype=np.float64
         )
     return [product]
-
-
-def sums_to_one(matrix: Floats) -> bool:
-    """Whether a mixture is one: a search that ran out of time may leave something else."""
-    return bool(np.abs(matrix.sum(axis=1) - 1).max() < CLOSE)
-
-
-def rows_to_one(matrix: Floats) -> Floats:
-    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def best_columns(

@@ -212,13 +212,7 @@ def path_rays(steps: Floats) -> Floats:
            [1., 2.]])
     """
     numbers = np.arange(1 << len(steps))
-    return rays_by_direction(
-        np.where((numbers[:, None] >> np.arange(len(steps))) & 1, 1, -1), steps
-    )
-
-
-def rays_by_direction(signs: Integers, steps: Floats) -> Floats:
-    """Return the rays of a path that go up (+1) or down (−1) at every step."""
+    signs = np.where((numbers[:, None] >> np.arange(len(steps))) & 1, 1, -1)
     logs = np.cumsum(signs * steps, axis=1)
     return scaled_rays(np.column_stack([np.zeros(len(signs)), logs]))
 

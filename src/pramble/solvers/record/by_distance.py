@@ -135,10 +135,12 @@ def best_merger(
 ) -> dict[Table, Mechanism]:
     """Return the blocks with two of them merged that cost least; themselves if none may be."""
     best, least = blocks, math.inf
+    # only columns that some wanted table has together gain by a matrix of their own
     pairs = [
         (one, other)
         for one, other in combinations(blocks, 2)
-        if problem.counts((*one, *other)) <= MOST_JOINT and wanted_together(problem, one, other)
+        if problem.counts((*one, *other)) <= MOST_JOINT
+        and any({*table} & {*one} and {*table} & {*other} for table in problem.tables)
     ]
     for left, (one, other) in zip(range(len(pairs), 0, -1), pairs, strict=True):
         if budget.is_over():
@@ -152,11 +154,6 @@ def best_merger(
         if cost < least:
             best, least = trial, cost
     return best
-
-
-def wanted_together(problem: RecordProblem, one: Table, other: Table) -> bool:
-    """Whether some wanted table has columns of both blocks."""
-    return any(set(table) & set(one) and set(table) & set(other) for table in problem.tables)
 
 
 def matrix_by_distance(
@@ -227,7 +224,11 @@ def most_informative_blocks(
     found = [{problem.columns: joint}]
     if whole.size == problem.size:
         found.append(blocks)
-    values = [mutual_information(whole.distribution, product_mechanism(one)) for one in found]
+    factors = [tuple(one.values()) for one in found]
+    values = [
+        mutual_information(whole.distribution, own[0] if len(own) == 1 else Product(own))
+        for own in factors
+    ]
     best = int(np.argmax(values))
     bound = information_ceiling(
         inner(whole.distribution), problem.alpha, block_distance(problem, whole)
@@ -239,11 +240,6 @@ LEAST = (
     "The value is what the best block tells of the record; together they tell more, which is not "
     "computed for so many cells."
 )
-
-
-def product_mechanism(blocks: Blocks) -> Mechanism:
-    factors = tuple(blocks.values())
-    return factors[0] if len(factors) == 1 else Product(factors)
 
 
 def ceiling(problem: RecordProblem) -> float:

@@ -56,9 +56,9 @@ from pramble.privacy.central import (
 )
 from pramble.privacy.certificate import certify
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.matrices import column_sets, most_informative
+from pramble.solvers.record.matrices import column_sets
 from pramble.solvers.record.problem import RecordDesign, RecordProblem
-from pramble.solvers.record.search import best_plan, one_branch_plan
+from pramble.solvers.record.search import plan_for_alpha
 from pramble.values import Floats, value
 
 CLOSE, TRIES = 2e-3, 40
@@ -260,7 +260,7 @@ def response_value(problem: RecordProblem, plan: Plan) -> RecordDesign:
 def untouched_bound(problem: RecordProblem) -> float:
     """Return what the untouched file costs, or tells: no plan does better."""
     if problem.objective == "estimation":
-        return sampling_alone(problem)
+        return sum(float(1 - (problem.distribution.margin(t) ** 2).sum()) for t in problem.tables)
     return entropy(problem.block(problem.columns).distribution)
 
 
@@ -271,13 +271,13 @@ def local_plans(
     # No matrix of the same α has a better blanket than randomised response, so α is at most its α.
     if any(problem.counts(table) > MOST_WANTED_CELLS for table in problem.tables):
         return
-    good, low, solve = None, min(promise.epsilon, high / 2), solver_of(problem)
+    good, low = None, min(promise.epsilon, high / 2)
     for tried in range(ROUNDS):
         if tried and budget.is_over():
             break
         alpha = math.sqrt(low * high)
         part = budget.part(budget.tolerance, effort=max(budget.left() / 2, 0.2), quiet=True)
-        found = solve(replace(problem, alpha=alpha), part)
+        found = plan_for_alpha(replace(problem, alpha=alpha), part)
         if promise.proven(found.plan) <= promise.epsilon:
             good, low = found, alpha
         else:
@@ -286,16 +286,13 @@ def local_plans(
         yield replace(good, alpha=certify(good.plan).alpha, bound=untouched_bound(problem))
 
 
-def solver_of(problem: RecordProblem) -> Callable[[RecordProblem, SearchBudget], RecordDesign]:
-    """Return the search for the best plan for a local promise."""
-    if problem.objective == "information":
-        return most_informative
-    return one_branch_plan if problem.whole else best_plan
-
-
 def response_costs(plan: Plan, problem: RecordProblem) -> dict[Table, float]:
     """Return n times the summed variance of each wanted table under randomised response."""
-    false, even = false_share_of(plan), cells_shares(problem)
+    mechanism = plan.only_mechanism()
+    assert isinstance(mechanism, UniformRows), "it is randomised response"
+    false = float(mechanism.off[0]) * mechanism.shape[0] / TOTAL
+    possible = problem.mask(problem.columns)
+    even = np.asarray(possible / possible.sum(), dtype=np.float64)
     parts: dict[Table, float] = {}
     found = {}
     for table in problem.tables:
@@ -307,19 +304,6 @@ def response_costs(plan: Plan, problem: RecordProblem) -> dict[Table, float]:
     return found
 
 
-def sampling_alone(problem: RecordProblem) -> float:
-    """Return what the wanted tables cost in the untouched file: no plan costs less."""
-    return sum(float(1 - (problem.distribution.margin(t) ** 2).sum()) for t in problem.tables)
-
-
-def false_share_of(plan: Plan) -> float:
-    """Return the share γ of false records of randomised response on one block."""
-    mechanism = plan.only_mechanism()
-    assert isinstance(mechanism, UniformRows), "it is randomised response"
-    share: float = float(mechanism.off[0]) * mechanism.shape[0] / TOTAL
-    return share
-
-
 def part_cost(part: Table, false: float, even: Floats, problem: RecordProblem) -> float:
     r"""Return :math:`S_t \tau_s`, which depends on the component alone."""
     p, size = contrasts(problem.distribution.margin(part)), problem.size_of(part)
@@ -329,9 +313,3 @@ def part_cost(part: Table, false: float, even: Floats, problem: RecordProblem) -
     spread -= 2 * false * (1 - false) * float((p * kappa).sum())
     spread -= false**2 * float((kappa**2).sum())
     return float(max(size * spread, 1e-300) / (1 - false) ** 2)
-
-
-def cells_shares(problem: RecordProblem) -> Floats:
-    """Return the even law on the possible cells of a record, an axis for each column."""
-    possible = problem.mask(problem.columns)
-    return np.asarray(possible / possible.sum(), dtype=np.float64)

@@ -14,7 +14,6 @@ from pramble.solvers.budget import SearchOptions, budget_of
 from pramble.solvers.problem import ObjectiveName, representable_alpha
 from pramble.solvers.record.by_distance import plan_by_distance
 from pramble.solvers.record.central import Promise, as_promise, best_file
-from pramble.solvers.record.matrices import most_informative
 from pramble.solvers.record.problem import (
     OBJECTIVES,
     RecordDesign,
@@ -23,7 +22,7 @@ from pramble.solvers.record.problem import (
     refuse_impossible_prior,
     refuse_wide_tables,
 )
-from pramble.solvers.record.search import best_plan, one_branch_plan
+from pramble.solvers.record.search import plan_for_alpha
 
 # The effort of a search, and how much more for each wanted table; at most so much.
 PLAIN_EFFORT, EFFORT_BY_DISTANCE, MOST_EFFORT = (5.0, 0.05), (15.0, 4.0), 60.0
@@ -140,11 +139,10 @@ def design_record(
             found = plan_by_distance(problem, budget)
         elif promise is not None:
             found = best_file(problem, promise, budget)
-        elif objective == "information":
-            found = most_informative(problem, budget)
         else:
-            refuse_wide_tables(problem)
-            found = (one_branch_plan if problem.whole else best_plan)(problem, budget)
+            if objective == "estimation":
+                refuse_wide_tables(problem)
+            found = plan_for_alpha(problem, budget)
     budget.clock.tell("done", 1.0, value=found.value, bound=found.bound)
     if budget.seconds_left() <= 0:
         return replace(found, notes=(*found.notes, CUT_SHORT))

@@ -317,11 +317,7 @@ def most_informative(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
 
 
 def design_of_blocks(
-    problem: RecordProblem,
-    blocks: Blocks,
-    value: float,
-    bound: float,
-    notes: tuple[str, ...] = (),
+    problem: RecordProblem, blocks: Blocks, value: float, bound: float, notes: tuple[str, ...] = ()
 ) -> RecordDesign:
     """Return the plan of one branch, after a check of what it promises."""
     plan = Plan({c if len(c) > 1 else c[0]: mechanism for c, mechanism in blocks.items()})

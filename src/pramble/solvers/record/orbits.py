@@ -144,7 +144,7 @@ class Characters:
         heat: float = HEAT,
         moves: int = MOVES,
     ) -> Orbit:
-        from pramble.solvers.record.kernel import anneal_set
+        from pramble.solvers.general.kernels import anneal_set
 
         which, real, imaginary = self.within(columns)
         size = len(real)

@@ -37,6 +37,7 @@ from pramble.solvers.record.matrices import (
     column_sets,
     designed_matrix,
     exact_shares,
+    most_informative,
     wanted_parts,
 )
 from pramble.solvers.record.orbits import (
@@ -89,6 +90,13 @@ def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = record_bound(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
+
+
+def plan_for_alpha(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
+    """Return the best plan for a local promise that the search for its objective finds."""
+    if problem.objective == "information":
+        return most_informative(problem, budget)
+    return (one_branch_plan if problem.whole else best_plan)(problem, budget)
 
 
 def branch_information(problem: RecordProblem, blocks: Blocks) -> float:
@@ -265,16 +273,12 @@ def candidate_splits(problem: RecordProblem) -> list[Split]:
         ]  # fmt: skip
         if not pairs:
             return found
-        ways = [merged_pair(problem, blocks, pair) for pair in pairs]
+        ways = []
+        for pair in pairs:
+            both = {*blocks[pair[0]], *blocks[pair[1]]}
+            rest = [block for i, block in enumerate(blocks) if i not in pair]
+            ways.append([*rest, tuple(name for name in problem.columns if name in both)])
         blocks = min(ways, key=lambda way: splitting_cost(components, equal(problem, way)))
-
-
-def merged_pair(
-    problem: RecordProblem, blocks: Sequence[Table], pair: tuple[int, int]
-) -> list[Table]:
-    both = {*blocks[pair[0]], *blocks[pair[1]]}
-    rest = [block for i, block in enumerate(blocks) if i not in pair]
-    return [*rest, tuple(name for name in problem.columns if name in both)]
 
 
 def equal(problem: RecordProblem, blocks: Sequence[Table]) -> Split:

@@ -89,7 +89,8 @@ class CellValuation:
             return None
         names = tuple(name for columns in blocks for name in columns)
         own = self.problem.block(names)
-        matrix = joint_matrix(own, blocks)
+        rows = [mechanism.operator.dense() for mechanism in blocks.values()]
+        matrix = side_by_side_matrix(own, list(blocks), rows)
         self.budget.spend(matrix.size * len(matrix) / 2 + self.p.size**2)
         information = fisher(matrix, inner(own.distribution))
         onto = self.block.onto(names)[1]
@@ -195,7 +196,9 @@ class TableValuation:
             parts = self.bearing(blocks, table)
             columns = [name for part in parts for name in parts[part]]
             shared = tuple(name for name in table if name in columns)
-            if len(shared) < self.least_shared(table):
+            # Where there are many tables, all their columns but one have to be shared. What is left
+            # out makes the value no smaller.
+            if len(shared) < (1 if len(self.tables) <= FEW_TABLES else max(len(table) - 1, 1)):
                 continue
             margins[table] = shared
             if shared in found:
@@ -209,12 +212,6 @@ class TableValuation:
                 known[key] = covariance_of_cells(matrix, block.distribution)
             found[shared] = margin_information(known[key], block.onto(shared)[1])
         return TableOption(blocks, margins, found)
-
-    def least_shared(self, table: Table) -> int:
-        """Return how many columns a branch must share with a table to be counted."""
-        # One; where there are many tables, all but one of them. What is left out makes the value no
-        # smaller.
-        return 1 if len(self.tables) <= FEW_TABLES else max(len(table) - 1, 1)
 
     def bearing(self, blocks: Blocks, table: Table) -> dict[Table, Table]:
         """Return the blocks that bear on a table, and which of their columns have to be seen.
@@ -349,12 +346,6 @@ class TableValuation:
 
 def is_response(mechanism: Mechanism) -> bool:
     return isinstance(mechanism, UniformRows) and bool((mechanism.off == mechanism.off[0]).all())
-
-
-def joint_matrix(block: RecordBlock, blocks: Blocks) -> Floats:
-    """Return the matrix from a block's cells to what its parts release side by side."""
-    rows = [mechanism.operator.dense() for mechanism in blocks.values()]
-    return side_by_side_matrix(block, list(blocks), rows)
 
 
 def side_by_side_matrix(

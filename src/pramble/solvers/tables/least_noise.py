@@ -365,7 +365,9 @@ def proven_precisions(
         for members, own in zip(problem.parts.members, precision.tolist(), strict=False)
         for part in members
     }
-    ordered = {part: by_part[part] for part in sorted(by_part, key=part_order(problem))}
+    place = {name: i for i, name in enumerate(problem.labels)}
+    order = sorted(by_part, key=lambda part: (len(part), [place[name] for name in part]))
+    ordered = {part: by_part[part] for part in order}
     floor = least or {}
     shift = shift_of(problem.sizes, ordered).bound
     scale = float_below(limit / shift)
@@ -383,9 +385,3 @@ def proven_precisions(
     if not has_total:
         return found
     return {(): float_below(shift - presence(problem.sizes, found)), **found}
-
-
-def part_order(problem: TableProblem) -> Any:
-    """Return the key by which parts are sorted: small ones first, as columns stand."""
-    place = {name: i for i, name in enumerate(problem.labels)}
-    return lambda part: (len(part), [place[name] for name in part])

@@ -47,7 +47,7 @@ LIKELY = 3
 def solve_uniform_information(problem: DesignProblem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        from pramble.solvers.uniform.invariant import solve_uniform_invariant
+        from pramble.solvers.general.invariant import solve_uniform_invariant
 
         return with_cost(
             solve_uniform_invariant(problem),
@@ -96,13 +96,10 @@ def vertex_kinds(problem: DesignProblem) -> list[Kind]:
         ends = {most, least if floor is None else max(least, floor)}
         return [kind_of(Corner(q, q, q, q), S) for q in ends]
     points = [c for c in corners(S, a, floor) if not (S == 2 and c.bottom == 0)]
-    inside = {q for c in points if is_two_level(c) for q in (c.high, c.low)}
+    # at these corners any set of categories may be at the high level and the others at the low one
+    two_level = [c for c in points if c.top == c.high != c.low == c.bottom]
+    inside = {q for c in two_level for q in (c.high, c.low)}
     return [kind_of(c, S) for c in points if not set(c) <= inside or len(set(c)) > 1]
-
-
-def is_two_level(corner: Corner) -> bool:
-    """Whether any set of categories may be at the high level and the others at the low one."""
-    return corner.top == corner.high != corner.low == corner.bottom
 
 
 def working_exp(problem: DesignProblem) -> Fraction:

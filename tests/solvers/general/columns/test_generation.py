@@ -7,9 +7,8 @@ from scipy.optimize import linprog
 import pramble
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.generation import bound_by_prices, generate
+from pramble.solvers.general.generation import bound_by_prices, count_bound, generate, price
 from pramble.solvers.general.information import first_sets, informative_mixture, relaxed
-from pramble.solvers.general.pricing import count_bound, price
 from pramble.solvers.general.sets import Gain, all_sets
 
 SCENARIO_I = scenario("I")

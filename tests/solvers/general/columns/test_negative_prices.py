@@ -12,7 +12,7 @@ from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import certify
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design
-from pramble.solvers.general.pricing import price
+from pramble.solvers.general.generation import price
 from pramble.solvers.general.sets import Gain
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import pramble
 from pramble.information.measures import information_bound
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.pricing import price
+from pramble.solvers.general.generation import price
 from pramble.solvers.general.sets import Gain
 
 

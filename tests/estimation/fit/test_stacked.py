@@ -1,0 +1,100 @@
+"""The matrix of all branches against dense ones, and curves of quantiles place by place."""
+
+import numpy as np
+import pytest
+from tests.estimation.record_plans import PLANS, SINGLE, can_give, people, rough
+
+import pramble
+import pramble.estimation.inverse.branches as branches
+from pramble.errors import NotShown
+from pramble.estimation.follow.numbers import located
+from pramble.estimation.inverse.tabulate import tabulate
+from pramble.mechanisms.channel import Channel
+
+
+@pytest.mark.parametrize("method", ["inverse", "mle"])
+@pytest.mark.parametrize("by", [["a", "b"], ["town", "b"], ["c", "town", "a"]], ids="".join)
+@pytest.mark.parametrize("covers", ["both", "randomisation"])
+@pytest.mark.parametrize("weights", [None, "weight"])
+def test_a_simple_plan_gives_the_same_as_one_of_branches(method, by, covers, weights, monkeypatch):
+    z = pramble.perturb(people(3000, np.random.default_rng(1)), SINGLE)
+    cells = len(pramble.estimate(z, SINGLE, by=by).values)
+    query = {"first": "a=x" if by[-1] == "a" else "b=p|r", "odd": np.arange(float(cells))}
+    asked = [{}, {"query": query}, {"mean": "income"}, {"total": "income"}]
+
+    def answers():
+        given = {"by": by, "weights": weights, "level": 0.9, "covers": covers, "method": method}
+        survey = {"population_size": 10**6}
+        return [pramble.estimate(z, SINGLE, **given, survey=survey, **one) for one in asked]
+
+    plain = answers()
+    monkeypatch.setattr(Channel, "axes", None)  # no block makes a table by itself
+    stacked = answers()
+    for one, two in zip(plain, stacked, strict=True):
+        assert one.cells == two.cells
+        for name in ("probabilities", "standard_errors", "lower", "upper", "covariance"):
+            np.testing.assert_allclose(getattr(two, name), getattr(one, name), rtol=1e-6, atol=1e-8)
+    if method == "mle":
+        assert stacked[0].gap < 1e-5
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=list(PLANS))
+@pytest.mark.parametrize("by", [["a"], ["b", "a"], ["c", "a"], ["town", "b", "a"]], ids="".join)
+def test_every_stacked_matrix_has_its_right_inverse(plan, by):
+    z = pramble.perturb(people(5000, np.random.default_rng(2)), plan)
+    if not can_give(plan, by):
+        with pytest.raises(NotShown):
+            tabulate(z, plan, by=by)
+        return
+    tabulated = tabulate(z, plan, by=by, weights="weight")
+    (operator,) = tabulated.axes
+    inverse = operator.right_inverse()
+    R, K = len(tabulated.layout.groups), operator.shape[0]
+    for group in range(R):
+        one = operator.of_group(group)
+        np.testing.assert_allclose(one.dense() @ one.right_inverse().G, np.eye(K), atol=1e-9)
+        np.testing.assert_allclose(one.dense().sum(axis=1), 1)
+    rng = np.random.default_rng(0)
+    p, v = rng.random((R, K)), rng.random((R, operator.shape[1]))
+    dense = [operator.of_group(group) for group in range(R)]
+    np.testing.assert_allclose(
+        operator.apply(p), [o.apply(q) for o, q in zip(dense, p, strict=True)]
+    )
+    np.testing.assert_allclose(
+        operator.adjoint(v), [o.adjoint(q) for o, q in zip(dense, v, strict=True)]
+    )
+    for name in ("apply", "squares"):
+        expected = [getattr(o.right_inverse(), name)(q) for o, q in zip(dense, v, strict=True)]
+        np.testing.assert_allclose(getattr(inverse, name)(v), expected, atol=1e-9)
+    np.testing.assert_allclose(inverse.own(), [o.right_inverse().own() for o in dense])
+    shares = tabulated.counts / tabulated.counts.sum()
+    groups = inverse.apply(shares).sum(axis=1)
+    np.testing.assert_allclose(groups, shares.sum(axis=1), err_msg="a group has its own share")
+
+
+@pytest.mark.parametrize("by", [["a"], ["c", "a"]], ids="".join)
+def test_a_block_through_its_operator_is_the_block_as_an_array(by, monkeypatch):
+    plan = pramble.Plan({("a", "b", "c"): rough("abc", 2.0, 3)})
+    z = pramble.perturb(people(3000, np.random.default_rng(14)), plan)
+    dense = pramble.estimate(z, plan, by=by, method="inverse")
+    monkeypatch.setattr(branches, "MOST_CELLS", 300)
+    large = pramble.estimate(z, plan, by=by, method="inverse")
+    np.testing.assert_allclose(large.probabilities, dense.probabilities, atol=1e-9)
+    np.testing.assert_allclose(large.covariance, dense.covariance, atol=1e-9)
+    np.testing.assert_allclose(large.upper, dense.upper, rtol=0.02)
+
+
+def test_the_curve_of_a_quantile_is_put_in_order():
+    """As many of the places read lie before the quantile as have shares below its own."""
+    m = pramble.geometric(30, 0.2)
+    counts = np.random.default_rng(4).integers(100, 140, 30)
+    e = pramble.estimate(counts, m, counts=True, method="inverse")
+    banded = e.distribution().banded
+    shares = np.linspace(0.05, 0.95, 31)
+    group, places = np.zeros(31, dtype=np.int64), [np.arange(0, 30.1, 0.25)] * 31
+    found = located(banded, group, shares, places, halves=np.zeros(31))
+    curve = banded.shares_below(np.zeros(121, dtype=np.int64), places[0]).values
+    assert (np.diff(curve) < 0).any()
+    below = (curve[:, None] < shares).sum(axis=0)
+    assert (places[0][below - 1] <= found[:, 0]).all()
+    assert (found[:, 0] <= places[0][below]).all()
