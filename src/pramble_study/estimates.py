@@ -91,18 +91,14 @@ def run(config: Config, rng: np.random.Generator, each: Spread = in_turn) -> Est
     cases = [
         (name, alpha, kind, config, deepcopy(own))
         for (name, alpha), own in zip(places, rng.spawn(len(places)), strict=True)
-        for kind in designs_for(name)
+        for kind in TITLES
+        if kind != "free" or len(priors()[name]) <= MOST_FREE
     ]
     return Estimates(
         cells=tuple(each(panel, cases)),
         priors={name: priors()[name] for name in config.scenarios},
         sample_size=config.sample_size,
     )
-
-
-def designs_for(name: str) -> list[str]:
-    small = len(priors()[name]) <= MOST_FREE
-    return [kind for kind in TITLES if kind != "free" or small]
 
 
 def panel(case: Case) -> Cell:

@@ -36,11 +36,8 @@ def placements(counts: Counts, alpha: float) -> Floats:
     The rarer of the two values is placed on every possible set of categories.
     """
     S = sum(counts)
-    present = [
-        (number, value)
-        for number, value in zip(counts, keep_levels(S, alpha), strict=True)
-        if number
-    ]
+    pairs = zip(counts, keep_levels(S, alpha), strict=True)
+    present = [(number, value) for number, value in pairs if number]
     rare, common = min(present), max(present)
     if len(present) == 1:
         return np.full((1, S), common[1])

@@ -117,25 +117,14 @@ def run_studies(
     studies = select_studies(names)
     clock, part = Clock(progress), 1 / max(len(studies), 1)
     with new_pool(workers) as pool:
-        return tuple(
-            finish(
-                one,
-                Watched(
-                    one.name,
-                    clock.part(i * part, part),
-                    pool if one.heavy and workers > 1 else None,
-                ),
-                quick=quick,
-                seed=seed,
-            )
-            for i, one in enumerate(studies)
-        )
-
-
-def finish(study: Study, each: Watched, *, quick: bool, seed: int) -> Finished:
-    config = study.quick if quick else study.full
-    data = study.run(config, generator(seed, study.name), each=each)
-    return Finished(study, config, data, study.tables(data), study.pictures(data))
+        finished = []
+        for i, one in enumerate(studies):
+            own_pool = pool if one.heavy and workers > 1 else None
+            each = Watched(one.name, clock.part(i * part, part), own_pool)
+            config = one.quick if quick else one.full
+            data = one.run(config, generator(seed, one.name), each=each)
+            finished.append(Finished(one, config, data, one.tables(data), one.pictures(data)))
+        return tuple(finished)
 
 
 def write_folder(finished: tuple[Finished, ...], folder: Path, *, quick: bool, seed: int) -> Path:

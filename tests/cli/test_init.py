@@ -303,6 +303,10 @@ def promise_in(plan):
 def test_a_promise_towards_readers_alone_is_asked_for_or_said(csv):
     run("init", "people.csv", "--accept-seen", "--central", 0.5, "--out", "said.toml")
     assert promise_in("said.toml") == {"central": 0.5, "delta": 1e-6}
+    text = Path("said.toml").read_text(encoding="utf-8")
+    assert '"auto"' in text
+    assert "[risk]" not in text  # both are of records, and refused of tables
+    assert "published as it is" not in text
     run("init", "people.csv", "--out", "asked.toml", words="y\ny\ny\nn\n")
     assert promise_in("asked.toml") == {"central": 1.0, "delta": 1e-6}
     run("init", "people.csv", "--out", "all.toml", words="y\ny\ny\ny\n")

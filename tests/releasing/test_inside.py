@@ -332,16 +332,24 @@ def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch
     assert all(how["alpha"] == 1.0 for how in local if "distance" in how)
 
 
-def test_nothing_but_the_tables_decides_what_is_published(tmp_path, monkeypatch):
+@pytest.mark.parametrize("wanted", [2, "auto"])
+@pytest.mark.parametrize("several", [1, 2])
+def test_nothing_but_the_tables_decides_what_is_published(tmp_path, monkeypatch, wanted, several):
     """Two files that are forced to the same protected tables give the same bytes."""
-    design = pramble.design_tables(tables.COLUMNS, 1.0, 1e-6)
+    design = pramble.design_tables(
+        tables.COLUMNS, 1.0, 1e-6, tables=wanted, rows_per_person=several
+    )
     fixed = pramble.measure(tables.people(seed=9), design, key=KEY)
     monkeypatch.setattr(writing_tables, "measure_records", lambda *_, **__: fixed)
-    one = tables.people()
+    one, more = tables.people(), {}
     two = pa.Table.from_pylist([*one.slice(1).to_pylist(), {**one.to_pylist()[0], "SEX": "m"}])
     turned = two.take(np.random.default_rng(2).permutation(5_000))
+    if several > 1:  # another person may then have fewer rows
+        one = one.append_column("who", pa.array(np.arange(5_000) // several))
+        turned = one.slice(1)
+        more = {"person": "who", "rows_per_person": several, "drop": ["who"]}
     for people, name in ((one, "one"), (turned, "two")):
-        tables.released(people, tmp_path / name, pages=True, key=None)
+        tables.released(people, tmp_path / name, pages=True, key=None, tables=wanted, **more)
     held = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert held == sorted(path.name for path in (tmp_path / "two").iterdir())
     for name in held:

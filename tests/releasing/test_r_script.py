@@ -1,12 +1,15 @@
 """The script in R says what pramble says, for plans of every kind, whatever labels look like."""
 
+import os
 import subprocess
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from tests.releasing.conftest import LEAST_ROWS, release_by
 from tests.releasing.test_scripts import EVIL
 
@@ -202,3 +205,53 @@ def test_parquet_alone_says_what_is_missing(people, tmp_path, tool):
     script = [tool("Rscript"), str(tmp_path / "out" / "analysis.R")]
     done = subprocess.run(script, capture_output=True, text=True, check=True)
     assert 'copies = ["csv"]' in done.stdout
+
+
+@pytest.fixture
+def reads_parquet(tool, tmp_path_factory):
+    """An environment in which R has the package nanoparquet: one of ours, which reads a CSV."""
+    place = tmp_path_factory.mktemp("library")
+    package = tmp_path_factory.mktemp("source") / "nanoparquet"
+    (package / "R").mkdir(parents=True)
+    (package / "DESCRIPTION").write_text("Package: nanoparquet\nVersion: 0.1\nTitle: T\n")
+    (package / "NAMESPACE").write_text("export(read_parquet)\n")
+    (package / "R" / "read.R").write_text(
+        "read_parquet <- function(path) {\n"
+        '  text <- file.path(dirname(path), "..", "tables.csv")\n'
+        '  found <- utils::read.csv(text, colClasses = "character", check.names = FALSE,\n'
+        '                           encoding = "UTF-8", na.strings = "")\n'
+        "  last <- ncol(found) - 0:2\n"
+        "  found[last] <- lapply(found[last], as.numeric)\n"
+        "  found\n"
+        "}\n"
+    )
+    install = f'install.packages("{package}", "{place}", repos = NULL, type = "source")'
+    subprocess.run([tool("Rscript"), "-e", install], check=True, capture_output=True)
+    return {**os.environ, "R_LIBS": str(place)}
+
+
+def test_protected_tables_are_rebuilt_with_intervals(tmp_path, tool, reads_parquet):
+    columns = {"count": ["Zoë", 'a "b"', "c, d"], "sex": ["f", "m"], "ill": ["no", "yes"]}
+    rng = np.random.default_rng(4)
+    people = pa.table({name: rng.choice(labels, N) for name, labels in columns.items()})
+    declared = {name: {"categories": labels} for name, labels in columns.items()}
+    made = pramble.release(
+        people, tmp_path / "out", columns=declared, central=1.0, ledger=False, pages=False
+    )
+    csv.write_csv(pq.read_table(made.folder / "tables.parquet"), tmp_path / "tables.csv")
+    script = [tool("Rscript"), str(made.folder / "analysis.R")]
+    for asked in (["sex"], ["ill", "count"]):
+        done = subprocess.run(
+            [*script, *asked], env=reads_parquet, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        figures = [line.split()[-3:] for line in done.stdout.splitlines()[1:]]
+        table = tuple(name for name in columns if name in asked)
+        noise = 1.96 * made.plan.cell_variance(table) ** 0.5
+        expected = [(cell, cell - noise, cell + noise) for cell in made.tables.table(table).flat]
+        np.testing.assert_allclose(np.array(figures, dtype=float), expected, rtol=1e-5)
+    wrong = subprocess.run(
+        [*script, *columns], env=reads_parquet, capture_output=True, text=True, check=False
+    )
+    assert wrong.returncode == 1
+    assert "was measured" in wrong.stderr

@@ -108,7 +108,10 @@ def repeated(
         done += 1
         first = first or deviation
         if clock is not None:
-            clock.tell("fitting", max(progress_made(first, deviation, close), done / sweeps))
+            # Deviations shrink geometrically, so progress is on the scale of logarithms.
+            goal = np.log(max(first / close, 1.000001))
+            made = np.log(first / deviation) / goal if deviation > close else 1.0
+            clock.tell("fitting", max(float(np.clip(made, 0.0, 1.0)), done / sweeps))
     return Swept(done, deviation)
 
 
@@ -247,10 +250,3 @@ def margin_places(cells: Any, margins: Sequence[Axes], shape: Sequence[int]) -> 
             for margin in margins
         ]
     )
-
-
-def progress_made(first: float, now: float, goal: float) -> float:
-    """Return how far a geometrically shrinking deviation has come."""
-    if now <= goal:
-        return 1.0
-    return float(np.clip(np.log(first / now) / np.log(max(first / goal, 1.000001)), 0.0, 1.0))

@@ -147,7 +147,10 @@ def risk_of_reading(
     released = fit.released_means(table.cells, operators)
     posterior = np.where(released > 0, means * stay / np.where(released > 0, released, 1.0), 0.0)
     unchanged = share * stay
-    alone = expected_alone(table, with_share(operators, share), stay=unchanged)
+    counts = table.counts
+    first = np.where(counts == 1, 1.0, (1 - unchanged) ** np.maximum(counts - 1, 1))
+    alone = counts * unchanged * first
+    alone *= chance_of_no_other(table, with_share(operators, share))
     one = np.ones(len(stay))
     r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=unchanged)
     before1, before2 = fit.risks(table.cells, table.counts, fraction=fraction, stay=one)
@@ -161,12 +164,6 @@ def with_share(operators: Operators, share: float) -> Operators:
     first, *others = operators
     scaled = operators[first].entrywise(lambda m: np.asarray(share * m))
     return {first: scaled, **{axis: operators[axis] for axis in others}}
-
-
-def expected_alone(table: Crosstab, operators: Operators, *, stay: Floats) -> Floats:
-    counts = table.counts
-    own = counts * stay * np.where(counts == 1, 1.0, (1 - stay) ** np.maximum(counts - 1, 1))
-    return np.asarray(own * chance_of_no_other(table, operators), dtype=np.float64)
 
 
 def chance_of_no_other(table: Crosstab, operators: Operators) -> Floats:

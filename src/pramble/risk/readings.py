@@ -22,6 +22,7 @@ intruder takes the one that serves best:
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,8 @@ def of_keys(block: Block, mechanism: Mechanism, names: Block) -> Mechanism:
     if names == block:
         return mechanism
     places = [block.index(name) for name in names]
-    inputs = [key_parts(label, places) for label in mechanism.labels.values]
+    parts = itemgetter(*places)  # one label, or a tuple of several
+    inputs = [parts(label) for label in mechanism.labels.values]
     keys = label_keys(inputs)
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     onto = np.array([codes[key] for key in keys])
@@ -147,10 +149,6 @@ def of_keys(block: Block, mechanism: Mechanism, names: Block) -> Mechanism:
     np.add.at(rows, onto, operator.dense())
     outputs: list[Any] = list(range(mechanism.shape[1]))
     return Mechanism.from_matrix(rows / counts[:, None], labels, outputs=outputs)
-
-
-def key_parts(label: Any, places: Sequence[int]) -> Label:
-    return label[places[0]] if len(places) == 1 else tuple(label[place] for place in places)
 
 
 # Entries of a matrix whose best matching is sought, in about a second; the other two readings serve

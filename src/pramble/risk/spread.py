@@ -193,17 +193,14 @@ def interval_ends(uniques: Uniques, measure: int, *, means: Floats) -> Interval:
     total = float(risks[measure].sum())
     if total == 0:
         return 0.0, 0.0
-    variance = variance_of_luck(*risks, measure) + by_margins(uniques, measure, means=means)
+    # The variance given the model; of 1/F a bound: its square is at most (1[F = 1] + 1/F) / 2.
+    squares = risks[0] if measure == 0 else (risks[0] + risks[1]) / 2
+    variance = float((squares - risks[measure] ** 2).clip(0.0).sum())
+    variance += by_margins(uniques, measure, means=means)
     if uniques.spread.needed:
         variance += by_spread(uniques, measure, means=means)
     root, width = math.sqrt(total), NORMAL * math.sqrt(variance / total) / 2
     return max(root - width, 0.0) ** 2, (root + width) ** 2
-
-
-def variance_of_luck(r1: Floats, r2: Floats, measure: int) -> float:
-    """Return the variance given the model; for 1/F a bound, its square being at most half of it."""
-    squares = r1 if measure == 0 else (r1 + r2) / 2
-    return float((squares - (r1, r2)[measure] ** 2).clip(0.0).sum())
 
 
 def by_margins(uniques: Uniques, measure: int, *, means: Floats) -> float:

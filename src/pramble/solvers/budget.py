@@ -81,7 +81,6 @@ class SearchBudget:
 
     @property
     def spent(self) -> float:
-        """The effort since the start."""
         return self.meter.spent - self.start
 
     def left(self) -> float:

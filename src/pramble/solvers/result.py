@@ -216,14 +216,12 @@ OBJECTIVES = {
 
 
 def title(design: Design) -> str:
-    """Return one line that says what this is."""
     S, T = design.mechanism.shape
     size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
     return f"Design: {design.family} family, {size}, α = {design.alpha:g}"
 
 
 def facts(design: Design) -> list[tuple[str, str]]:
-    """Return names and sentences in the order they are read."""
     unit = f" {UNITS[design.objective]}" if design.objective in UNITS else ""
     objective = "queries" if "queries" in design.details else design.objective
     rows = [
@@ -265,7 +263,6 @@ def losses(design: Design) -> list[tuple[str, str]]:
 
 
 def level_text(design: Design, level: Level) -> str:
-    """Return the probability of a level, how many categories it has, and which."""
     labels = design.mechanism.labels.values
     if len(level) == len(labels):
         which = "all categories"

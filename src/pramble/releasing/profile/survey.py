@@ -86,14 +86,14 @@ class Survey:
         chosen = [look for look in self.looks if look.name in self.chosen]
         others = [look for look in self.looks if look.name not in self.chosen]
         spare = [look for look in others if look.is_fit]
-        tables = TWO_WAY if central else tables_wanted(chosen, alpha=alpha, rows=self.rows)
+        tables = tables_wanted(chosen, alpha=alpha, rows=self.rows)
         promise = LOCAL.format(toml_value(float(alpha)))
         if central is not None:
-            promise = CENTRAL.format(toml_value(float(central)))
+            promise, tables = CENTRAL.format(toml_value(float(central))), AUTO + TWO_WAY
         lines = [
             *(HEAD + promise + TABLES + tables).splitlines(),
             *([] if central else SETTINGS.splitlines()),
-            *drop_lines(others, self.tells),
+            *drop_lines(others, self.tells, central=central is not None),
             *file_lines(self.reading),
         ]
         for one in chosen:
@@ -105,7 +105,8 @@ class Survey:
             lines += ["", "# No column was found to randomise: add tables [columns.NAME]."]
         lines += spare_lines([look for look in spare if look.name in accepted], of=len(spare))
         known = [one.name for one in chosen if key_of(one.name)] or [one.name for one in chosen]
-        return "\n".join([*lines, RISK.format(toml_comment(toml_value(known[:4])))])
+        risk = "" if central is not None else RISK.format(toml_comment(toml_value(known[:4])))
+        return "\n".join([*lines, POSSIBLE + risk])
 
 
 def survey_file(
@@ -226,6 +227,9 @@ TABLES = """\
 # The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as
 # [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.
 """
+AUTO = """\
+# "auto": all of 2 columns, and those of 3 that they do not imply, chosen privately.
+"""
 TWO_WAY = "tables = 2\n"
 ONE_WAY = """\
 # Here of single columns: by a rough guess {} of the {} tables of two columns
@@ -245,13 +249,14 @@ output = "parquet"
 # Release the rows in a random order: in a sorted file a row's place tells its values.
 shuffle = true
 """
-RISK = """
+POSSIBLE = """
 # Records that cannot occur, from public knowledge alone; never counted on this file:
 # [[possible]]
-# if = {{ age = ["0-14"] }}
-# then = {{ marital = ["never married"] }}
-# repair = {{ marital = "never married" }}
-
+# if = { age = ["0-14"] }
+# then = { marital = ["never married"] }
+# repair = { marital = "never married" }
+"""
+RISK = """
 # Risk of re-identification before and after; keys are what an intruder may know:
 # [risk]
 # keys = {}
@@ -268,7 +273,7 @@ def tables_wanted(chosen: Sequence[Look], *, alpha: float, rows: int) -> str:
     return TWO_WAY if 2 * noisy <= pairs else ONE_WAY.format(noisy, pairs, several(rows, "row"))
 
 
-def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
+def drop_lines(others: Sequence[Look], tells: Mapping[str, str], *, central: bool) -> list[str]:
     """Write the columns that are left out, each with the reason."""
     reasons = {one.name: toml_comment(reason_dropped(one, tells.get(one.name))) for one in others}
     listed = [f"  {toml_value(name)},  # {reason}" for name, reason in reasons.items()]
@@ -279,7 +284,8 @@ def drop_lines(others: Sequence[Look], tells: Mapping[str, str]) -> list[str]:
     return [
         "",
         "# Left out of the release. A column that you take off this list without giving it a table",
-        "# [columns.NAME] is published as it is, without any protection.",
+        "# [columns.NAME] "
+        + ("is refused." if central else "is published as it is, without any protection."),
         *(note if any(one.is_fit for one in others) else ()),
         *(["drop = [", *listed, "]"] if others else ["drop = []"]),
     ]

@@ -81,7 +81,6 @@ NOT_PROVEN = (
 
 
 def solve_variance(problem: DesignProblem) -> Design:
-    """Solve the problem; see :func:`~pramble.design`."""
     refuse_too_few_outputs(problem)
     found = variance_closed_forms(problem)
     if problem.alpha > LARGEST_ALPHA:
@@ -262,7 +261,6 @@ class RelaxedOptimum:
 def relaxed_optimum(
     prior: Floats, alpha: float, workload: Floats | None, *, budget: SearchBudget
 ) -> RelaxedOptimum:
-    """Minimise the variance over mixtures of all sets."""
     growing = _GrowingMixture(prior, alpha, workload, budget=budget)
     stopped = "search"
     try:
@@ -370,7 +368,6 @@ def violating_sets(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) ->
 
 
 def flip_values(optimum: Optimum, sets: Sets, prior: Floats, a1: float) -> Floats:
-    """Return the violation after flipping each category of each set."""
     patterns = two_valued(sets, a1)
     step = np.where(sets, -a1, a1)
     image = patterns @ optimum.gradient

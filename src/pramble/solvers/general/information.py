@@ -47,7 +47,6 @@ PRACTICALLY_ALL = 1 - 4.5e-7
 
 
 def solve_information(problem: DesignProblem) -> Design:
-    """Solve the problem; see :func:`~pramble.design`."""
     budget, ceiling = problem.budget(0.5), problem.ceiling
     quick = informative_closed_forms(problem)
     value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)

@@ -1,4 +1,4 @@
-r"""Invariant designs: the law of the release equals the prior, :math:`pR = p`.
+r"""Invariant designs: the distribution of the release equals the prior, :math:`pR = p`.
 
 Candidates, for the categories of positive probability (an impossible category cannot be released,
 and its row is p):
@@ -64,7 +64,7 @@ from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.general import General, least_mixing, ratios_within, round_rows
 from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.mechanisms.ratios import exp_below
-from pramble.mechanisms.uniform import UniformRows, keep_probabilities
+from pramble.mechanisms.uniform import keep_probabilities
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.information import informative_mixture
 from pramble.solvers.general.invariant_search import (
@@ -305,7 +305,9 @@ def solve_uniform_invariant(problem: DesignProblem) -> Design:
         low, high = segment(problem)
     except PrivacyError as reason:
         return nearest_kin(problem, str(reason))
-    ends = [mechanism_at(problem, theta) for theta in (low, high)]
+    labels, alpha = problem.labels.values, problem.alpha
+    stays = [np.clip(1 - theta / problem.prior, 0, 1) for theta in (low, high)]
+    ends = [keep_probabilities(q, labels, alpha=alpha) for q in stays]
     values = [mutual_information(problem.prior, end) for end in ends]
     best = int(values[1] > values[0])
     bound = min(max(values) * (1 + MARGIN), problem.ceiling)
@@ -362,8 +364,3 @@ def least_theta(retained: float, other: float, scale: float) -> float:
 def most_theta(moved: float, retained: float, scale: float) -> float:
     """Return the θ at which moving to a value is e^α times as likely as keeping it."""
     return 1 / (scale / moved + 1 / retained)
-
-
-def mechanism_at(problem: DesignProblem, theta: float) -> UniformRows:
-    q = np.clip(1 - theta / problem.prior, 0, 1)
-    return keep_probabilities(q, problem.labels.values, alpha=problem.alpha)

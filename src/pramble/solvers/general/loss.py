@@ -74,7 +74,6 @@ def excess_of(prior: Floats, loss: Floats) -> Excess:
 
 
 def solve_loss(problem: DesignProblem) -> Design:
-    """Solve the problem; see :func:`~pramble.design`."""
     if problem.loss is None:
         raise InvalidInput(
             'objective="loss" needs a loss: a matrix of what it costs to release z for x, '

@@ -26,7 +26,7 @@ is one positive definite matrix with as many rows as outputs,
           + K^\top \operatorname{diag}_x(p_x/A_x) K,
 
 and two more unknowns, E and η. So a round costs some passes over S² numbers and one factorisation,
-and 10 to 80 rounds suffice. Steps are Mehrotra's.
+and 10 to 80 rounds suffice. Steps are Mehrotra's, with Gondzio's corrections towards the path.
 """
 
 import math
@@ -39,7 +39,9 @@ from pramble.solvers.budget import SearchBudget
 from pramble.values import Floats
 
 MOST_ROUNDS = 200
+CORRECTIONS = 3
 TO_THE_WALL = 0.99
+BAND = 0.1
 SHORTEST = 1e-8
 
 
@@ -188,6 +190,21 @@ class _LossSearch:
         both = primal * dual
         step = newton.step(path - yf - both * step.y * step.f, path - sg - both * step.s * step.g)
         primal, dual = point.reach(step)
+        for _ in range(CORRECTIONS):
+            if min(primal, dual) >= 0.9:
+                break
+            wanted = [
+                np.maximum(np.clip(one, BAND * path, path / BAND) - one, -path / BAND)
+                for one in point.products(
+                    step, min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
+                )
+            ]
+            more = newton.step(*wanted, again=True)
+            more.move(step, 1.0, 1.0)
+            longer = point.reach(more)
+            if sum(longer) <= primal + dual + 0.02:
+                break
+            step, (primal, dual) = more, longer
         return step, (TO_THE_WALL * primal, TO_THE_WALL * dual)
 
 
@@ -225,17 +242,21 @@ class _Newton:
 
         return np.asarray(cho_solve(self.factor, right, check_finite=False))
 
-    def step(self, yf: Floats, sg: Floats) -> Iterate:
+    def step(self, yf: Floats, sg: Floats, *, again: bool = False) -> Iterate:
         """Return the step that changes the products by ``yf`` and ``sg``."""
-        # It also restores what rounding took from the equations.
+        # It also restores what rounding took from the equations, unless that was done before.
         search, point = self.search, self.search.point
         p, inverse, kappa = search.prior, search.inverse, search.kappa
         by_y, by_s = yf / point.y, sg / point.s
         q = by_s - by_y
-        row = np.einsum("xz,xz->x", q, self.over) + point.E - point.y.sum(axis=1)
-        column = p @ (self.K * q - by_s) + (search.mean - point.eta) * inverse - p @ point.g
-        one = 1 - float(point.t.sum()) * inverse - kappa * point.E
-        other = kappa * point.eta - float(p @ point.ell)
+        row = np.einsum("xz,xz->x", q, self.over)
+        column = p @ (self.K * q - by_s)
+        one = other = 0.0
+        if not again:
+            row += point.E - point.y.sum(axis=1)
+            column += (search.mean - point.eta) * inverse - p @ point.g
+            one = 1 - float(point.t.sum()) * inverse - kappa * point.E
+            other = kappa * point.eta - float(p @ point.ell)
         base = self.solve((self.rows * row) @ self.K - column)
         right = [
             one - float(base.sum()) * inverse,

@@ -56,7 +56,6 @@ class Gain:
         return self.slope * mass - entropy_excess(self.a1 * mass)
 
     def derivative(self, mass: Floats) -> Floats:
-        r"""Return :math:`\varphi'` at some masses."""
         return np.asarray(self.slope - self.a1 * np.log1p(self.a1 * mass))
 
     def mass_at(self, price: Floats) -> Floats:
@@ -66,7 +65,6 @@ class Gain:
 
 
 def all_sets(size: int) -> Sets:
-    """Return every set of ``size`` categories, one per row."""
     return sets_numbered(np.arange(1 << size), size)
 
 
@@ -75,7 +73,6 @@ def sets_numbered(numbers: NDArray[np.int64], size: int) -> Sets:
 
 
 def two_valued(sets: Sets, a1: float) -> Floats:
-    """Return the two-valued columns of some high sets, one per row."""
     return np.asarray(1 + a1 * sets, dtype=np.float64)
 
 

@@ -62,7 +62,6 @@ class Variance:
         return float(np.trace(middle)), inverse, middle @ inverse
 
     def inverse(self, scores: Floats, theta: Floats) -> Floats:
-        r"""Return :math:`K^{-1}`."""
         inverse = np.linalg.inv((scores * theta[:, None]).T @ scores)
         return np.asarray((inverse + inverse.T) / 2)
 

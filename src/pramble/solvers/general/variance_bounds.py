@@ -106,7 +106,6 @@ def sharp_bound(optimum: Optimum, violation: float) -> float:
 
 
 def spread_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
-    """Return a bound for any number of categories; see the module."""
     from scipy.optimize import minimize
 
     variance = Variance(prior, workload)
@@ -135,21 +134,17 @@ def corner_violation(corners: Floats, a: float, total: float, prices: Floats) ->
 
 def largest_violation(corners: Floats, a: float, total: float, prices: Floats) -> float:
     """Bound the violation over the boundary of the polygon of (σ, π) from above."""
-    fine = cut_sides(1 + (a - 1) * corners)
+    # a closed line with every side cut into pieces
+    line = 1 + (a - 1) * np.vstack([corners, corners[:1]])
+    steps = np.arange(PIECES) / PIECES
+    pieces = line[:-1, None, :] + steps[None, :, None] * np.diff(line, axis=0)[:, None, :]
+    fine = np.vstack([pieces.reshape(-1, 2), line[:1]])
     sigma, pi = fine[:, 0], fine[:, 1]
     low, high = np.minimum(sigma[:-1], sigma[1:]), np.maximum(sigma[:-1], sigma[1:])
     at = np.clip((1 + a) / 2, low, high)
     top = total * (at - 1) * (a - at) / np.minimum(pi[:-1], pi[1:])
     line = prices[0] * sigma + prices[1] * pi
     return max(float((top - np.minimum(line[:-1], line[1:])).max()), 0.0)
-
-
-def cut_sides(corners: Floats) -> Floats:
-    """Return a closed line with every side cut into pieces."""
-    closed = np.vstack([corners, corners[:1]])
-    steps = np.arange(PIECES) / PIECES
-    sides = closed[:-1, None, :] + steps[None, :, None] * np.diff(closed, axis=0)[:, None, :]
-    return np.vstack([sides.reshape(-1, 2), corners[:1]])
 
 
 def polygon(shares: Floats, prior: Floats) -> Floats:
@@ -166,7 +161,11 @@ def spreads(variance: Variance) -> Floats:
     d = np.ones(len(variance.prior))
     most, best = numerator(variance, d), d
     for _ in range(30):
-        root, inverse = variance.root, inverse_root(weighted_spread(variance, d))
+        root = variance.root
+        values, vectors = np.linalg.eigh(weighted_spread(variance, d))
+        # zero where the spread is: directions that are not asked for
+        useful = values > 1e-12 * values.max()
+        inverse = (vectors[:, useful] / np.sqrt(values[useful])) @ vectors[:, useful].T
         weight = variance.basis @ (root @ inverse @ root) @ variance.basis.T
         slope = np.diagonal(weight) - 2 * (weight @ d) / d.sum() + d @ weight @ d / d.sum() ** 2
         d = d * np.maximum(slope, 1e-12)
@@ -183,15 +182,7 @@ def weighted_spread(variance: Variance, d: Floats) -> Floats:
     return np.asarray(variance.root @ middle @ variance.root)
 
 
-def inverse_root(matrix: Floats) -> Floats:
-    """Return the inverse square root of a symmetric matrix, zero where the matrix is zero."""
-    values, vectors = np.linalg.eigh(matrix)
-    useful = values > 1e-12 * values.max()
-    return np.asarray((vectors[:, useful] / np.sqrt(values[useful])) @ vectors[:, useful].T)
-
-
 def numerator(variance: Variance, d: Floats) -> float:
-    r"""Return :math:`(\operatorname{tr}(C^{1/2} H C^{1/2})^{1/2})^2`."""
     values = np.linalg.eigvalsh(weighted_spread(variance, d))
     return float(np.sqrt(np.maximum(values, 0)).sum() ** 2)
 

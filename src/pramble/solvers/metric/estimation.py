@@ -67,7 +67,6 @@ NOT_SHARP = (
 
 
 def solve_metric_variance(problem: DesignProblem) -> Design:
-    """Solve the problem; see :func:`~pramble.design`."""
     distance, budget, most = required_distance(problem), problem.budget(), most_outputs(problem)
     variance = Variance(problem.prior, problem.workload)
     informative, _ = best_metric_matrix(

@@ -88,7 +88,6 @@ NOT_SHARP = (
 
 
 def solve_metric_information(problem: DesignProblem) -> Design:
-    """Solve the problem; see :func:`~pramble.design`."""
     distance, budget = required_distance(problem), problem.budget()
     matrix, stopped = best_metric_matrix(problem.prior, problem.alpha, distance, budget=budget)
     mechanism = rounded_metric_design(problem, matrix)

@@ -25,7 +25,6 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance, query_variance
 from pramble.solvers.metric.information import information_ceiling, pair_bound
-from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.record.matrices import (
     CLOSE,
     LEAST_EFFORT,
@@ -164,7 +163,7 @@ def matrix_by_distance(
     effort: float,
     noise: Mapping[str, float] | None = None,
 ) -> Mechanism:
-    block, objective = problem.block(columns), objective_of(problem)
+    block, objective = problem.block(columns), problem.objective
     workload = None
     if objective == "estimation":
         workload = shared_workload(problem, block, noise or {})
@@ -193,10 +192,6 @@ def shared_workload(
         if part:
             rows.append(math.sqrt(math.prod(beside)) * workload_of(block, [part]))
     return np.concatenate(rows)
-
-
-def objective_of(problem: RecordProblem) -> ObjectiveName:
-    return "information" if problem.objective == "information" else "estimation"
 
 
 def block_distance(problem: RecordProblem, block: RecordBlock) -> Distance:

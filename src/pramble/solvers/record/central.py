@@ -13,7 +13,7 @@ with the share γ of false records adds to component s of a table of :math:`S_t`
           - 2\gamma(1-\gamma)\, p_s^\top P_s \kappa - \gamma^2 \kappa^\top P_s \kappa\right)
 
 with the projection :math:`P_s` on the component and the shares :math:`\kappa` of all possible cells
-that each cell of s has: an even law unless some cells are impossible, and then
+that each cell of s has: an even distribution unless some cells are impossible, and then
 :math:`P_s\kappa = 0`.
 
 The central promise that a design must keep.
@@ -27,7 +27,7 @@ ones, whatever n and S. The error that it adds to a table is that of
 
 .. math:: c = \frac{1}{(1-\gamma)^2} - 1
 
-records in n, summed over the cells, whatever the table and whatever the law; in Gaussian terms it
+records in n, summed over the cells, whatever the table and whatever the prior; in Gaussian terms it
 spends :math:`\mu^2 = 2(1-\gamma)^2 S/(\gamma n) = 2S/(n\,(1 + c - \sqrt{1+c}))`.
 """
 
@@ -120,7 +120,7 @@ def largest_scale(
 ) -> float:
     """Return nearly the largest scale up to ``high`` whose proven ε is within a limit.
 
-    The ε grows with the scale, nearly as a power of it: each step goes where that law puts the
+    The ε grows with the scale, nearly as a power of it: each step goes where that puts the
     limit. What is returned was itself proven; zero if no scale was.
 
     >>> 3.98 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
@@ -148,7 +148,7 @@ def next_scale(
 ) -> float:
     """Return the scale to try after these pairs of scale and ε: where a power law meets the aim.
 
-    The power is 1/2 until both sides are known; the middle is tried where the law does not help.
+    The power is 1/2 until both sides are known; the middle is tried where that does not help.
 
     >>> round(next_scale((1.0, 1.0), (9.0, 3.0), 2.0, halve=False), 9)
     4.0
@@ -210,16 +210,10 @@ NEARLY = 0.02
 
 
 def best_file(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
-    """Return the best plan whose shuffled file keeps a promise, with what is proven of it."""
-    found = best_design(problem, promise, budget)
-    return replace(found, central=promise.guarantee(found.plan))
-
-
-def best_design(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
     """Return the best of randomised response and of the plans for a local promise."""
     response = response_design(problem, promise)
     if response is not None and response.gap < NEARLY:
-        return response
+        return replace(response, central=promise.guarantee(response.plan))
     high = LARGEST_ALPHA if response is None else response.alpha
     found = [*([] if response is None else [response])]
     found += local_plans(problem, promise, budget, high=high)
@@ -229,18 +223,16 @@ def best_design(problem: RecordProblem, promise: Promise, budget: SearchBudget) 
             f"with {promise.rows:,} rows: want fewer columns, or allow more."
         )
     least = min if problem.objective == "estimation" else max
-    return least(found, key=lambda one: one.value)
+    best = least(found, key=lambda one: one.value)
+    return replace(best, central=promise.guarantee(best.plan))
 
 
 def response_design(problem: RecordProblem, promise: Promise) -> RecordDesign | None:
     if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
         return None
-    found = largest_response(problem, promise)
-    return None if found is None else response_value(problem, found)
-
-
-def response_value(problem: RecordProblem, plan: Plan) -> RecordDesign:
-    """Return randomised response on all cells with its value."""
+    plan = largest_response(problem, promise)
+    if plan is None:
+        return None
     distribution = problem.block(problem.columns).distribution
     mechanism = plan.only_mechanism()
     assert mechanism is not None, "randomised response on all cells is one matrix"

@@ -84,7 +84,7 @@ def tables_problem(
     tables: Sequence[Table],
     possible: Possible | None = None,
 ) -> RecordProblem:
-    """Return tables to be estimated from records of a law, under any plan."""
+    """Return tables to be estimated from records of a distribution, under any plan."""
     return RecordProblem(
         labels={name: as_labels(own) for name, own in labels.items()},
         alpha=1.0,
@@ -101,14 +101,14 @@ SAFE = 1 - 1e-9
 
 
 def quick_bound(problem: RecordProblem) -> float:
-    """Return the closed form from the law of all cells."""
+    """Return the closed form from the distribution of all cells."""
     block = problem.block(problem.columns)
     workload = workload_of(block, problem.tables)
     return closed_bound(inner(block.distribution), problem.alpha, workload)
 
 
 def dense_bound(problem: RecordProblem, budget: SearchBudget) -> float:
-    """Return the best bound from the law of all cells that can be found."""
+    """Return the best bound from the distribution of all cells that can be found."""
     block = problem.block(problem.columns)
     p = inner(block.distribution)
     workload = workload_of(block, problem.tables)
@@ -121,17 +121,17 @@ def dense_bound(problem: RecordProblem, budget: SearchBudget) -> float:
 def many_bound(problem: RecordProblem, budget: SearchBudget) -> tuple[float, str]:
     """Return the larger of the bound for all tables together and the sum of each table's own."""
     together = joint_bound(problem, budget)
-    laws = [inner(problem.block(table).distribution) for table in problem.tables]
+    distributions = [inner(problem.block(table).distribution) for table in problem.tables]
     single = [
         max(closed_bound(p, problem.alpha, None), 1 - float(p @ p)) if len(p) < SHORT else 0.0
-        for p in laws
+        for p in distributions
     ]
-    for i in sorted(range(len(laws)), key=lambda i: -single[i]):
+    for i in sorted(range(len(distributions)), key=lambda i: -single[i]):
         left = budget.left()
         if left < 0:
             break
-        own = budget.part(budget.tolerance, effort=2 * left / len(laws), quiet=True)
-        single[i] = max(single[i], proven_bound(laws[i], problem.alpha, None, budget=own))
+        own = budget.part(budget.tolerance, effort=2 * left / len(distributions), quiet=True)
+        single[i] = max(single[i], proven_bound(distributions[i], problem.alpha, None, budget=own))
     alone = sum(single)
     if together > alone:
         return together, "The bound holds for all tables together."
@@ -139,7 +139,7 @@ def many_bound(problem: RecordProblem, budget: SearchBudget) -> tuple[float, str
 
 
 def joint_bound(problem: RecordProblem, budget: SearchBudget) -> float:
-    """Return the closed form for all wanted tables; 0 where the law of two tables is not known."""
+    """Return the closed form for all wanted tables; 0 where pairs of tables are not known."""
     distribution = problem.distribution
     if not isinstance(distribution, ArrayDistribution) and not (
         isinstance(distribution, UniformDistribution) and not problem.possible.tables

@@ -44,7 +44,7 @@ CLOSE = 1e-3
 def wanted_parts(columns: Sequence[str], tables: Sequence[Table]) -> list[Table]:
     """Return the wanted tables among some columns, or what they share with them if there is none.
 
-    >>> parts_of("ab", [("a", "b"), ("b", "c")]), parts_of("b", [("a", "b"), ("b", "c")])
+    >>> wanted_parts("ab", [("a", "b"), ("b", "c")]), wanted_parts("b", [("a", "b"), ("b", "c")])
     ([('a', 'b')], [('b',)])
     """
     within = [table for table in tables if set(table) <= set(columns)]

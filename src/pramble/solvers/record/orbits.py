@@ -2,7 +2,7 @@ r"""Turns of sets around products of cycles: at a uniform prior everything is di
 
 The categories of column j form a cycle of :math:`S_j`; the cells of some columns T a product G of
 cycles. Let a matrix have the turns of one set of k cells as its columns, a for members and 1 for
-others. Scaled by the root of the uniform law its information is diagonal in the characters χ of G,
+others. Scaled by the root of a uniform prior its information is diagonal in the characters χ of G,
 with
 
 .. math:: x_\chi = \Big(\frac{(a-1)\,|\hat 1_\chi|}{k(a-1) + S}\Big)^2 ,
@@ -161,7 +161,6 @@ class Characters:
         return self.orbit(columns, inside.reshape([self.sizes[name] for name in columns]))
 
     def cost(self, orbits: Sequence[Orbit], shares: Floats) -> float:
-        """Return the summed variance of the wanted tables."""
         whole = shares @ np.array([one.information for one in orbits])
         return float((self.weights / np.maximum(whole, 1e-300)).sum())
 

@@ -28,6 +28,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.certificate import Certificate, certify
 from pramble.shown import Display, Grid, number, shortened
+from pramble.solvers.problem import ObjectiveName
 from pramble.values import Floats, Integers, value
 from pramble.words import several
 
@@ -54,42 +55,37 @@ class RecordBlock:
 
     @cached_property
     def margins(self) -> dict[Table, tuple[Integers, Integers]]:
-        """The margins that were asked for so far."""
         return {}
 
     def onto(self, columns: Sequence[str]) -> tuple[Integers, Integers]:
         """Return the possible cells of some of its columns, and which of them each cell is in."""
         names = tuple(columns)
         if names not in self.margins:
-            self.margins[names] = self.summed_onto(names)
+            places = [self.columns.index(name) for name in names]
+            codes = self.cells[:, places]
+            shape = tuple((codes.max(axis=0) + 1).tolist())
+            flat = np.ravel_multi_index(tuple(codes.T), shape)
+            found, inverse = np.unique(flat, return_inverse=True)
+            cells = np.stack(np.unravel_index(found, shape), axis=1)
+            self.margins[names] = cells, np.asarray(inverse).reshape(-1)
         return self.margins[names]
-
-    def summed_onto(self, columns: Table) -> tuple[Integers, Integers]:
-        """Return the possible cells of some of its columns, and which of them each cell is in."""
-        places = [self.columns.index(name) for name in columns]
-        codes = self.cells[:, places]
-        shape = tuple((codes.max(axis=0) + 1).tolist())
-        flat = np.ravel_multi_index(tuple(codes.T), shape)
-        found, inverse = np.unique(flat, return_inverse=True)
-        return np.stack(np.unravel_index(found, shape), axis=1), np.asarray(inverse).reshape(-1)
 
 
 @value(eq=False)
 class RecordProblem:
-    """Columns, a law of records, what is possible, and the tables that are wanted."""
+    """Columns, a distribution of records, what is possible, and the tables that are wanted."""
 
     labels: Mapping[str, Labels]
     alpha: float
     distribution: RecordDistribution
     possible: Possible
     tables: tuple[Table, ...]
-    objective: str
+    objective: ObjectiveName
     whole: bool
     distance: Mapping[str, Distance] | None = None
 
     @cached_property
     def columns(self) -> Table:
-        """Every column, in order."""
         return tuple(self.labels)
 
     @cached_property
@@ -99,16 +95,14 @@ class RecordProblem:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Numbers of categories."""
         return {name: len(labels) for name, labels in self.labels.items()}
 
     @cached_property
     def blocks(self) -> dict[Table, RecordBlock]:
-        """The blocks that were asked for so far."""
         return {}
 
     def block(self, columns: Sequence[str]) -> RecordBlock:
-        """Return the possible cells of some columns with their law."""
+        """Return the possible cells of some columns with their distribution."""
         names = tuple(columns)
         if names not in self.blocks:
             possible = self.mask(names)
@@ -126,7 +120,6 @@ class RecordProblem:
         return self.blocks[names]
 
     def counts(self, columns: Sequence[str]) -> int:
-        """Return the number of possible cells of some columns."""
         if not self.possible.tables:
             return self.size_of(columns)
         names = tuple(columns)
@@ -135,7 +128,6 @@ class RecordProblem:
         return self.counted[names]
 
     def mask(self, columns: Table) -> NDArray[np.bool_]:
-        """Return which cells of some columns are possible."""
         if self.stated is None:
             return self.possible.mask(columns)
         return np.asarray(self.stated.margin(columns) > 0)
@@ -149,7 +141,6 @@ class RecordProblem:
 
     @cached_property
     def counted(self) -> dict[Table, int]:
-        """The numbers of possible cells that were asked for so far."""
         return {}
 
     def size_of(self, columns: Sequence[str]) -> int:
@@ -198,7 +189,7 @@ def refuse_wide_tables(problem: RecordProblem) -> None:
 
 
 def refuse_impossible_prior(distribution: RecordDistribution, possible: Possible) -> None:
-    """Refuse a stated law that gives probability to cells that cannot occur."""
+    """Refuse a stated distribution that gives probability to cells that cannot occur."""
     stated = distribution.tables if isinstance(distribution, TableDistribution) else {}
     if isinstance(distribution, ArrayDistribution):
         stated = {tuple(distribution.sizes): distribution.cells}

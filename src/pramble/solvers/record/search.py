@@ -1,4 +1,4 @@
-r"""The search for branches: closed forms, turned sets, then matrices for the law itself.
+r"""The search for branches: closed forms, turned sets, then matrices for the distribution itself.
 
 Plans that keep all columns of every record: one branch, its columns put into blocks.
 
@@ -6,7 +6,7 @@ Blocks are randomised side by side, so their αs add up. At a uniform prior symm
 information :math:`x_B` per component on block B tell
 :math:`x_A = \prod_{B \cap A \ne \emptyset} x_B` of component A (the information of a product is the
 product), and :math:`\sum_A w_A m_A/x_A` chooses by greedy merging, from single columns on, which
-columns go together, and how α is shared. Every choice on the way is then valued at the real law.
+columns go together, and how α is shared. Every choice on the way is then valued at the real prior.
 """
 
 import math
@@ -69,7 +69,6 @@ SMALL = 0.2
 
 
 def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
-    """Return the best mixture of branches that was found."""
     ground = valuation_of(problem, budget)
     budget.clock.tell("randomised response", 0.0)
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
@@ -84,7 +83,7 @@ def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
         start.append(share)
     budget.clock.tell("shares", TURNING)
     best = ground.best_mixture(options, budget.until(MIXING), start=np.array(start))
-    budget.clock.tell("matrices for the law", MIXING, value=sum(best[2].values()))
+    budget.clock.tell("matrices for the distribution", MIXING, value=sum(best[2].values()))
     if not is_small(problem) or sum(best[2].values()) > NEAR * quick_bound(problem):
         best = improved(problem, ground, best, budget)
     budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
@@ -108,7 +107,7 @@ def branch_information(problem: RecordProblem, blocks: Blocks) -> float:
 
 
 def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudget) -> Best:
-    """Return a mixture with matrices for the law itself, as long as they help."""
+    """Return a mixture with matrices for the distribution itself, as long as they help."""
     # A branch helps a mixture of best shares if and only if its gain exceeds the mean one. The
     # search ends after a few that do not.
     more: list[Any] = []
@@ -165,7 +164,7 @@ def joint_could_help(problem: RecordProblem, columns: Table) -> bool:
 def designed_branches(
     problem: RecordProblem, budget: SearchBudget, costs: Mapping[Table, float]
 ) -> Iterator[Blocks]:
-    """Yield branches with matrices for the law itself, for the costliest tables first."""
+    """Yield branches with matrices for the distribution itself, for the costliest tables first."""
     # The best matrix for a table may have more outputs than the table has cells. More columns of
     # the record then carry them: their own values are not looked at.
     tasks = list(design_tasks(problem, costs))

@@ -181,7 +181,7 @@ class TableOption:
 
 
 class TableValuation:
-    """The wanted tables with their possible cells and laws."""
+    """The wanted tables with their possible cells and distributions."""
 
     def __init__(self, problem: RecordProblem, budget: SearchBudget) -> None:
         self.problem, self.budget = problem, budget
@@ -302,7 +302,6 @@ class TableValuation:
     def best_shares(
         self, shown: Sequence[TableOption], budget: SearchBudget, *, start: Floats
     ) -> Floats:
-        """Return the shares that make the summed cost smallest."""
         gains = self.gains_of(shown)
         operations = sum(
             own.size**3 / 3 + 5 * own.size**2 + 1e5 for own in self.tables.values()

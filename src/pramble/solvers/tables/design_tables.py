@@ -158,7 +158,6 @@ class TableDesign(Display, Tidy):
 
 @certify.register
 def certify_design(design: TableDesign, *, distance: Any = None) -> Any:
-    """Certify the plan of a design."""
     return certify(design.plan, distance=distance)
 
 
@@ -276,7 +275,6 @@ def is_choice(tables: Any, importance: Any, objective: str) -> bool:
 
 
 def stated_number(given: Any, name: str) -> float:
-    """Return a number as a float; refuse anything else."""
     try:
         if not isinstance(given, str | bool):
             return float(given)

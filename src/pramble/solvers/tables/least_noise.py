@@ -228,7 +228,9 @@ class PatternPool:
     def largest(self, u: Floats) -> list[list[int]]:
         """Return patterns with the largest shifts of all, where they can be found."""
         if self.parts.patterns <= MOST_PATTERNS:
-            return largest_patterns(self.parts, u)
+            shifts = self.parts.shifts(u)
+            best = np.argpartition(shifts.ravel(), -min(4, shifts.size))[-4:]
+            return [list(map(int, np.unravel_index(int(i), shifts.shape))) for i in best]
         if self.order is None:
             return []
         weight = dict(zip(self.parts.members, u.tolist(), strict=True))
@@ -291,12 +293,6 @@ def first_patterns(parts: Exchangeable) -> list[list[int]]:
         found.append([int(i == place) for i in range(len(parts.grid))])
     unique = {tuple(pattern): pattern for pattern in found if any(pattern)}
     return list(unique.values())
-
-
-def largest_patterns(parts: Exchangeable, u: Floats) -> list[list[int]]:
-    shifts = parts.shifts(u)
-    best = np.argpartition(shifts.ravel(), -min(4, shifts.size))[-4:]
-    return [list(map(int, np.unravel_index(int(i), shifts.shape))) for i in best]
 
 
 def best_mixtures(

@@ -204,7 +204,6 @@ def uniform_roundings(problem: DesignProblem, found: Found) -> Iterator[UniformR
 
 
 def all_levels(problem: DesignProblem, found: Found) -> NDArray[np.int64]:
-    """Return the level of every category, the likeliest one included."""
     star = int(problem.prior.argmax())
     return np.insert(found.choice, star, found.model.star)
 
@@ -224,7 +223,6 @@ def levels_of(problem: DesignProblem, found: Found) -> tuple[Level, ...]:
 
 
 def notes(problem: DesignProblem, search: Search, value: float) -> Iterator[str]:
-    """Yield what the reader should know."""
     if problem.alpha > LARGEST_UNIFORM_ALPHA:
         yield (
             f"alpha = {problem.alpha:g} asks for next to no privacy: weights over 2**53 end at "
@@ -270,7 +268,6 @@ class Rounding:
         return sum(self.counts)
 
     def exact(self, level: int) -> Fraction:
-        """Return the off weight before rounding."""
         weight: Fraction = (1 - self.corner[level]) / (self.size - 1) * TOTAL
         return weight
 

@@ -125,7 +125,6 @@ class Anchored:
         return self.off_star * (own + (n - 1) * other) + self.keep_star * at_star
 
     def star_column(self, gamma: float) -> float:
-        """Return s of the likeliest category's own column."""
         return (gamma + self.mass * self.size * self.t_star) / self.keep_star
 
     def value(self, choice: NDArray[np.int64]) -> float:
@@ -178,7 +177,6 @@ class Node:
 
     @cached_property
     def decided(self) -> Mask:
-        """Which categories have one level left."""
         return np.asarray(self.may.sum(axis=0) == 1)
 
     def tighten(self) -> "Node | None":
@@ -199,7 +197,6 @@ class Node:
         return replace(self, lower=lower, upper=upper, may=may, at_end=at_end)
 
     def parts(self) -> "tuple[Node, Node]":
-        """Return the node cut in two."""
         # At an end of what is attainable the bound falls off quickly, and a short piece there fixes
         # most levels; elsewhere the interval is halved.
         cut = self.lower + (END_SHARE if self.at_end else 0.5) * self.width

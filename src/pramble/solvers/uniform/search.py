@@ -230,7 +230,6 @@ class Search:
             heapq.heappush(self.heap, (-relaxed.bound, next(self.order), relaxation, relaxed))
 
     def step(self) -> None:
-        """Split the most promising node."""
         _, _, relaxation, relaxed = heapq.heappop(self.heap)
         choice, slack = relaxation.assignment(relaxed)
         node = relaxation.node
