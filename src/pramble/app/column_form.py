@@ -83,6 +83,7 @@ def column_settings(wizard: Wizard, name: str, sent: Mapping[str, Any]) -> dict[
         if sent["release_as"] != "band":
             found["release_as"] = sent["release_as"]
         return found
+    # Labels that look like numbers are numbers if the file, or what was merged, has them so.
     merged = before.get("merge", {}).values()
     known = [*look.labels, *before.get("categories", ()), *(old for olds in merged for old in olds)]
     return {**read_categories(sent["categories"], known), **found}

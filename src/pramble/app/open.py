@@ -21,6 +21,7 @@ from pramble.releasing.spec.document import FILE
 from pramble.words import several, visible
 
 READING = ("separator", "encoding", "decimal", "missing", "sheet")
+# Enough to see whether a file was read right.
 SHOWN_ROWS = 20
 SHOWN_LETTERS = 40
 KNOWN = {
@@ -130,6 +131,7 @@ def uploaded(wizard: Wizard, files: Sequence[Mapping[str, Any]]) -> SourceFile:
     name = Path(files[0]["name"]).name.strip(".") or "upload"
     own = wizard.folder / "upload" / name
     shutil.rmtree(own.parent, ignore_errors=True)
+    # Other users of the machine must not read it, not even while it is moved.
     own.parent.mkdir(mode=0o700)
     shutil.move(files[0]["datapath"], own)
     own.chmod(0o600)

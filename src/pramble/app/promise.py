@@ -128,6 +128,7 @@ class Choice:
 
     def slider(self) -> Tag:
         kind, promise, delta = chosen_promise(self.wizard)
+        # The page sends a place, which means the promises that it was drawn with.
         self.shown = trials.notches(self.wizard)
         own, place = self.session.ns("notches"), self.shown.index(promise)
         words = [trials.promise_words(kind, one, delta) for one in self.shown]

@@ -117,6 +117,7 @@ def opened_release(folder: str) -> Any:
             f"{folder!r} {what}. Write the path of the folder that a release was written to."
         )
     manifest = path / MANIFEST
+    # A folder that was released again has another manifest, and is checked again.
     key = (str(path.absolute()), manifest.stat().st_mtime_ns if manifest.exists() else 0)
     if key not in OPENED:
         OPENED.clear()

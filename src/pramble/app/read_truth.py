@@ -31,6 +31,7 @@ from pramble.releasing.spec.document import spec_of
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, Floats, Watcher
 
+# Shares of the file and ends of intervals are rounded differently in their last digits.
 ROUNDING = 1e-12
 
 
@@ -93,6 +94,7 @@ def cell_counts(
     records.refuse_missing(list(table))
     asked = replace(spec, columns=columns, possible=(), risk=None, person=None)
     found = count_columns(records, asked, tables=[table], clock=clock)
+    # Counts of another file would look like errors of the estimate.
     if found.rows != release.manifest["rows"]:
         raise InvalidData(
             f"{source.name!r} has {found.rows:,} rows, and the release {release.manifest['rows']:,}"

@@ -247,6 +247,7 @@ def begin_task(
     assert wizard.source is not None
     target = target_of(wizard)
     wizard.found.pop(name, None)
+    # What became of the last one would stand next to the progress of this one.
     for other in set(TASKS) - wizard.running:
         wizard.works.pop(other, None)
     work = view.begin(

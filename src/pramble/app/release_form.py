@@ -45,6 +45,7 @@ def proposed_target(source: SourceFile) -> Path:
     >>> proposed_target(SourceFile(Path("/nowhere/people.csv.gz"), "people.csv.gz")).as_posix()
     '/nowhere/people-release'
     """
+    # The folder of a file that the app made is deleted with it.
     place = Path.home() if source.is_ours else source.path.absolute().parent
     stem = f"{source.name.split('.')[0] or 'people'}-release"
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))

@@ -37,12 +37,17 @@ GUESSED = (
 def serve_requirements(input: Inputs, session: Session, view: PageView) -> None:
     """Ask what else a file needs, and take what is said."""
     wizard = view.wizard
-    states = {"tables": tables_state, "rules": rules_state, "risk": risk_state}
-    controls = Controls(view, **{name: partial(of, wizard) for name, of in states.items()})
+    # As texts: columns and rules are changed in place, and would equal what they were before.
+    controls = Controls(
+        view,
+        tables=lambda: repr((wizard.document.get("tables"), wizard.tables_guessed)),
+        rules=lambda: repr((wizard.columns, wizard.document.get("possible"))),
+        risk=lambda: repr((list(map(wizard.action, wizard.names)), wizard.document.get("risk"))),
+    )
     forms = {"tables": tables_form, "rules": rules_form, "risk": risk_form, "person": person_form}
 
     def form(name: str) -> TagChild:
-        if name in states:
+        if name in controls.states:
             controls.watch(name)
         return None if wizard.survey is None else forms[name](wizard, session)
 
@@ -149,11 +154,6 @@ def serve_rules(input: Inputs, view: PageView) -> None:
     when(input.remove_rule, remove)
 
 
-def tables_state(wizard: Wizard) -> str:
-    """Return all that the form of tables depends on, as a text."""
-    return repr((wizard.document.get("tables"), wizard.tables_guessed))
-
-
 def tables_form(wizard: Wizard, session: Session) -> Tag:
     form, wanted = Form(session, "requirement"), wizard.document.get("tables", 2)
     now = str(wanted) if str(wanted) in WANTED else "named"
@@ -171,17 +171,6 @@ def tables_form(wizard: Wizard, session: Session) -> Tag:
             class_="form-text",
         ),
     )
-
-
-def rules_state(wizard: Wizard) -> str:
-    """Return all that the form of rules depends on, as a text."""
-    return repr((wizard.columns, wizard.document.get("possible")))
-
-
-def risk_state(wizard: Wizard) -> str:
-    """Return all that the form of risk depends on, as a text."""
-    actions = [(name, wizard.action(name)) for name in wizard.names]
-    return repr((actions, wizard.document.get("risk")))
 
 
 def column_labels(wizard: Wizard, name: str) -> list[Any]:

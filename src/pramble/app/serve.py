@@ -166,6 +166,7 @@ class Guard:
         asked = HTTPConnection(scope)
         known = asked.cookies.get(self.cookie)
         at_door = scope["type"] == "http" and scope["path"] == "/"
+        # In constant time, lest the answer's delay say how much of a guess is right.
         has_token = secrets.compare_digest(
             asked.query_params.get("token", "").encode(), self.token.encode()
         )
@@ -225,6 +226,7 @@ def port_of(asked: int | None) -> int:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
+            # Tried here, because uvicorn would end the process instead of raising.
             probe.bind((HOST, asked or 0))
         except (OSError, OverflowError) as error:
             raise InvalidInput(
@@ -238,6 +240,7 @@ def serve(port: int | None = None, *, ready: Callable[[str], None]) -> None:
     """Serve the app until interrupted; ``ready`` is given the address once it can be opened."""
     wizards = Wizards()
     guard = Guard(wizards_app(wizards), port=port_of(port))
+    # Pages that are open hold a WebSocket, for which the server would wait for ever.
     settings = uvicorn.Config(
         guard, host=HOST, port=guard.port, log_level="error", access_log=False,
         timeout_graceful_shutdown=2,
@@ -256,7 +259,9 @@ def serve(port: int | None = None, *, ready: Callable[[str], None]) -> None:
     Server(settings).run()
 
 
+# Lines of a traceback that hold no values: where it begins, and the places in the code.
 PASSED_ON = re.compile(r"Traceback |  File ")
+# The last line of a traceback: the kind of the error, and a message that may hold values.
 ERROR = re.compile(r"([A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt|Exit))\b.*")
 
 CLOSED = "CancelledError"

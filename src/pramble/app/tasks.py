@@ -98,12 +98,14 @@ def try_promise(
     progress: Watcher | None = None,
 ) -> Tried:
     """Return what a file gives under a promise; it is counted once for all on the same ground."""
+    # Counts of another file or other columns would only take memory.
     if any(own != ground for own, _ in COUNTED):
         COUNTED.clear()
     trials = COUNTED.setdefault((ground, kind), Trials(path, plan=document))
     trials.delta = delta
     found = trials.candidate(kind, promise, clock=Clock(progress))
     assert found.plan is not None
+    # A plan may have millions of weights, and the page shows its picture alone.
     return Tried(replace(found, plan=None), *picture_of(found.plan))
 
 

@@ -50,6 +50,7 @@ class PageView:
 
     def changed(self, *names: str) -> None:
         for name in names:
+            # A reader of the count would be called again by its own change, without end.
             with reactive.isolate():
                 count = self.topic(name).get()
             self.topic(name).set(count + 1)
@@ -134,6 +135,7 @@ def step_section(label: str, title: str, lead: str, *shown: TagChild) -> Tag:
 
 
 MARKS = {"note": "ℹ", "warning": "⚠", "error": "✕", "good": "✓"}
+# Tables whose precision is listed; the least precise say what a release cannot do.
 MOST_TABLES = 20
 WORDS = {"note": "Note", "warning": "Warning", "error": "Error", "good": "Done"}
 

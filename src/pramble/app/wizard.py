@@ -58,6 +58,7 @@ class Wizard:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pramble-desk-"))  # its owner's alone
         self.step = STEPS[0]
+        # Three processes: a promise is tried, and a release read, while another is made.
         self.worker, self.trier, self.reader = Worker(), Worker(), Worker()
         self.source: SourceFile | None = None
         self.reading: dict[str, Any] = {}  # how to read the file, as far as the curator said so

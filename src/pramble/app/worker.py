@@ -71,6 +71,7 @@ class Worker:
     def begin(self, work: Work) -> None:
         """Give the first of the queue to the process, which is started if there is none."""
         if self.process is None or not self.process.is_alive():
+            # A fork would copy the threads of the server and of BLAS in whatever state they are.
             context = multiprocessing.get_context("spawn")
             self.ours, theirs = context.Pipe()
             self.process = context.Process(target=serve_work, args=(theirs,), daemon=True)
@@ -132,6 +133,7 @@ class Worker:
         """End the process; return whether it ended by itself when it was interrupted."""
         process, self.process = self.process, None
         if patience and process.is_alive():
+            # As Ctrl+C does: a release then removes its folder and its entry in the ledger.
             os.kill(process.pid, signal.SIGINT)
             process.join(patience)
         undone = not process.is_alive()

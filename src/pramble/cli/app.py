@@ -111,8 +111,10 @@ def options(
 
 def run() -> None:
     """Run a command: exit 0 when done, 1 when refused for data or plan, 2 for usage."""
+    # Warnings of libraries may quote values of the data.
     warnings.showwarning = remark
     try:
+        # Not standalone: typer would print errors itself, with values of the data in them.
         code = app(standalone_mode=False) or 0
     except PrambleError as error:
         refuse(str(error), error.values)
@@ -130,6 +132,7 @@ def run() -> None:
     sys.exit(code)
 
 
+# What a shell reports of a program that Ctrl+C ended: 128 and the number of the signal.
 INTERRUPTED = 130
 
 

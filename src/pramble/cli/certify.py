@@ -178,6 +178,7 @@ def promised_rows(
     own = release.manifest["rows"]
     if rows not in {None, own}:
         raise typer.BadParameter(f"the release has {own:,} rows", param_hint="--rows")
+    # Rounded down, so that the ε which is proven is not that of a larger δ.
     return max(own, 1), float_below(release.central.delta) if delta is None else delta
 
 
@@ -223,6 +224,7 @@ def is_refuted(epsilon: float, proven: Proven) -> bool:
     """Whether an attack, or a pair of people, does better than an ε."""
     if isinstance(proven, CentralGuarantee):
         return epsilon < proven.lower
+    # The proven ε of tables is exact where two people attain it: none below it holds.
     return epsilon < proven.epsilon and proven.attained
 
 

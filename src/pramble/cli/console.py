@@ -68,6 +68,7 @@ def complain(text: str) -> None:
 
 def print_json(document: Any) -> None:
     """Print a document as JSON on standard output; NaN and infinity become null."""
+    # Labels stay readable, so that only what would steer a terminal is escaped.
     text = json.dumps(finite(document), indent=2, ensure_ascii=False)
     print(STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text))  # noqa: T201 (the answer)
 
@@ -140,6 +141,7 @@ def shown_progress() -> Iterator[values.Watcher]:
         TaskProgressColumn(),
         TextColumn("{task.fields[left]}"),
     )
+    # A bar that is redrawn would fill a log with its steps.
     hidden = console.quiet or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("", total=1.0, left="")

@@ -19,6 +19,7 @@ from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Estimate
 from pramble.shown import Grid
 
+# People of New York State in 2024, as the Census Bureau estimates.
 POPULATION = 19_867_248
 COLUMNS = ("SEX", "MARST", "EDUC")
 KEYS = ("SEX", "AGE", "MARST", "RACESING", "EDUC", "EMPSTAT")

@@ -222,6 +222,7 @@ def counted_shares(
     known = {} if labels is None else {column: as_labels([*labels, None])}
     table = crosstab(open_records(source), [column], labels=known)
     counts = dict(zip(table.levels[0], table.array().tolist(), strict=True))
+    # A prior is of values: what empty cells become is the plan's to say.
     counts.pop(None, None)
     total = sum(counts.values())
     if not total:

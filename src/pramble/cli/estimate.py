@@ -98,6 +98,7 @@ def estimate(
     if as_json and as_csv:
         raise InvalidInput("Ask for one of --json and --csv.")
     opened = pramble.open_release(release, verify=verify)
+    # Protected tables have no data, and the columns of their plan can be asked for.
     known = opened.plan.columns if opened.data is None else open_records(opened.data).names
     design = keywords(Survey, survey)
     if "replicates" in design:
@@ -284,6 +285,7 @@ def synthesize(
 
       pramble synthesize out --out synthetic.csv --rows 10000 --tables sex+age,sex+region --json
     """
+    # Refused now, and not after the drawing.
     target_format(out)
     check_places(release, out, overwrite=False)
     data, own = released_data(release, plan, verify=verify)

@@ -20,11 +20,13 @@ from pramble.releasing.spec.readers import Mistake
 from pramble.releasing.spec.readers import alpha as read_alpha
 from pramble.words import several, visible, visible_names
 
+# The ε that is drafted if the promise is to hold against readers alone.
 CENTRAL = 1.0
 AGAINST = (
     "Must the promise hold also against whoever handles the file before it is released? (no: only "
     "against those who read the release)"
 )
+# Columns named in a line, and values listed in a question.
 MOST_NAMED = 8
 MOST_SHOWN = 8
 

@@ -87,6 +87,7 @@ def with_settings(options: Mapping[str, Any], given: Sequence[str] | None) -> di
 
 def setting_in(name: str, words: str) -> dict[str, Any]:
     """Return one setting, nested as its name has dots."""
+    # What is no TOML as it stands is a string, or a list of strings, without its quotes.
     texts = json.dumps(words.split(",") if name in LISTS else words)
     for line in (f"{name} = {words}", f"{name} = {texts}"):
         with suppress(tomllib.TOMLDecodeError):
@@ -184,6 +185,7 @@ def new_file(path: Path | None) -> Path | None:
         raise typer.BadParameter(
             f"the folder {str(folder)!r} of {path.name!r} must exist; make it first."
         )
+    # Asked before the work begins, which may take hours.
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise typer.BadParameter(f"{str(path)!r} may not be written; choose another place.")
     return path
@@ -210,6 +212,7 @@ def new_folder(path: Path | None) -> Path | None:
 
 def read_plan(path: Path, *, verify: Path | None = None) -> Plan | TablePlan | Mechanism:
     """Return what a file or a release folder holds: a plan, or one mechanism."""
+    # A manifest holds the plan: neither data nor tables need be read for it.
     file = path / MANIFEST if path.is_dir() else path
     if file.suffix.lower() == ".toml":
         raise InvalidPlan(
@@ -272,6 +275,7 @@ def read_matrix(
     whose first row is all numbers is plain, in the order of the categories.
     """
     try:
+        # Excel writes a mark of the byte order before the first label.
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         wrong = InvalidInput(f"{path.name!r} must be a readable CSV file of {what}.")

@@ -122,6 +122,7 @@ def release(
         "shuffle": shuffle or None,
     }
     settings = with_settings(options, given)
+    # The passphrase is asked for before the work, while somebody is there.
     signer = sign and unlocked(sign)
     with shown_progress() as progress, without_remarks():
         result = pramble.release(
