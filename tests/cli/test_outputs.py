@@ -16,10 +16,10 @@ from pramble.plots.images import save
 WAITING = """
 import importlib, time
 from pramble.cli import main
-def prepare(*_, **__):
+def scan_for(*_, **__):
     print("waiting", flush=True)
     time.sleep(60)
-importlib.import_module("pramble.releasing.release").prepare = prepare
+importlib.import_module("pramble.releasing.release").scan_for = scan_for
 main()
 """
 PEOPLE = "sex,age\n" + "f,young\nm,old\nf,old\n" * 50

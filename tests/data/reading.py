@@ -16,8 +16,9 @@ def read(path, **said):
         return pq.read_table(target)
 
 
-def levels(data, column):
+def levels(data, column, **said):
     """Return the labels of a column, in order, and how often each is there."""
-    e = pramble.estimate(data, {}, by=column)
-    shares = e.table["probability"].to_pylist()
-    return dict(zip(e.table[column].to_pylist(), [round(p * e.n) for p in shares], strict=True))
+    e = pramble.estimate(data, {}, by=column, reading=said)
+    table = e.to_arrow()
+    shares = table["probability"].to_pylist()
+    return dict(zip(table[column].to_pylist(), [round(p * e.n) for p in shares], strict=True))

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.data.bands import band_labels, edges_of_labels, even_edges
-from pramble.data.recode import Bands, Periods, apply_all, as_bands, as_recodings
+from pramble.data.recode import (
+    Bands,
+    Clip,
+    Missing,
+    Order,
+    Periods,
+    apply_all,
+    as_bands,
+    as_recodings,
+    categories_after,
+)
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.releasing.spec.document import read_spec, spec_from, spec_to_toml
 
@@ -171,3 +181,27 @@ def test_empty_and_missing_columns_stay_so():
         assert found.type == pa.string()
         assert found.to_pylist() == [None] * len(values)
     assert bands.apply(pa.nulls(2), column="when").to_pylist() == [None, None]
+
+
+def test_what_comes_out_of_all_steps_is_known():
+    assert categories_after(as_recodings([0, 16, 65])) == ("0-15", "16-64", "65+")
+    several = {"bands": [0, 16, 65], "merge": {"adult": ["16-64", "65+"]}}
+    assert categories_after(as_recodings(several)) == ("0-15", "adult")
+    ordered = {**several, "order": ["adult", "0-15"]}
+    assert categories_after(as_recodings(ordered)) == ("adult", "0-15")
+    assert categories_after((Order((1, 2, 9)), Missing((9,)))) == (1, 2)
+    assert categories_after((Order((1, 2)), Clip(low=1))) is None
+    assert categories_after(as_recodings({"merge": {"a": ["b"]}})) is None
+
+
+BAD_STEPS = [
+    (lambda: Bands((0, 1), ("a",)), "2 bands need 2 labels"),
+    (lambda: Bands((0, 1), ("a", "a")), "'a' stands twice"),
+    (lambda: Clip(5, 4), "must not exceed"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD_STEPS)
+def test_bad_steps_are_refused(make, message):
+    with pytest.raises(InvalidInput, match=message):
+        make()

@@ -1,57 +1,19 @@
-"""Everything that holds records opens as the same records."""
+"""What holds no records is refused; what is read is not held."""
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pramble.data.arrays import finite_numbers
 from pramble.data.crosstab import crosstab
+from pramble.data.formats import arrow
 from pramble.data.formats.registry import FORMATS, endings
 from pramble.data.open import open_records
 from pramble.errors import InvalidData
 
 COLUMNS = {"sex": ["f", "m", "f", None], "age": [3, 10, 9, 3]}
-TABLE = pa.table(COLUMNS)
-HOLDERS = {
-    "mapping": lambda: COLUMNS,
-    "arrays": lambda: {"sex": pa.array(COLUMNS["sex"]), "age": np.array(COLUMNS["age"])},
-    "series": lambda: {name: pl.Series(values) for name, values in COLUMNS.items()},
-    "pandas": lambda: pd.DataFrame(COLUMNS),
-    "pandas with an index": lambda: pd.DataFrame(COLUMNS, index=[5, 3, 9, 1]),
-    "pandas categories": lambda: pd.DataFrame(COLUMNS).astype({"sex": "category"}),
-    "pandas floats": lambda: pd.DataFrame(COLUMNS).astype({"age": float}),
-    "pandas nullable": lambda: pd.DataFrame(COLUMNS).convert_dtypes(),
-    "pandas objects": lambda: pd.DataFrame(COLUMNS).astype(object),
-    "polars": lambda: pl.DataFrame(COLUMNS),
-    "polars lazy": lambda: pl.DataFrame(COLUMNS).lazy(),
-    "polars categories": lambda: pl.DataFrame(COLUMNS, schema_overrides={"sex": pl.Categorical}),
-    "pyarrow": lambda: TABLE,
-    "batch": lambda: TABLE.to_batches()[0],
-    "reader": lambda: TABLE.to_reader(),
-    "views": lambda: pa.table(pl.DataFrame(COLUMNS)),
-    "records": lambda: open_records(COLUMNS),
-}
-
-
-@pytest.mark.parametrize("holder", HOLDERS)
-def test_every_holder_gives_the_same_counts(holder):
-    records = open_records(HOLDERS[holder]())
-    assert records.names == ("sex", "age")
-    table = crosstab(records, ["sex", "age"])
-    assert table.levels == (("f", "m", None), (3, 9, 10))
-    assert table.cells.tolist() == [[0, 0], [0, 1], [1, 2], [2, 0]]
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-def test_an_enumeration_keeps_its_order(lazy):
-    frame = pl.DataFrame({"s": ["b", "a"]}, schema={"s": pl.Enum(["z", "b", "a"])})
-    records = open_records(frame.lazy() if lazy else frame)
-    assert records.declared("s") == ("z", "b", "a")
-    assert crosstab(records, ["s"]).levels == (("z", "b", "a"),)
-
 
 BAD = [
     ({"a": 5}, "must be a sequence"),
@@ -88,24 +50,6 @@ def test_weights_must_be_one_for_each_record(weights):
         crosstab(open_records(COLUMNS), ["sex"], weights=weights, powers=[(1, 0)])
 
 
-@pytest.mark.parametrize("wrong", [None, float("nan")])
-@pytest.mark.parametrize("lazy", [False, True])
-def test_a_weight_that_is_no_number_is_refused_everywhere(lazy, wrong):
-    frame = pl.DataFrame({"s": ["a", "b"], "w": [1.0, wrong]})
-    records = open_records(frame.lazy() if lazy else frame)
-    with pytest.raises(InvalidData, match="finite"):
-        crosstab(records, ["s"], weights="w", powers=[(1, 0)])
-
-
-def test_no_columns_count_the_rows(tmp_path):
-    import pyarrow.parquet as pq
-
-    pq.write_table(TABLE, tmp_path / "a.parquet")
-    (tmp_path / "a.csv").write_text("sex,age\nf,3\nm,10\nf,9\n,3\n")
-    for data in (COLUMNS, tmp_path / "a.parquet", tmp_path / "a.csv"):
-        assert crosstab(open_records(data), []).n == 4
-
-
 def test_numbers():
     assert finite_numbers(pa.array([2**60 + 1]), "x").tolist() == [float(2**60)]
     assert finite_numbers(pa.array([" 1,5"], pa.string_view()), "x", decimal=",").tolist() == [1.5]
@@ -137,3 +81,10 @@ def test_parquet_is_read_without_being_held(tmp_path):
     for _ in open_records(path).batches():
         most = max(most, pa.total_allocated_bytes() - before)
     assert most < path.stat().st_size / 3
+
+
+def test_row_groups_have_one_size_by_the_number_of_columns():
+    assert arrow.group_rows(1) == arrow.group_rows(16) == 1 << 20
+    assert arrow.group_rows(17) == 1 << 19
+    assert arrow.group_rows(64) == 1 << 18
+    assert arrow.group_rows(65) == 1 << 17

@@ -9,16 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble.releasing.profile.columns as looks
-import pramble.releasing.scan_tables as tables
+import pramble.releasing.scan as tables
 from pramble.data.crosstab import Tabulation
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.data.records import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
-from pramble.releasing.profile.columns import ColumnLook
+from pramble.releasing.profile.columns import ProfileJob
 from pramble.releasing.repair import AfterRepairs, BrokenRules
-from pramble.releasing.scan import RowsOfPeople, ValueCounts
-from pramble.releasing.scan_tables import TableCounts
+from pramble.releasing.scan import JointCounts, RowsOfPeople, ValueCounts
 from pramble.releasing.value_sample import FirstRows
 
 LABELS = ["NA", "b", "c", "d", "e", None]
@@ -55,14 +54,14 @@ def told_by_value_counts(jobs):
 def table_counts(records):
     jobs = {name: ValueCounts(name) for name in ("one", "two", "who")}
     wanted = [("one", "two"), ("two", "who", "one"), ("one", "who")]
-    return [*jobs.values(), TableCounts(jobs, wanted, seen=["who"])]
+    return [*jobs.values(), JointCounts(jobs, wanted, seen=["who"])]
 
 
 def told_by_table_counts(jobs):
     *columns, joint = jobs
     order = {job.columns[0]: job.levels.ordered() for job in columns}
     sizes = {name: len(labels) for name, (labels, _) in order.items()}
-    settled = joint.settled({name: place for name, (_, place) in order.items()}, sizes)
+    settled = joint.over_labels({name: place for name, (_, place) in order.items()}, sizes)
     return {table: found.tolist() for table, found in settled.items()}
 
 
@@ -106,7 +105,7 @@ def people(records):
 
 
 def column_looks(records):
-    return [ColumnLook(name, typed=True) for name in records.names]
+    return [ProfileJob(name, typed=True) for name in records.names]
 
 
 def told_by_looks(jobs):
@@ -139,7 +138,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch):
-    monkeypatch.setattr(looks, "MOST_KEPT", 2)
+    monkeypatch.setattr(looks, "MOST_DISTINCT", 2)
     monkeypatch.setattr(tables, "MOST_COUNTED", 60)
     monkeypatch.setattr("pramble.data.crosstab.MERGED_AT", 5)
     monkeypatch.setattr("pramble.releasing.scan.MERGED_AT", 3)
@@ -190,7 +189,7 @@ def test_values_that_were_not_declared_are_all_counted():
 
 
 def test_a_mark_of_missing_values_in_a_later_part_is_kept():
-    first, later = ColumnLook("a", typed=True), ColumnLook("a", typed=True)
+    first, later = ProfileJob("a", typed=True), ProfileJob("a", typed=True)
     first.add(pa.table({"a": ["b", "c", "d"]}))
     later.add(pa.table({"a": ["e", "NA"]}))
     first.merge(later)

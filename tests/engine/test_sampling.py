@@ -10,14 +10,18 @@ from hypothesis import strategies as st
 
 import pramble
 from pramble.data.labels import as_labels
-from pramble.engine import alias, sampling
-from pramble.engine.alias import FULL, Width, alias_rows, compiled_fill_row, index_bits
+from pramble.engine import sampling
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import (
+    FULL,
     AliasSampler,
     ArcSampler,
     UniformSampler,
+    Width,
+    alias_rows,
     code_type,
+    compiled_fill_row,
+    index_bits,
     sampler,
 )
 from pramble.mechanisms.arcs import Arcs, least_low
@@ -250,13 +254,13 @@ def test_enumeration_catches_a_broken_table(broken):
 
 
 def test_a_lossy_table_would_be_seen(monkeypatch):
-    fill = alias.fill_row
+    fill = sampling.fill_row
 
     def careless(weights, capacity, threshold, other):
         fill(weights, capacity, threshold, other)
         threshold[0] ^= 1
 
-    monkeypatch.setattr(alias, "fill_row", careless)
+    monkeypatch.setattr(sampling, "fill_row", careless)
     weights = np.array([[1000, 700, 348], [300, 48, 1700]])
     drawer = AliasSampler.of(weights, width=NARROW)
     assert not np.array_equal(enumerated(drawer, 2, 4)[:, :3], weights)

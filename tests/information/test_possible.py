@@ -89,8 +89,8 @@ def test_bad_rules_are_refused_in_a_sentence(rules, says):
 def test_designs_release_possible_cells_only():
     rules = [CHILD, RETIRED]
     mask = as_possible(rules, COLUMNS).mask(list(COLUMNS))
-    from_rules = pramble.design_record(COLUMNS, 1.0, possible=rules, tables="all", time_limit=5)
-    from_array = pramble.design_record(COLUMNS, 1.0, possible=mask, tables="all", time_limit=5)
+    from_rules = pramble.design_record(COLUMNS, 1.0, possible=rules, tables="all")
+    from_array = pramble.design_record(COLUMNS, 1.0, possible=mask, tables="all")
     assert from_rules.value == pytest.approx(from_array.value, rel=0.02)
     for branch in from_rules.plan.branches:
         for columns, mechanism in branch.blocks.items():

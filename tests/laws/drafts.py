@@ -9,4 +9,4 @@ from pramble.releasing.profile.survey import survey_file
 def init(data, _):
     # how it was read differs by door
     survey = replace(survey_file(data), reading=pramble.Reading())
-    return survey.draft(accepted={look.name for look in survey.looks})
+    return survey.draft(accepted={look.name for look in survey.profiles})

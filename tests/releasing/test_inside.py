@@ -47,7 +47,7 @@ import pramble.releasing.advice as advice
 import pramble.releasing.compare as trials
 import pramble.releasing.design as release_design
 import pramble.releasing.folder.layout as layout
-import pramble.releasing.priors as priors
+import pramble.releasing.noise as laplace
 import pramble.releasing.record_design as record_design
 import pramble.releasing.write.contents as writing_tables
 import pramble.releasing.write.data as writing
@@ -62,9 +62,9 @@ from pramble.engine.record import Record
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
 from pramble.releasing.bands import CELLS, settle_bands
 from pramble.releasing.folder.reading import mistakes_in
+from pramble.releasing.linkage import Neighbours
 from pramble.releasing.profile.survey import survey_file
-from pramble.releasing.profile.vocabulary import key_of
-from pramble.releasing.row_order import Neighbours
+from pramble.releasing.profile.vocabulary import key_variable
 from pramble.releasing.scan import RowsOfPeople
 from pramble.releasing.spec.document import COLUMN, RISK, spec_from, spec_to_toml
 from pramble.releasing.spec.document import PLAN as PLAN_SETTINGS
@@ -102,7 +102,7 @@ def test_no_sound_release_fails_the_check_of_its_rate_of_change(rows):
     q = float(mechanism.matrix[0, 1])
 
     def drawn(changed):
-        draws = checking.Draws("x", mechanism)
+        draws = checking.BlockDraws("x", mechanism)
         draws.add(np.zeros(rows, dtype=np.int64), (np.arange(rows) < changed).astype(np.int64))
         return [draws]
 
@@ -177,9 +177,9 @@ def test_large_files_are_compared_block_by_block(people_file, tmp_path, monkeypa
 def test_private_tables_spend_what_they_say_and_not_more(people_file, tmp_path, monkeypatch):
     """m tables at ε/m each, with noise of rate ε/(2m)."""
     rates = []
-    true = priors.discrete_laplace
+    true = laplace.discrete_laplace
     monkeypatch.setattr(
-        priors, "discrete_laplace", lambda rate, *rest: rates.append(rate) or true(rate, *rest)
+        laplace, "discrete_laplace", lambda rate, *rest: rates.append(rate) or true(rate, *rest)
     )
     r = release(
         people_file,
@@ -219,9 +219,9 @@ def test_a_coin_that_prefers_a_branch_is_caught(people_file, tmp_path, monkeypat
 def test_a_private_prior_of_a_person_has_the_noise_of_all_rows(tmp_path, monkeypatch):
     """The histogram's noise has rate ε/(2k), for one person moves 2k counts."""
     rates = []
-    true = priors.discrete_laplace
+    true = laplace.discrete_laplace
     monkeypatch.setattr(
-        priors, "discrete_laplace", lambda rate, *rest: rates.append(rate) or true(rate, *rest)
+        laplace, "discrete_laplace", lambda rate, *rest: rates.append(rate) or true(rate, *rest)
     )
     r = several_rows.released(several_rows.visits(), tmp_path / "out", alpha=4.0, person="pid")
     spent = 4 * sum(Fraction(c["prior"]["alpha_exact"]) for c in r.manifest["design"]["parts"])
@@ -492,7 +492,7 @@ def test_the_variance_bounds_that_of_random_orders():
     for _ in range(300):
         found = Neighbours()
         found.add(rng.permutation(values))
-        alarms += found.tell([60, 30, 10])
+        alarms += found.follow_values([60, 30, 10])
     assert alarms == 0
 
 
@@ -500,7 +500,7 @@ def test_empty_cells_are_values_and_a_constant_column_tells_nothing():
     found = Neighbours()
     found.add(np.array([0, 0, 1, 0]))
     assert (found.pairs, found.equal) == (3, 1)
-    assert not Neighbours(pairs=99, equal=99).tell([100, 0])
+    assert not Neighbours(pairs=99, equal=99).follow_values([100, 0])
 
 
 @given(st.text())
@@ -602,7 +602,7 @@ def test_any_settings_give_a_plan_or_clear_words(document, more):
     ],
 )
 def test_key_variables_are_known_in_several_languages(names, key):
-    assert {name: key_of(name) for name in names.split()} == dict.fromkeys(names.split(), key)
+    assert {name: key_variable(name) for name in names.split()} == dict.fromkeys(names.split(), key)
 
 
 def test_a_long_file_tells_how_far_it_is(tmp_path):

@@ -11,15 +11,8 @@ from scipy import stats
 
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
-from pramble.releasing.priors import (
-    Prior,
-    bernoulli_exp,
-    discrete_laplace,
-    noisy_histogram,
-    private_prior,
-    uniform_prior,
-)
-from pramble.releasing.record_priors import RecordPrior
+from pramble.releasing.noise import bernoulli_exp, discrete_laplace, noisy_histogram
+from pramble.releasing.priors import Prior, RecordPrior, private_prior, uniform_prior
 
 
 class OutOfDrawsError(Exception):

@@ -15,7 +15,7 @@ import pramble.releasing.value_sample as value_sample
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.releasing.linkage import Links
-from pramble.releasing.write.verify import Tally
+from pramble.releasing.write.verify import WrittenTally
 
 KEY = bytes(range(32))
 PLAN = pramble.Plan(
@@ -29,7 +29,7 @@ PLAN = pramble.Plan(
 def drawn(table, *, batch, first_row=0, key=KEY):
     """The tally and the links of a table, batch by batch."""
     work = Canonical(table.schema, Record(PLAN, KEY))
-    tally = Tally(PLAN, work.names, coded=work.coded, as_text=False)
+    tally = WrittenTally(PLAN, work.names, coded=work.coded, as_text=False)
     links = Links(
         ["town", "name", "day", "early", "late"], PLAN.columns, key=key, first_row=first_row
     )
@@ -62,9 +62,10 @@ def state(tally, links):
         for name, one in links.values.items()
     }
     draws = {
-        path: (one.rows, one.kept, one.expected, one.variance) for path, one in tally.draws.items()
+        path: (one.rows, one.unchanged, one.expected, one.variance)
+        for path, one in tally.draws.items()
     }
-    kept = pa.concat_tables(links.kept).combine_chunks()
+    kept = pa.concat_tables(links.sampled).combine_chunks()
     counts = [
         {name: values.tolist() for name, values in side.items()}
         for side in (tally.before, tally.after)
@@ -83,7 +84,7 @@ def test_merging_is_one_pass(cuts, most, tree):
     """Whatever the pieces, and in whatever order neighbours are merged."""
     with pytest.MonkeyPatch.context() as patch:
         for place in (links_module, value_sample):
-            patch.setattr(place, "MOST_KEPT", most)
+            patch.setattr(place, "MOST_SAMPLED", most)
         ends = [0, *sorted(cut * 50 for cut in cuts), 900]
         pieces = [
             pickle.loads(pickle.dumps(drawn(SMALL.slice(a, b - a), batch=50, first_row=a)))
@@ -98,7 +99,7 @@ def test_merging_is_one_pass(cuts, most, tree):
 
 def test_a_value_that_is_nought_in_most_rows_is_no_trouble(monkeypatch):
     """Every row of it is in the sample or none is: it must go where it is too frequent."""
-    monkeypatch.setattr(value_sample, "MOST_KEPT", 50)
+    monkeypatch.setattr(value_sample, "MOST_SAMPLED", 50)
     sample = value_sample.ValueSample(KEY, "income")
     values = np.where(np.arange(400) % 2, np.arange(400), 0)
     sample.add(pa.array(values), [np.zeros(400, dtype=np.int64)])
@@ -123,7 +124,7 @@ def test_likeness_is_what_brute_force_finds(groups):
 
 
 def test_values_of_a_part_stay_whole(monkeypatch):
-    monkeypatch.setattr(value_sample, "MOST_KEPT", 500)
+    monkeypatch.setattr(value_sample, "MOST_SAMPLED", 500)
     who, x = np.repeat(np.arange(3000), 3), np.tile(np.arange(3), 3000)
     sample = value_sample.ValueSample(bytes(32), "id")
     for a, b in zip(np.array_split(who, 7), np.array_split(x, 7), strict=True):

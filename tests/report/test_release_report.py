@@ -17,7 +17,6 @@ from pramble.outcome import (
     ColumnOutcome,
     ReleaseOutcome,
     RiskOutcome,
-    Rival,
 )
 from pramble.privacy.guarantee import RecordPrivacy
 from pramble.report.pages import report_page, summary_page
@@ -55,7 +54,6 @@ def column(name="SEX", categories=("f", "m"), alpha=0.98, source="private"):
         estimate=estimate,
         lower=tuple(0.9 * value for value in estimate),
         upper=tuple(1.1 * value for value in estimate),
-        rivals=(Rival("randomised response", alpha, 0.05, 30.0, 0.3),),
     )
 
 
@@ -139,14 +137,13 @@ def test_the_summary_has_no_raw_figure(tmp_path):
 def test_a_confidential_prior_leaves_no_figures_in_the_summary(tmp_path):
     confidential = column(source="confidential")
     report, summary = pages(tmp_path, outcome(confidential))
-    for figure in (share_text(confidential.kept), share_text(confidential.share), "25.0%"):
+    for figure in (share_text(confidential.retained), share_text(confidential.share), "25.0%"):
         assert figure in report
         assert figure not in summary
     assert "nan" not in re.sub(r"<svg.*?</svg>", "", summary, flags=re.DOTALL).lower()
     published = confidential.without_raw()
     at_the_prior = ("entropy", "information", "information_bound", "change_expected")
     assert all(math.isnan(getattr(published, name)) for name in at_the_prior)
-    assert published.rivals == ()
 
 
 TABLES = (
@@ -181,13 +178,6 @@ def test_both_pages_lead_with_what_tables_are_worth(tmp_path):
         assert "cannot" not in start
     for page in pages(tmp_path, outcome(tables=TABLES[2:])):
         assert "Nothing useful is left." in page
-
-
-def test_what_is_published_names_no_other_product(tmp_path):
-    rival = Rival("sdcMicro's default", 3.0, 0.05, 30.0, 0.3)
-    report, summary = pages(tmp_path, outcome(dataclasses.replace(column(), rivals=(rival,))))
-    assert "sdcMicro" in report
-    assert "sdcMicro" not in summary
 
 
 def test_a_matrix_that_is_not_drawn_is_said_not_to_be(tmp_path):

@@ -31,7 +31,7 @@ from pramble.data.recode import apply_all, as_recodings
 from pramble.errors import PrambleError
 from pramble.plots.estimates import bands_figure
 from pramble.plots.images import to_svg
-from pramble.releasing.profile.columns import Look
+from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import Floats
 from pramble.words import several, visible, visible_names
@@ -156,7 +156,7 @@ def listed_columns(wizard: Wizard, session: Session) -> TagChild:
             tags.td(f"{look.kind}: {visible(look.reason)}"),
             tags.td(action_choice(wizard, look, place, session)),
         )
-        for place, look in enumerate(wizard.survey.looks)
+        for place, look in enumerate(wizard.survey.profiles)
     ]
     head = ("Column", "What it looks like", "What happens to it")
     shown = tags.table(
@@ -168,7 +168,7 @@ def listed_columns(wizard: Wizard, session: Session) -> TagChild:
     return scrolled(shown, "Columns of the file")
 
 
-def action_choice(wizard: Wizard, look: Look, place: int, session: Session) -> Tag:
+def action_choice(wizard: Wizard, look: ColumnProfile, place: int, session: Session) -> Tag:
     """Return what can happen to a column; only one with categories can be randomised."""
     fits = look.can_be_randomised and look.size > 1
     choices = {name: words for name, words in ACTIONS.items() if name != "randomise" or fits}

@@ -16,7 +16,7 @@ from pramble.app.wizard import SourceFile, Wizard
 from pramble.data.formats.registry import FORMATS
 from pramble.data.recode import reading_of
 from pramble.errors import InvalidInput
-from pramble.releasing.profile.survey import Survey
+from pramble.releasing.profile.survey import FileProfile
 from pramble.releasing.spec.document import FILE
 from pramble.words import several, visible
 
@@ -107,7 +107,7 @@ def begin_survey(
     view: PageView,
     source: SourceFile,
     reading: dict[str, Any] | None = None,
-    task: Callable[..., Survey] = survey,
+    task: Callable[..., FileProfile] = survey,
 ) -> None:
     wizard = view.wizard
     wizard.source, wizard.reading, wizard.survey = source, reading or {}, None
@@ -142,7 +142,7 @@ def opened_file(session: Session, wizard: Wizard) -> TagChild:
     """Return the size of the file, how it was read and its first rows."""
     if wizard.survey is None or wizard.source is None:
         return None
-    rows, columns = wizard.survey.rows, len(wizard.survey.looks)
+    rows, columns = wizard.survey.rows, len(wizard.survey.profiles)
     return TagList(
         tags.h3(visible(wizard.source.name)),
         tags.p(

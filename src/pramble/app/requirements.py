@@ -12,7 +12,7 @@ from pramble.app.view import Controls, PageView, event_button, refused, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import as_possible
-from pramble.releasing.profile.vocabulary import key_of
+from pramble.releasing.profile.vocabulary import key_variable
 from pramble.releasing.spec.document import PLAN, RISK, spec_from
 from pramble.words import visible
 
@@ -229,26 +229,16 @@ def labels_choice(name: str, label: str, labels: Iterable[Any]) -> Tag:
 
 
 def risk_form(wizard: Wizard, session: Session) -> Tag:
-    assert wizard.survey is not None
     form, risk = Form(session), wizard.document.get("risk", {})
     names = [name for name in wizard.names if wizard.action(name) != "drop"]
-    weights = [look.name for look in wizard.survey.looks if look.kind == "weight"]
-    known = risk.get("keys") or [name for name in names if key_of(name)][:4]
+    known = risk.get("keys") or [name for name in names if key_variable(name)][:4]
     return tags.div(
         tags.p(
             "With these, the next step tells how many people an intruder would expect to match "
             "rightly, before and after."
         ),
         form.setting(RISK["keys"], known, options=shown_names(names)),
-        tags.div(
-            form.setting(RISK["population_size"], risk.get("population_size")),
-            form.setting(
-                RISK["weights"],
-                risk.get("weights"),
-                options={"": "none", **shown_names(weights)},
-            ),
-            class_="fields",
-        ),
+        form.setting(RISK["population_size"], risk.get("population_size")),
         form.button("set_risk", "Apply", "btn btn-default"),
         class_="form",
     )

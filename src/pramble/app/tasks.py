@@ -24,7 +24,7 @@ from pramble.plots.mechanisms import (
 )
 from pramble.releasing.compare import Candidate, Trials
 from pramble.releasing.folder.build import report_path
-from pramble.releasing.profile.survey import Survey, survey_file
+from pramble.releasing.profile.survey import FileProfile, survey_file
 from pramble.releasing.repair import source_records
 from pramble.releasing.scan import Counted, count_each
 from pramble.releasing.spec.document import spec_from
@@ -34,13 +34,13 @@ from pramble.values import Clock, Watcher, value
 BUILT_IN = 100_000
 
 
-def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = None) -> Survey:
+def survey(path: Path, reading: dict[str, Any], *, progress: Watcher | None = None) -> FileProfile:
     return survey_file(path, Reading(**reading), progress=progress)
 
 
 def survey_built_in(
     path: Path, reading: dict[str, Any], *, progress: Watcher | None = None
-) -> Survey:
+) -> FileProfile:
     """Write the sample data to a file of the app, and look at it."""
     pq.write_table(synthetic_new_york(BUILT_IN), path)
     return survey(path, reading, progress=progress)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
-from pramble.releasing.profile.columns import Look
-from pramble.releasing.profile.survey import Survey, column_lines
+from pramble.releasing.profile.columns import ColumnProfile
+from pramble.releasing.profile.survey import FileProfile, column_lines
 from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
 from pramble.releasing.spec.readers import TABLES
-from pramble.releasing.spec.rules import columns_of
+from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
@@ -62,7 +62,7 @@ class Wizard:
         self.worker, self.trier, self.reader = Worker(), Worker(), Worker()
         self.source: SourceFile | None = None
         self.reading: dict[str, Any] = {}  # how to read the file, as far as the curator said so
-        self.survey: Survey | None = None
+        self.survey: FileProfile | None = None
         self.document: dict[str, Any] = {}  # all that was said; `plan` is what `release` takes
         self.declared: set[str] = set()  # columns whose categories are confirmed to be complete
         self.picked: str | None = None  # the column whose details are shown
@@ -122,12 +122,12 @@ class Wizard:
         """Whether anything goes on, or has ended and was not taken."""
         return bool(self.then)
 
-    def take_survey(self, survey: Survey) -> None:
+    def take_survey(self, survey: FileProfile) -> None:
         """Begin with a file that was looked at: its proposed plan, nothing declared."""
         self.survey = survey
         self.document = tomllib.loads(survey.draft(accepted=self.names))
         self.tables_guessed = self.document.get("tables") == 1
-        self.declared = {look.name for look in survey.looks if look.is_public}
+        self.declared = {look.name for look in survey.profiles if look.is_public}
         self.picked = next(iter(self.columns), None)
         self.counted_for, self.target = {}, ""
         self.trier.stop()  # it has counted another file
@@ -154,12 +154,12 @@ class Wizard:
     @property
     def names(self) -> list[str]:
         """The columns of the file, in order."""
-        return [] if self.survey is None else [look.name for look in self.survey.looks]
+        return [] if self.survey is None else [look.name for look in self.survey.profiles]
 
-    def look(self, name: str) -> Look:
+    def look(self, name: str) -> ColumnProfile:
         """Return what a column looks like."""
         assert self.survey is not None
-        return next(look for look in self.survey.looks if look.name == name)
+        return next(look for look in self.survey.profiles if look.name == name)
 
     def proposed(self, name: str) -> dict[str, Any]:
         """Return the settings that are proposed for a column to randomise."""
@@ -190,8 +190,8 @@ class Wizard:
         if isinstance(tables, list):
             self.document["tables"] = [table for table in tables if name not in table] or 1
         rules = self.document.get("possible", [])
-        if any(name in columns_of(rule) for rule in rules):
-            self.document["possible"] = [rule for rule in rules if name not in columns_of(rule)]
+        if any(name in rule_columns(rule) for rule in rules):
+            self.document["possible"] = [rule for rule in rules if name not in rule_columns(rule)]
         risk = self.document.get("risk")
         if risk and name in risk["keys"]:
             risk["keys"] = [key for key in risk["keys"] if key != name]

@@ -14,7 +14,7 @@ from pramble.data.bands import band_labels
 from pramble.data.recode import reading_of
 from pramble.data.save import whole_file
 from pramble.errors import InvalidInput
-from pramble.releasing.profile.columns import Look
+from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import ALPHA, survey_file
 from pramble.releasing.spec.readers import Mistake
 from pramble.releasing.spec.readers import alpha as read_alpha
@@ -88,7 +88,7 @@ def init(
     reading = reading_of(separator, encoding, decimal, missing, sheet)
     with shown_progress() as progress:
         survey = survey_file(source, reading, columns=listed_names(columns), progress=progress)
-    found, chosen = survey.looks, survey.chosen
+    found, chosen = survey.profiles, survey.chosen
     show(*summary_lines(found, chosen), console=messages())
     accepted = [look.name for look in found if accept]
     if not accept and not decline:
@@ -117,7 +117,7 @@ def check_promise(name: str, value: float | None) -> None:
         raise InvalidInput(f"--{name} {mistake}.") from None
 
 
-def summary_lines(columns: Sequence[Look], chosen: Sequence[str]) -> Iterator[str]:
+def summary_lines(columns: Sequence[ColumnProfile], chosen: Sequence[str]) -> Iterator[str]:
     """Yield in a line each what is randomised, what might be, and what is dropped."""
     spare = [look.name for look in columns if look.is_fit and look.name not in chosen]
     if chosen:
@@ -158,7 +158,7 @@ def asking() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def asked(look: Look) -> bool:
+def asked(look: ColumnProfile) -> bool:
     """Ask whether the values seen in a column are all there can be, or whether bands will do."""
     labels = look.labels if look.bands is None else band_labels(look.bands.edges)
     most = MOST_SHOWN if look.bands is None else len(labels)

@@ -35,7 +35,7 @@ from pramble.words import visible
 
 SHOWN = (
     "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",
-    "entropy", "kept", "share", "standard_error",
+    "entropy", "retained", "share", "standard_error",
 )  # fmt: skip
 MOST_TABLES = 20
 TABLE_HEADINGS = ("table", "95 % interval", "typical cell", "cells", "smallest group")
@@ -205,7 +205,7 @@ def column_grid(outcome: ReleaseOutcome) -> Grid:
     rows = [
         [
             c.name, c.prior_source, f"{c.alpha:.4g}", f"{c.change_expected:.1%}",
-            numbers.share_text(c.kept), numbers.share_text(c.share),
+            numbers.share_text(c.retained), numbers.share_text(c.share),
         ]
         for c in outcome.columns
     ]  # fmt: skip

@@ -109,11 +109,17 @@ class Encoder:
             if values.dtype.kind in "iu":
                 return self._integers(values)
             if values.dtype.kind not in "OT":
-                return self.places(numpy_as_arrow(values, self.column))
+                try:
+                    return self.places(pa.array(values))
+                except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+                    raise InvalidData(
+                        f"{subject(self.column)} must hold text, integers or booleans; found dtype "
+                        f"{values.dtype}."
+                    ) from None
             values = values.tolist()
-        array: Any = values if isinstance(values, pa.Array | pa.ChunkedArray) else None
-        if array is not None:
-            return self.places(array)
+        if isinstance(values, pa.Array | pa.ChunkedArray):
+            return self.places(values)
+        array: Any = None
         with suppress(
             pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError
         ):
@@ -223,15 +229,6 @@ def exactly_held(codes: dict[Label, int], kind: Any) -> dict[Label, int]:
         top = 10 ** (kind.precision - kind.scale)
         return {label: code for label, code in codes.items() if -top < label < top}
     return codes
-
-
-def numpy_as_arrow(values: NDArray[Any], column: str) -> Any:
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        raise InvalidData(
-            f"{subject(column)} must hold text, integers or booleans; found dtype {values.dtype}."
-        ) from None
 
 
 SHOWN = 5

@@ -57,7 +57,12 @@ def open_records(data: Any, reading: Reading | Mapping[str, Any] | None = None) 
 
 def open_files(path: Path, reading: Reading) -> FileRecords:
     paths = files_of(path)
-    form = one_format(paths, reading, path)
+    forms = {form.name: form for form in (format_of(one, reading.format) for one in paths)}
+    if len(forms) > 1:
+        raise InvalidData(
+            f"{str(path)!r} must hold files of one format; found {', '.join(sorted(forms))}."
+        )
+    form = next(iter(forms.values()))
     with sound_file(path, form.name):
         if form.settle is not None:
             reading = form.settle(paths[0], reading)
@@ -102,15 +107,6 @@ def files_of(path: Path) -> tuple[Path, ...]:
     if not found:
         raise InvalidData(f"There is no file {str(path)!r}.")
     return tuple(found)
-
-
-def one_format(paths: tuple[Path, ...], reading: Reading, path: Path) -> Format:
-    found = {form.name: form for form in (format_of(one, reading.format) for one in paths)}
-    if len(found) > 1:
-        raise InvalidData(
-            f"{str(path)!r} must hold files of one format; found {', '.join(sorted(found))}."
-        )
-    return next(iter(found.values()))
 
 
 def peek(paths: tuple[Path, ...], form: Format, reading: Reading) -> tuple[Any, int | None]:

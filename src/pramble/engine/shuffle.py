@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pramble.data.arrays import Rows, is_text
+from pramble.data.arrays import Rows, even_batches, is_text
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.recode import Reading
 from pramble.data.records import Records, Watch
@@ -137,7 +137,7 @@ class ShuffledRecords(Records):
                 yield with_dictionaries(batch, texts)
 
     def numbered(self, columns: Sequence[str], watch: Watch | None) -> Iterator[Any]:
-        """Yield tables of the source with their sorting words, no dictionary and neutral names."""
+        """Yield batches of the source with their sorting words, no dictionary and neutral names."""
         kinds = [plain_type(self.records.schema.field(name).type) for name in columns]
         names = [*map(str, range(len(columns))), FIRST, LAST]
         row = 0
@@ -148,28 +148,29 @@ class ShuffledRecords(Records):
             ]
             words = sorting_words(range(row, row + batch.num_rows), key=self.key)
             row += batch.num_rows
-            yield pa.table([*values, *map(pa.array, words)], names=names)
+            yield pa.RecordBatch.from_arrays([*values, *map(pa.array, words)], names=names)
 
 
-def rows_in_order(tables: Iterable[Any], rows: int, folder: Path, *, used: int) -> Iterator[Any]:
+def rows_in_order(batches: Iterable[Any], rows: int, folder: Path, *, used: int) -> Iterator[Any]:
     """Yield rows, which agree in the leading bits that were used, in the order of their words."""
-    found = iter(tables)
+    found = iter(batches)
     first = next(found, None)
     if first is None:
         return
     limit = max(MOST_CELLS_SHUFFLED // BUCKETS_HELD // first.num_columns, 1)
     if rows <= limit or used == WORD_BITS:
-        whole = pa.concat_tables([first, *found])
+        whole = pa.Table.from_batches([first, *found])
         yield taken(whole, in_word_order(sorting_words_in(whole)))
         return
     bits = min((rows // limit).bit_length() + 1, MOST_BITS, WORD_BITS - used)
     buckets = [Bucket(folder) for _ in range(1 << bits)]
     try:
-        for table in larger_tables([first], found):
-            distribute(table, buckets, shift=WORD_BITS - used - bits)
+        size = max(GATHERED_CELLS // first.num_columns, 1)
+        for batch in even_batches(chain([first], found), size):
+            distribute(pa.table(batch), buckets, shift=WORD_BITS - used - bits)
         while buckets:
             bucket = buckets.pop(0)
-            yield from rows_in_order(bucket.tables(), bucket.rows, folder, used=used + bits)
+            yield from rows_in_order(bucket.batches(), bucket.rows, folder, used=used + bits)
             bucket.file.close()
     finally:
         for bucket in buckets:
@@ -189,23 +190,11 @@ class Bucket:
         self.stream.write_table(table)
         self.rows += table.num_rows
 
-    def tables(self) -> Iterator[Any]:
-        if self.stream is None:
-            return
-        self.stream.close()
-        self.file.seek(0)
-        for batch in pa.ipc.open_stream(self.file):
-            yield pa.Table.from_batches([batch])
-
-
-def larger_tables(first: list[Any], others: Iterator[Any]) -> Iterator[Any]:
-    pile = first
-    for table in others:
-        if sum(part.num_rows for part in pile) * table.num_columns >= GATHERED_CELLS:
-            yield pa.concat_tables(pile)
-            pile = []
-        pile.append(table)
-    yield pa.concat_tables(pile)
+    def batches(self) -> Iterator[Any]:
+        if self.stream is not None:
+            self.stream.close()
+            self.file.seek(0)
+            yield from pa.ipc.open_stream(self.file)
 
 
 def distribute(table: Any, buckets: Sequence[Bucket], *, shift: int) -> None:

@@ -116,7 +116,12 @@ def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clo
     plan = with_chosen(plan, ())
     assert plan.choice is not None, "asked for where tables are chosen"
     own = key_of_tables(secret, plan, counts)
-    first = measure_first(plan, plan.choice, counts, secret=own)
+    total: dict[Columns, float] = {} if plan.total_is_public else {(): plan.precision[()]}
+    pairs = tuple(combinations(plan.labels, 2))
+    of_pairs = TablePlan(
+        plan.labels, pairs, {**total, **plan.choice.first}, plan.delta, plan.rows_per_person
+    )
+    first = with_noise(of_pairs, counts, secret=derived_key(own, "first"), clock=Clock(None))
     noise = lattice_noise(
         KeyStream(own, "scores"),
         len(plan.choice.candidates),
@@ -134,18 +139,6 @@ def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clo
             weight = plan.choice.weight(part, final.precision[part])
             parts[part] = mean_of(first.parts[part], second.parts[part], weight)
     return Measured(final, first.total, parts)
-
-
-def measure_first(
-    plan: TablePlan, choice: TableChoice, counts: Counts, *, secret: bytes
-) -> Measured:
-    """Measure all pairs, and the number of records where it is no public number."""
-    total: dict[Columns, float] = {} if plan.total_is_public else {(): plan.precision[()]}
-    pairs = tuple(combinations(plan.labels, 2))
-    first = TablePlan(
-        plan.labels, pairs, {**total, **choice.first}, plan.delta, plan.rows_per_person
-    )
-    return with_noise(first, counts, secret=derived_key(secret, "first"), clock=Clock(None))
 
 
 def measure_rest(

@@ -9,22 +9,19 @@ from pramble.information.accuracy import TableOutcome
 from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.numbers import points
-from pramble.releasing.design import Valuation
-from pramble.releasing.distances import asked_of_record, columns_apart
+from pramble.releasing.design import Valuation, protected_outcome, rules_of
+from pramble.releasing.distances import column_metrics, promise_keywords
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.record_design import keeps_whole, rules_of
-from pramble.releasing.record_priors import restricted
-from pramble.releasing.spec.rules import columns_of
-from pramble.releasing.table_design import cost_of
+from pramble.releasing.priors import restricted
+from pramble.releasing.record_design import needs_whole_records
+from pramble.releasing.spec.rules import rule_columns
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.tables.design_tables import design_tables
 
+# Effort for a plan that might have been: it says how many tables would be noise, no more.
 QUICK = 2.0
-"""Seconds for a plan that might have been."""
-LARGER = (1.5, 3.0, 6.0)
-"""Times α, or ε, that are tried."""
-READERS = 1.0
-"""The central ε that is tried beside a local α."""
+# Times α, or ε, that are tried, and the central ε in place of a local α.
+LARGER, READERS = (1.5, 3.0, 6.0), 1.0
 MOST_WAYS = 3
 
 
@@ -53,46 +50,48 @@ def ways_out(job: Prepared) -> Iterator[str]:
     ground, spec = job.design.valuation(job.rows), job.spec
     names = list(ground.labels)
     if spec.design == "columns":
-        yield from told('design = "records", at the same α', *noise_of(job, ground, ground.wanted))
+        yield from if_enough(
+            'design = "records", at the same α', *count_noise(job, ground, ground.wanted)
+        )
     if any(column.distance is not None for column in spec.columns):
-        found = noise_of(job, ground, ground.wanted, by_distance=False)
-        yield from told("no distance: the same α for any two values", *found)
+        found = count_noise(job, ground, ground.wanted, by_distance=False)
+        yield from if_enough("no distance: the same α for any two values", *found)
     symbol = "α" if spec.central is None else "ε"
     for times in LARGER:
-        found = noise_of(job, ground, ground.wanted, times=times)
+        found = count_noise(job, ground, ground.wanted, times=times)
         if 2 * found[0] <= found[1]:
-            yield from told(f"{symbol} = {times * spec.limit.shown:.4g}", *found)
+            yield from if_enough(f"{symbol} = {times * spec.limit.shown:.4g}", *found)
             break
     if spec.central is None and not job.untouched:
-        found = noise_of(job, ground, ground.wanted, central=(READERS, spec.delta))
-        yield from told(f"a promise against readers alone, --central {READERS:g}", *found)
+        found = count_noise(job, ground, ground.wanted, central=(READERS, spec.delta))
+        yield from if_enough(f"a promise against readers alone, --central {READERS:g}", *found)
     if any(len(table) > 1 for table in ground.wanted):
-        found = noise_of(job, ground, [(name,) for name in names])
-        yield from told("single columns wanted, tables = 1", *found)
+        found = count_noise(job, ground, [(name,) for name in names])
+        yield from if_enough("single columns wanted, tables = 1", *found)
     fewer = sorted(names, key=lambda name: len(ground.labels[name]))[: max(len(names) // 2, 1)]
     if len(fewer) < len(names):
-        kept = [name for name in names if name in fewer]
-        among = [table for table in ground.wanted if set(table) <= set(kept)]
-        found = noise_of(job, ground, among or [(name,) for name in kept])
-        yield from told(f"{', '.join(kept)} alone", *found)
+        selected = [name for name in names if name in fewer]
+        among = [table for table in ground.wanted if set(table) <= set(selected)]
+        found = count_noise(job, ground, among or [(name,) for name in selected])
+        yield from if_enough(f"{', '.join(selected)} alone", *found)
 
 
-def told(way: str, noise: int, tables: int) -> Iterator[str]:
+def if_enough(way: str, noise: int, tables: int) -> Iterator[str]:
     """Yield a way out with what it leaves, if that is enough."""
     if 2 * noise <= tables:
         yield f"{way} (noise: {noise} of {tables})"
 
 
-def promised(
+def promise_times(
     job: Prepared,
     labels: Mapping[str, Sequence[Label]],
     *,
     times: float,
     by_distance: bool,
 ) -> dict[str, Any]:
-    """Return what a release of records promises, times a number, in the words of design_record."""
+    """Return what a release of records promises, times a number, as keywords of design_record."""
     spec = job.spec
-    whole = keeps_whole(spec, labels)
+    whole = needs_whole_records(spec, labels)
     if spec.central is not None:
         return {
             "central": (times * spec.central, spec.delta),
@@ -102,11 +101,11 @@ def promised(
         }
     alpha = times * spec.limit.shown / job.design.spent.rows
     columns = [column for column in spec.columns if column.name in labels]
-    apart = columns_apart(columns, labels, alpha) if by_distance else {}
-    return {**asked_of_record(apart, alpha), "whole": whole}
+    metrics = column_metrics(columns, labels, alpha) if by_distance else {}
+    return {**promise_keywords(metrics, alpha), "whole": whole}
 
 
-def noise_of(
+def count_noise(
     job: Prepared,
     ground: Valuation,
     wanted: Sequence[Table],
@@ -122,22 +121,23 @@ def noise_of(
         central = job.spec.limit.shown, job.spec.delta
     if central is not None:
         central = times * central[0], central[1]
-        return noise_of_tables(
+        return count_noise_of_tables(
             labels, wanted, central, rows=ground.rows, people=job.design.spent.rows
         )
-    rules = [r for r in rules_of(job.spec) or [] if columns_of(r) <= names]
+    rules = [r for r in rules_of(job.spec) or [] if rule_columns(r) <= names]
     possible = as_possible(rules or None, labels)
     sizes = {name: len(own) for name, own in labels.items()}
-    law = as_distribution(restricted({t: ground.law.margin(t) for t in wanted}, possible), sizes)
-    own = Valuation(labels, law, possible, tuple(wanted), ground.rows)
+    margins = {t: ground.distribution.margin(t) for t in wanted}
+    distribution = as_distribution(restricted(margins, possible), sizes)
+    own = Valuation(labels, distribution, possible, tuple(wanted), ground.rows)
     try:
         found = design_record(
             labels,
-            prior={table: law.margin(table) for table in wanted},
+            prior={table: distribution.margin(table) for table in wanted},
             possible=possible,
             tables=wanted,
             effort=QUICK,
-            **promised(job, labels, times=times, by_distance=by_distance),
+            **promise_times(job, labels, times=times, by_distance=by_distance),
         )
     except InvalidInput:
         return len(wanted), len(wanted)
@@ -145,7 +145,7 @@ def noise_of(
     return sum(table.useless for table in shown), len(shown)
 
 
-def noise_of_tables(
+def count_noise_of_tables(
     labels: Mapping[str, Sequence[Label]],
     wanted: Sequence[Table],
     central: tuple[float, float],
@@ -153,10 +153,9 @@ def noise_of_tables(
     rows: int,
     people: int,
 ) -> tuple[int, int]:
-    """Return how many protected tables would be noise under a central promise, of how many."""
     try:
         plan = design_tables(labels, *central, tables=list(wanted), rows_per_person=people).plan
     except InvalidInput:
         return len(wanted), len(wanted)
-    shown = [TableOutcome(t, plan.cells(t), cost_of(plan, t, rows=rows), rows) for t in wanted]
+    shown = [protected_outcome(plan, table, rows=rows) for table in wanted]
     return sum(table.useless for table in shown), len(shown)

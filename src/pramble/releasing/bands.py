@@ -24,18 +24,19 @@ from pramble.data.open import open_records
 from pramble.data.recode import Bands, as_bands, as_recodings
 from pramble.errors import InvalidPlan
 from pramble.releasing.column_design import base_shares
-from pramble.releasing.priors import Prior, RandBelow, noisy_histogram, normalised
+from pramble.releasing.noise import RandBelow, noisy_histogram
+from pramble.releasing.priors import Prior, normalised
 from pramble.releasing.spec.column import BAND, ColumnSpec
 from pramble.releasing.spec.readers import COLUMNS
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Floats
 
+# Cells of the histogram that quantiles are read off.
+# More cells would be finer and noisier: the sum of k noisy cells has √k times the noise of one.
 CELLS = 100
-"""Cells of the histogram that quantiles are read off."""
 
 
 def by_quantiles(column: ColumnSpec) -> bool:
-    """Whether the bands of a column are to be found by quantiles."""
     return isinstance(column.bands, Mapping) and "quantiles" in column.bands
 
 
@@ -56,17 +57,17 @@ def settle_bands(
     rows = spec.rows_per_person or 1
     shares = base_shares(spec, spec.local_limit.alpha / rows)
     part = Fraction(spec.prior_share)
-    settled = {
-        column.name: settled_column(
+    found = {
+        column.name: settle_column(
             source, spec, column, epsilon=part * shares[column.name], randbelow=randbelow
         )
         for column in wanted
     }
-    columns = tuple(settled.get(column.name, column) for column in spec.columns)
+    columns = tuple(found.get(column.name, column) for column in spec.columns)
     return replace(spec, columns=columns)
 
 
-def settled_column(
+def settle_column(
     source: Any,
     spec: ReleaseSpec,
     column: ColumnSpec,
@@ -83,6 +84,7 @@ def settled_column(
     noisy = noisy_histogram(counts, epsilon, randbelow=randbelow)
     found = np.array(noisy, dtype=np.float64)
     filled = sum(counts) - sum(noisy[CELLS:])
+    # Empty cells are noisy too; what is left of the public number of rows is filled.
     places = cuts(found[:CELLS], int(stated["quantiles"]), rows=filled)
     if len(places) < 2:
         raise InvalidPlan(
@@ -122,6 +124,7 @@ def cuts(noisy: Floats, bands: int, *, rows: int) -> list[int]:
     >>> cuts(np.array([1.0, 1.0, 1.0, 1.0]), 2, rows=4), cuts(np.array([0.0, 9, 1, 0]), 3, rows=10)
     ([0, 2], [0, 2])
     """
+    # Noise can make cumulative counts go down, and then a quantile would be passed twice.
     reached = np.maximum.accumulate(np.cumsum(noisy)) / max(rows, 1)
     passed = np.searchsorted(reached, np.arange(1, bands) / bands, side="left") + 1
     return sorted({0, *(int(place) for place in passed if place < len(noisy))})
@@ -135,11 +138,10 @@ def banded(noisy: Floats, places: list[int]) -> Floats:
 
 
 def points_of(columns: Sequence[ColumnSpec]) -> dict[str, Points]:
-    """Return how bands are written as numbers, for the columns whose plan says so."""
-    return {column.name: points_in(column) for column in columns if column.release_as != BAND}
+    return {column.name: band_points(column) for column in columns if column.release_as != BAND}
 
 
-def points_in(column: ColumnSpec) -> Points:
+def band_points(column: ColumnSpec) -> Points:
     """Return how one column of bands is written as numbers; refuse one that cannot be."""
     where = f'Column {column.name!r} with release_as = "{column.release_as}"'
     recode = column.recode
@@ -160,7 +162,6 @@ def points_in(column: ColumnSpec) -> Points:
 
 
 def end_of(recode: Mapping[str, Any]) -> float | None:
-    """Return where the last band ends, where that is stated."""
     if "high" in recode:
         return float(recode["high"])
     stated = recode["bands"]

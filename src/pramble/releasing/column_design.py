@@ -1,7 +1,6 @@
 """Designs of columns one by one: a mechanism for each, within the budget."""
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -11,17 +10,18 @@ import numpy as np
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.distributions import Table, as_distribution
-from pramble.information.measures import mutual_information
+from pramble.information.fisher import estimation_variance
+from pramble.information.measures import entropy, mutual_information
 from pramble.information.structural_zeros import as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
-from pramble.privacy.certificate import distance_sentence
-from pramble.privacy.guarantee import RecordPrivacy, float_below
-from pramble.releasing.baselines import variance_of
-from pramble.releasing.design import ReleaseDesign, Valuation, several_rows
+from pramble.outcome import ColumnOutcome
+from pramble.privacy.certificate import certify, distance_sentence
+from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
+from pramble.releasing.design import LOST, ReleaseDesign, categories_by_column, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
     Prior,
@@ -31,26 +31,33 @@ from pramble.releasing.priors import (
     public_prior,
     uniform_prior,
 )
-from pramble.releasing.scan import Counted
+from pramble.releasing.scan import Counted, FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.design import design
 from pramble.solvers.general.arcs import circle
 from pramble.solvers.problem import ObjectiveName
-from pramble.solvers.result import Design
-from pramble.values import value
+from pramble.solvers.result import Design, most_information
+from pramble.values import Floats, value
 
+# How near to its bound a design is brought, and the effort after which it is taken as it is.
 TOLERANCE, EFFORT = 1e-6, 60.0
-"""How near to its bound a design is brought, and the effort after which it is taken as it is."""
 
+# Categories up to which all matrices are searched for a bound, and for how long: it is only shown.
+MOST_BOUNDED, BOUND_EFFORT = 40, 1.0
+
+# Categories up to which the variance of an estimate is computed, by a matrix of their size.
+MOST_VALUED = 400
+
+# Two-way tables up to which all are valued: those of twenty columns.
 MOST_PAIRS = 190
-"""Two-way tables up to which all are valued."""
 
+# The part of the records that makes a design of least loss estimable: little of the loss is given
+# up, and errors of estimates are some ten times those of randomised response, not infinite.
 LOOSE = 0.1
-"""The part of the records that makes a design of least loss estimable."""
 
 
 @value(eq=False)
-class Designed:
+class ColumnDesign:
     """A counted column with its prior, its part of α and its mechanism."""
 
     column: Counted
@@ -69,33 +76,32 @@ class Designed:
     @property
     def variance(self) -> float:
         """The estimation variance; infinite if the mechanism merges categories."""
-        return variance_of(self.prior.probabilities, self.mechanism)
+        if len(self.column.labels) > MOST_VALUED:
+            return math.nan
+        found = estimation_variance(self.prior.probabilities, self.mechanism)
+        return found if found < LOST else math.inf
 
 
 @value(eq=False)
 class ColumnsDesign(ReleaseDesign):
     """A matrix for each column, designed one by one: their α add up."""
 
-    parts: tuple[Designed, ...]
+    parts: tuple[ColumnDesign, ...]
 
     @cached_property
     def plan(self) -> Plan:
-        """What is done to a record."""
         return Plan({part.column.name: part.mechanism for part in self.parts})
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        """The prior of each column."""
         return tuple(part.prior for part in self.parts)
 
     @property
     def confidential(self) -> tuple[str, ...]:
-        """Columns whose prior was counted on the confidential file."""
         return tuple(p.column.name for p in self.parts if p.prior.source == "confidential")
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the curator must know of the design, one sentence each."""
         merged = ", ".join(part.column.name for part in self.parts if math.isinf(part.variance))
         lost = (
             f"The mechanism of {merged} merges categories: their frequencies cannot be estimated "
@@ -105,7 +111,6 @@ class ColumnsDesign(ReleaseDesign):
         return (*([lost] if merged else []), *notes)
 
     def notes(self) -> list[str]:
-        """Return what readers must know of how records are protected, one sentence each."""
         return [
             "Each record is protected on its own; alpha adds up over the randomised columns.",
             *several_rows(self.spent.rows),
@@ -117,60 +122,86 @@ class ColumnsDesign(ReleaseDesign):
         ]
 
     def entry(self) -> dict[str, Any]:
-        """Return what the manifest says of the design; no confidential probabilities."""
         return {"kind": "columns", "parts": [part_entry(part) for part in self.parts]}
 
-    def valuation(self, rows: int) -> Valuation:
-        """Return what tables of so many rows are valued on."""
+    @cached_property
+    def wanted(self) -> tuple[Table, ...]:
+        """The pairs of columns that readers will look at; single columns if these are many."""
         labels = self.labels
-        margins = {(p.column.name,): np.array(p.prior.probabilities) for p in self.parts}
-        law = as_distribution(margins, {name: len(own) for name, own in labels.items()})
-        return Valuation(labels, law, self.possible, wanted_of(labels), rows)
+        pairs = [
+            (one, two)
+            for one, two in combinations(labels, 2)
+            if len(labels[one]) * len(labels[two]) <= MOST_WANTED_CELLS
+        ]
+        if pairs and len(pairs) <= MOST_PAIRS:
+            return tuple(pairs)
+        return tuple((name,) for name in labels)
+
+    def figures(self) -> dict[str, Any]:
+        return {"columns": tuple(column_outcome(part) for part in self.parts)}
 
 
-def wanted_of(labels: dict[str, tuple[Any, ...]]) -> tuple[Table, ...]:
-    """Return the pairs of columns that readers will look at; single columns if these are many."""
-    pairs = [
-        (one, two)
-        for one, two in combinations(labels, 2)
-        if len(labels[one]) * len(labels[two]) <= MOST_WANTED_CELLS
-    ]
-    if pairs and len(pairs) <= MOST_PAIRS:
-        return tuple(pairs)
-    return tuple((name,) for name in labels)
-
-
-def part_entry(design: Designed) -> dict[str, Any]:
-    """Return how one column was designed; no confidential probabilities."""
+def part_entry(design: ColumnDesign) -> dict[str, Any]:
+    """Return what the manifest says of one column; no confidential probabilities."""
     spec, prior = design.column.spec, design.prior
     shown = list(prior.probabilities) if prior.source != "confidential" else None
-    return {
+    entry = {
         "column": spec.name,
         "alpha": design.alpha,
         "family": spec.family,
         "objective": spec.objective,
         "invariant": spec.invariant,
         "prior": origin(prior) | ({} if shown is None else {"probabilities": shown}),
-        **distance_entry(design),
     }
+    if design.distance is not None:
+        entry["distance"] = {"alpha": design.per_unit, **design.distance.to_json()}
+    return entry
 
 
-def distance_entry(design: Designed) -> dict[str, Any]:
-    """Return what is promised by distance, where something is."""
-    if design.distance is None:
-        return {}
-    return {"distance": {"alpha": design.per_unit, **design.distance.to_json()}}
+def column_outcome(design: ColumnDesign) -> ColumnOutcome:
+    """Return a column's figures that are known before anything is written."""
+    p, mechanism, column = design.prior.probabilities, design.mechanism, design.column
+    by_distance = ""
+    if design.distance is not None:
+        by_distance = distance_sentence(design.distance, design.per_unit)
+    return ColumnOutcome(
+        name=column.name,
+        categories=column.labels,
+        mechanism=mechanism,
+        certificate=certify(mechanism),
+        family=column.spec.family,
+        objective=column.spec.objective,
+        invariant=column.spec.invariant,
+        alpha=design.alpha,
+        alpha_prior=float_above(design.prior.spent),
+        prior=p,
+        prior_source=design.prior.source,
+        prior_detail=design.prior.detail,
+        entropy=entropy(p),
+        information=mutual_information(p, mechanism),
+        information_bound=most_possible(np.array(p), design.alpha),
+        estimation_variance=design.variance,
+        change_expected=float(1 - np.asarray(p) @ mechanism.operator.stay()),
+        before=column.counts,
+        by_distance=by_distance,
+    )
 
 
-def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
-    """Design one column at its part of α."""
+def most_possible(p: Floats, alpha: float) -> float:
+    """Return a proven bound on the information of any matrix for these categories at this α."""
+    if not 2 < len(p) <= MOST_BOUNDED:
+        return most_information(p, alpha)
+    return design(p, alpha, family="general", tolerance=1e-3, effort=BOUND_EFFORT).ceiling
+
+
+def design_column(column: Counted, prior: Prior, *, alpha: float) -> ColumnDesign:
     if column.spec.family == "circle" and len(column.labels) > 2:
-        return Designed(column, prior, alpha, circle(column.labels, alpha))
+        return ColumnDesign(column, prior, alpha, circle(column.labels, alpha))
     if not column.needs_prior:
-        return Designed(column, prior, alpha, randomized_response(column.labels, alpha))
+        return ColumnDesign(column, prior, alpha, randomized_response(column.labels, alpha))
     objective = column.spec.objective
     best = solved(column, prior, alpha=alpha, objective=objective)
-    found = Designed(column, prior, alpha, best.mechanism, best.notes, best.distance)
+    found = ColumnDesign(column, prior, alpha, best.mechanism, best.notes, best.distance)
     if not math.isinf(found.variance):
         return found
     if objective == "loss":
@@ -178,26 +209,27 @@ def designed(column: Counted, prior: Prior, *, alpha: float) -> Designed:
     return estimable(column, prior, alpha=alpha, most=best.information)
 
 
-def loosened(found: Designed) -> Designed:
-    """Return a design whose categories can be told apart: some records by randomised response."""
+def loosened(found: ColumnDesign) -> ColumnDesign:
+    """Return a design whose categories can be estimated: some records by randomised response."""
     alpha, labels = found.alpha, found.column.labels
     plain = randomized_response(labels, alpha)
+    # A mixture of two matrices that keep α keeps α.
     mixed = (1 - LOOSE) * found.mechanism.matrix + LOOSE * plain.matrix
     note = (
         f"The matrix of least loss merges categories, so that their frequencies could not be "
         f"estimated; {LOOSE:.0%} of the records are randomised by another one."
     )
     mechanism = Mechanism.from_matrix(mixed, labels, alpha=alpha)
-    return Designed(found.column, found.prior, alpha, mechanism, (*found.notes, note))
+    return ColumnDesign(found.column, found.prior, alpha, mechanism, (*found.notes, note))
 
 
 def solved(column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName) -> Design:
-    spec, apart = column.spec, None
+    spec, metric = column.spec, None
     stated = spec.distance if spec.loss is None else spec.loss
     if stated is not None:
-        apart = distance_of_column(spec, column.labels)
-    by_distance = apart if spec.loss is None else None
-    for_loss = apart if objective == "loss" else None
+        metric = distance_of_column(spec, column.labels)
+    by_distance = metric if spec.loss is None else None
+    for_loss = metric if objective == "loss" else None
     try:
         return design(
             prior.probabilities,
@@ -215,8 +247,8 @@ def solved(column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveN
         raise InvalidPlan(f"Column {column.name!r} has no such design: {error}") from None
 
 
-def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> Designed:
-    """Return a mechanism that tells all categories apart, where the best by information does not.
+def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> ColumnDesign:
+    """Return a mechanism by which all categories are estimable, where the best one merges some.
 
     It is the design for estimation among all matrices, and randomised response in the paper's
     family.
@@ -226,20 +258,16 @@ def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> De
     if column.spec.family == "general":
         best = solved(column, prior, alpha=alpha, objective="estimation")
         mechanism, distance = best.mechanism, best.distance
-    kept = mutual_information(prior.probabilities, mechanism)
+    information = mutual_information(prior.probabilities, mechanism)
     note = (
         f"The matrix with the most information ({most:.4g} nats) merges categories, so that their "
-        f"frequencies could not be estimated; another one was taken ({kept:.4g} nats)."
+        f"frequencies could not be estimated; another one was taken ({information:.4g} nats)."
     )
-    return Designed(column, prior, alpha, mechanism, (note,), distance)
+    return ColumnDesign(column, prior, alpha, mechanism, (note,), distance)
 
 
 def design_columns(
-    spec: ReleaseSpec,
-    columns: Sequence[Counted],
-    *,
-    rows_per_person: int = 1,
-    confidential_allowed: bool = False,
+    spec: ReleaseSpec, found: FileCounts, *, confidential_allowed: bool = False, effort: Any = None
 ) -> ColumnsDesign:
     r"""Design every column within the budget.
 
@@ -250,8 +278,9 @@ def design_columns(
 
     A prior counted on the confidential file is used as it is only where that is allowed.
     """
-    total = spec.local_limit.alpha / rows_per_person
-    base = base_shares(spec, total)
+    del effort  # each column has its own
+    columns, rows_per_person = found.columns, found.rows_per_person
+    base = base_shares(spec, spec.local_limit.alpha / rows_per_person)
     part = Fraction(spec.prior_share)
     prior_parts = {
         column.name: part * base[column.name]
@@ -266,7 +295,7 @@ def design_columns(
         for column in columns
     }
     designs = tuple(
-        designed(
+        design_column(
             column,
             priors[column.name],
             alpha=float_below(base[column.name] - priors[column.name].spent),
@@ -275,8 +304,10 @@ def design_columns(
     )
     parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
     spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
-    labels = {column.name: column.labels for column in columns}
-    return ColumnsDesign(tuple(columns), spent, as_possible(None, labels), designs)
+    labels = categories_by_column(columns)
+    margins = {(d.column.name,): np.array(d.prior.probabilities) for d in designs}
+    distribution = as_distribution(margins, {name: len(own) for name, own in labels.items()})
+    return ColumnsDesign(columns, spent, as_possible(None, labels), distribution, designs)
 
 
 def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:

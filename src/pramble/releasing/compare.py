@@ -18,9 +18,9 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
-from pramble.releasing.prepare import Prepared, Scanned, designed, scan_for
+from pramble.releasing.prepare import Prepared, Scanned, design_scanned, scan_for
 from pramble.releasing.repair import source_records
-from pramble.releasing.spec.document import document_of, spec_of, without_others
+from pramble.releasing.spec.document import plan_document, spec_of, without_others
 from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.shown import Display, Grid
@@ -31,57 +31,33 @@ if TYPE_CHECKING:
 
 
 DELTA = 1e-6
-EFFORT = 3.0
-"""Of the search for the plan of each promise."""
 
+# Of the search for the plan of each promise.
+EFFORT = 3.0
+
+# Columns up to which both designs of a central promise are tried.
 MOST_COMPARED = 5
-"""Columns up to which both designs of a central promise are tried."""
 
 
 @value
 class Candidate:
-    """One promise, what an intruder could learn under it, and what readers would get.
+    """One promise, what an intruder could learn under it, and what readers would get."""
 
-    Attributes
-    ----------
-    kind : {"local", "central"}
-        Against everybody; or against those who only read the release.
-    promise : float
-        α, or ε.
-    belief : float
-        How sure, at most, an intruder can become of a person's values who was half sure.
-    half_width : float
-        Half of the 95 % interval of a typical cell of the typical wanted table.
-    noise, wanted : int
-        How many of the wanted tables would be noise.
-    right_before, right_after : float
-        Right matches that are expected, if the plan names risk keys; not a number otherwise.
-    verdict : Verdict
-    tables : tuple of TableOutcome
-        What readers would get of each wanted table, and of single columns.
-    plan : Plan or TablePlan
-        What would be done to a record, or measured of the file.
-    warnings : tuple of str
-    design : {"tables", "records", "columns"}
-        Protected tables, or randomised records: under a central promise in random order.
-    shuffled : float
-        The half width that randomised records in random order have at the same ε and δ in place of
-        protected tables; not a number where that was not tried.
-    """
-
-    kind: str
-    promise: float
-    belief: float
-    half_width: float
-    noise: int
+    kind: str  # "local", against everybody, or "central", against those who only read the release
+    promise: float  # α, or ε
+    belief: float  # how sure an intruder who was 50 % sure of a person's values can become at most
+    half_width: float  # of the 95 % interval of a typical cell of the typical wanted table
+    noise: int  # how many of the wanted tables would be noise
     wanted: int
-    right_before: float
+    right_before: float  # expected right matches; not a number where the plan names no risk keys
     right_after: float
     verdict: Verdict
-    tables: tuple[TableOutcome, ...] = field(default=(), repr=False)
+    tables: tuple[TableOutcome, ...] = field(default=(), repr=False)  # wanted and single ones
     plan: Plan | TablePlan | None = field(default=None, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
-    design: str = "records"
+    design: str = RECORDS
+    # The half width that randomised records in random order have at the same ε and δ in place of
+    # protected tables; not a number where that was not tried.
     shuffled: float = math.nan
 
     @property
@@ -132,7 +108,7 @@ class Trials:
 
     def design_for(self, kind: str) -> str:
         """Return the design that keeps a kind of promise: the stated one, where it can."""
-        plan = {} if self.plan is None else document_of(self.plan)
+        plan = {} if self.plan is None else plan_document(self.plan)
         stated = {**plan, **self.settings}.get("design")
         if kind == "shuffled":
             return RECORDS
@@ -141,12 +117,11 @@ class Trials:
         return stated if stated in (*RANDOMISED, "paper") else RECORDS
 
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
-        """Return what the file gives under one promise."""
         watched = clock or Clock(None)
-        settled = settle_bands(self.source, self.spec(kind, promise))
-        job = designed(
-            self.scanned(kind, settled, clock=watched),
-            settled,
+        spec = settle_bands(self.source, self.spec(kind, promise))
+        job = design_scanned(
+            self.scanned(kind, spec, clock=watched),
+            spec,
             confidential_allowed=True,
             clock=watched,
             effort=EFFORT,
@@ -159,7 +134,7 @@ class Trials:
         return Candidate(
             "local" if kind == "local" else "central", promise, spent.belief(),
             verdict.typical.half_width, sum(table.useless for table in wanted), len(wanted),
-            before, after, verdict, tables, job.design.plan, job.warnings, settled.design,
+            before, after, verdict, tables, job.design.plan, job.warnings, spec.design,
         )  # fmt: skip
 
     def compared(self, found: Candidate) -> Candidate:
@@ -189,7 +164,6 @@ class Trials:
 
 
 def right_matches(job: Prepared) -> tuple[float, float]:
-    """Return the right matches that are expected before and after; not numbers without keys."""
     asked = job.spec.risk
     if asked is None or job.keys is None or job.spec.of_tables:
         return math.nan, math.nan
@@ -336,7 +310,8 @@ def try_release(
     notes = [PEEK]
     if not 0 < delta < LARGEST_DELTA:
         raise InvalidInput(f"delta must be a number in (0, {LARGEST_DELTA:g}); found {delta!r}.")
-    for kind, promise in list(asked):  # all are checked before any is tried, which may take long
+    # Designs may take minutes: a plan that cannot be tried is refused before the first of them.
+    for kind, promise in list(asked):
         try:
             trials.spec(kind, promise)
         except InvalidPlan as error:
@@ -371,7 +346,6 @@ def width_text(half_width: float) -> str:
 
 
 def matches_text(one: Candidate) -> str:
-    """Return the right matches that are expected, before and after; nothing without keys."""
     if math.isnan(one.right_after):
         return ""
     return f"{numbers.expected(one.right_before)} → {numbers.expected(one.right_after)}"

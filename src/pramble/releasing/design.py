@@ -2,101 +2,104 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.accuracy import TableOutcome
-from pramble.information.distributions import RecordDistribution, Table
-from pramble.information.structural_zeros import Possible
+from pramble.information.distributions import (
+    RecordDistribution,
+    Table,
+    as_distribution,
+    as_tables,
+)
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.privacy.guarantee import RecordPrivacy
-from pramble.releasing.priors import Prior
-from pramble.releasing.record_priors import RecordPrior
-from pramble.releasing.scan import Counted
+from pramble.outcome import FrequencyOutcome, ProtectedOutcome
+from pramble.privacy.central import CentralGuarantee
+from pramble.privacy.guarantee import RecordPrivacy, no_local_promise
+from pramble.privacy.table_privacy import TableGuarantee
+from pramble.releasing.priors import Prior, RecordPrior
+from pramble.releasing.scan import Counted, FileCounts
+from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
+from pramble.solvers.tables.design_tables import TableDesign, design_of_chosen, design_tables
 from pramble.values import value
 
+# A cost above this is that of a matrix whose equal rows differ by rounding alone.
 LOST = 1e12
-"""A cost above this is that of a matrix whose equal rows differ by rounding alone."""
+
+ABOUT_TABLES = (
+    "The tables hold noise; they agree with each other and may have negative cells. Estimates and "
+    "intervals come from them (pramble.estimate)."
+)
+ABOUT_RECORDS = (
+    "The complete records were drawn from the tables alone: open and count those. What was not "
+    "measured together is modelled in them, without interactions beyond those measured."
+)
 
 
 @value(eq=False)
 class Valuation:
     """What tables of a release are valued on.
 
-    Attributes
-    ----------
-    labels : dict from column to its categories
-    law : RecordDistribution
-        Of the records, at the prior of the design.
-    possible : Possible
-        Which cells can occur.
-    wanted : tuple of tables
-        Those that the plan was to be best for; all that readers will look at.
-    rows : int
+    ``distribution`` is that of the records at the prior of the design, ``possible`` says which
+    cells can occur, and ``wanted`` are the tables that readers will look at.
     """
 
     labels: dict[str, tuple[Any, ...]]
-    law: RecordDistribution
+    distribution: RecordDistribution
     possible: Possible
     wanted: tuple[Table, ...]
     rows: int
 
-    def cells(self, table: Table) -> int:
-        """Return the number of possible cells of a table."""
-        return int(self.possible.mask(table).sum())
-
     def costs(self, plan: Plan, tables: Sequence[Table]) -> dict[Table, float]:
         """Return n times the summed variance of each of some tables."""
-        found = plan_costs(plan, self.labels, self.law, tables=tables, possible=self.possible)
+        found = plan_costs(
+            plan, self.labels, self.distribution, tables=tables, possible=self.possible
+        )
         return {table: cost if cost < LOST else math.inf for table, cost in found.items()}
 
     def outcomes(self, costs: dict[Table, float]) -> tuple[TableOutcome, ...]:
-        """Return tables with what they will be worth."""
         return tuple(
-            TableOutcome(table, self.cells(table), cost, self.rows, table in self.wanted)
+            TableOutcome(
+                table, int(self.possible.mask(table).sum()), cost, self.rows, table in self.wanted
+            )
             for table, cost in costs.items()
         )
 
 
-def several_rows(rows: int) -> list[str]:
-    """Say what a person of several rows is promised."""
-    if rows == 1:
-        return []
-    sentence = (
-        f"A person has at most {rows} rows; alpha of a person is so many times that of a record, "
-        "priors included."
-    )
-    return [sentence]
-
-
 @value(eq=False)
 class ReleaseDesign:
-    """What is released of a file, and why.
+    """What is released of a file, and why."""
 
-    Attributes
-    ----------
-    columns : tuple of Counted
-        The protected columns.
-    spent : RecordPrivacy
-        What priors and mechanisms spend on a person together, towards everybody.
-    possible : Possible
-        Which records can occur.
-    """
-
-    columns: tuple[Counted, ...]
-    spent: RecordPrivacy
-    possible: Possible
-
-    @property
-    def labels(self) -> dict[str, tuple[Any, ...]]:
-        """The categories of each column."""
-        return {column.name: column.labels for column in self.columns}
+    columns: tuple[Counted, ...]  # the protected ones
+    spent: RecordPrivacy  # on a person by priors and mechanisms together, against everybody
+    possible: Possible  # which records can occur
+    distribution: RecordDistribution  # of the records, at the prior of the design
 
     @property
     def plan(self) -> Plan | TablePlan:
         """What is done to a record, or measured of the file."""
+        raise NotImplementedError
+
+    @property
+    def wanted(self) -> tuple[Table, ...]:
+        """The tables that readers will look at."""
+        raise NotImplementedError
+
+    def notes(self) -> list[str]:
+        """Return what readers must know of how records are protected, one sentence each."""
+        raise NotImplementedError
+
+    def entry(self) -> dict[str, Any]:
+        """Return what the manifest says of the design; no confidential probabilities."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, Any]:
+        """Return the part of the outcome that is known before anything is written."""
         raise NotImplementedError
 
     @property
@@ -114,29 +117,189 @@ class ReleaseDesign:
         """What the curator must know of the design, one sentence each."""
         return ()
 
-    def notes(self) -> list[str]:
-        """Return what readers must know of how records are protected, one sentence each."""
-        raise NotImplementedError
+    @property
+    def guarantee(self) -> CentralGuarantee | TableGuarantee | None:
+        """What the design itself proves against readers of the release."""
+        return None
 
-    def entry(self) -> dict[str, Any]:
-        """Return what the manifest says of the design; no confidential probabilities."""
-        raise NotImplementedError
+    def known_costs(self) -> Mapping[Table, float]:
+        """Return n times the summed variance of the tables that the search has valued."""
+        return {}
+
+    @property
+    def labels(self) -> dict[str, tuple[Any, ...]]:
+        """The categories of each column."""
+        return {column.name: column.labels for column in self.columns}
+
+    def frequencies(self) -> tuple[FrequencyOutcome, ...]:
+        """Return how often each category occurs in the confidential file."""
+        return tuple(
+            FrequencyOutcome(column.name, column.labels, before=column.counts)
+            for column in self.columns
+        )
 
     def valuation(self, rows: int) -> Valuation:
-        """Return what tables of so many rows are valued on."""
-        raise NotImplementedError
-
-    def costs(self) -> Mapping[Table, float]:
-        """Return what is known already: n times the summed variance of some tables."""
-        return {}
+        return Valuation(self.labels, self.distribution, self.possible, self.wanted, rows)
 
     def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
         """Return what readers will get of the wanted tables, and of single columns."""
-        ground, known = self.valuation(rows), dict(self.costs())
+        ground, known = self.valuation(rows), dict(self.known_costs())
         singles: list[Table] = [
             (name,) for name, own in ground.labels.items() if len(own) <= MOST_WANTED_CELLS
         ]
+        # The search has valued the wanted tables already, single columns perhaps not.
         asked = singles if known else [*singles, *ground.wanted]
         rest = [table for table in dict.fromkeys(asked) if table not in known]
         assert isinstance(self.plan, Plan), "protected tables are valued by their noise"
         return ground.outcomes(known | (ground.costs(self.plan, rest) if rest else {}))
+
+
+def several_rows(rows: int) -> list[str]:
+    """Return what readers must know of people with several rows, if there may be any."""
+    sentence = (
+        f"A person has at most {rows} rows; alpha of a person is so many times that of a record, "
+        "priors included."
+    )
+    return [sentence] if rows > 1 else []
+
+
+def categories_by_column(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
+    return {column.name: column.labels for column in columns}
+
+
+def rules_of(spec: ReleaseSpec) -> list[dict[str, Any]] | None:
+    """Return the rules of what is possible, without their repairs."""
+    rules = [
+        {word: part for word, part in rule.items() if word != "repair"} for rule in spec.possible
+    ]
+    return rules or None
+
+
+def possible_records(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> Possible:
+    """Return which records can occur by the rules of a plan."""
+    try:
+        return as_possible(rules_of(spec), labels)
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+
+
+def requested_tables(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Table, ...]:
+    """Return the tables that a plan is to be best for; of fewer columns where there are fewer.
+
+    A column that no named table has is wanted alone: a plan must say what is done to it.
+    """
+    asked = spec.tables
+    try:
+        tables = as_tables(min(asked, len(names)) if isinstance(asked, int) else asked, names)
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+    return (*tables, *((name,) for name in columns_without_table(tables, names)))
+
+
+def columns_without_table(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
+    return [name for name in names if not any(name in table for table in tables)]
+
+
+@value(eq=False)
+class TablesDesign(ReleaseDesign):
+    """Which tables of a file are measured, and how."""
+
+    design: TableDesign
+
+    @property
+    def plan(self) -> TablePlan:
+        return self.design.plan
+
+    @property
+    def wanted(self) -> tuple[Table, ...]:
+        return self.plan.tables
+
+    @property
+    def guarantee(self) -> TableGuarantee:
+        return self.design.guarantee
+
+    @property
+    def nulls(self) -> Mapping[str, Any]:
+        """What an empty cell of each column counts as, where that is a label."""
+        found = {column.name: column.spec.missing for column in self.columns}
+        return {name: label for name, label in found.items() if label not in (None, True)}
+
+    def notes(self) -> list[str]:
+        several = self.spent.rows
+        rest = [f"Of a person with more than {several} rows a random {several} were counted."]
+        return [ABOUT_TABLES, ABOUT_RECORDS, *(rest if several > 1 else [])]
+
+    def entry(self) -> dict[str, Any]:
+        figures = {"value": self.design.value, "bound": self.design.bound}
+        return {"kind": "tables", "objective": self.design.objective, **figures}
+
+    def figures(self) -> dict[str, Any]:
+        chosen = None
+        if self.plan.choice is not None:
+            chosen = tuple(" × ".join(table) for table in self.plan.chosen)
+        protected = ProtectedOutcome(
+            tables=len(self.plan.tables),
+            noise=self.design.typical,
+            gap=self.design.gap,
+            worst=self.design.guarantee.worst,
+            rows_per_person=self.spent.rows,
+            columns=self.frequencies(),
+            chosen=chosen,
+        )
+        return {"protected": protected}
+
+    def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
+        singles: list[Table] = [(name,) for name in self.plan.columns]
+        asked = dict.fromkeys([*self.plan.tables, *singles])
+        return tuple(protected_outcome(self.plan, table, rows=rows) for table in asked)
+
+    def with_tables_of(self, plan: TablePlan) -> "TablesDesign":
+        """Return the design with the tables that were chosen when the file was measured."""
+        if plan.choice is None:
+            return self
+        return replace(self, design=design_of_chosen(plan, self.design.epsilon))
+
+
+def protected_outcome(plan: TablePlan, table: Table, *, rows: int) -> TableOutcome:
+    """Return what readers will get of a protected table, sampling included.
+
+    Its cells are taken as equally likely; the noise is the same whatever the records are.
+    """
+    cells, noise = plan.cells(table), plan.cell_variance(table)
+    cost = 1 - 1 / cells + cells * noise / max(rows, 1)
+    return TableOutcome(
+        table, cells, cost, rows, wanted=table in plan.tables, noise=math.sqrt(noise)
+    )
+
+
+def design_of_tables(
+    spec: ReleaseSpec,
+    found: FileCounts,
+    *,
+    confidential_allowed: bool = False,
+    effort: float | None = None,
+) -> TablesDesign:
+    """Return the tables with the least noise that keep the central promise.
+
+    Nothing of the file is used but its categories, where the plan declares none.
+    """
+    del confidential_allowed, effort  # what every designer takes: there is no prior, no search
+    labels = categories_by_column(found.columns)
+    limit = spec.central
+    assert limit is not None, "tables go with a central promise"
+    possible = possible_records(spec, labels)
+    try:
+        design = design_tables(
+            labels,
+            limit,
+            spec.delta,
+            tables="auto" if spec.tables == "auto" else requested_tables(spec, list(labels)),
+            rows_per_person=found.rows_per_person,
+            objective=spec.objective,
+        )
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+    assert math.isfinite(design.guarantee.epsilon), "a design keeps its promise"
+    spent = no_local_promise(found.rows_per_person)
+    even = as_distribution(None, {name: len(own) for name, own in labels.items()})
+    return TablesDesign(found.columns, spent, possible, even, design)

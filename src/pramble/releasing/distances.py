@@ -19,12 +19,12 @@ SUMMED = (
     "Records that differ in several columns are hidden from each other as well as at the sum of "
     "these over the columns."
 )
+# By how much float sums of lengths may be off, as a share; they have fewer than 2^10 terms.
 ROUNDING = Fraction(1, 2**40)
-"""By how much float sums of lengths may be off, as a share; they have fewer than 2^10 terms."""
 
 
 @value(eq=False)
-class Apart:
+class ColumnMetric:
     """How far apart the categories of a column are, and what is promised per unit of that."""
 
     distance: Distance
@@ -47,9 +47,9 @@ def alpha_per_unit(alpha: float, distance: Distance) -> float:
     return float_below(Fraction(alpha) / (Fraction(distance.diameter) * (1 + ROUNDING)))
 
 
-def columns_apart(
+def column_metrics(
     columns: Sequence[ColumnSpec], labels: Mapping[str, Sequence[Label]], alpha: float
-) -> dict[str, Apart]:
+) -> dict[str, ColumnMetric]:
     """Return how the columns of a record share α by distance; nothing where none states one.
 
     Each has an equal part of α between its two farthest categories. Any two categories of a column
@@ -57,6 +57,7 @@ def columns_apart(
     """
     if all(column.distance is None for column in columns):
         return {}
+    # Records that differ in every column are as far apart as the sum over columns: α in all.
     part = float_below(Fraction(alpha) / len(columns))
     found = {}
     for column in columns:
@@ -64,21 +65,22 @@ def columns_apart(
         distance = Distance.equal(len(own))
         if column.distance is not None:
             distance = distance_of_column(column, own)
-        found[column.name] = Apart(distance.named(own), alpha_per_unit(part, distance))
+        found[column.name] = ColumnMetric(distance.named(own), alpha_per_unit(part, distance))
     return found
 
 
-def sentences_of(apart: Mapping[str, Apart]) -> list[str]:
-    """Say what is promised by distance of each column of a record, and of several."""
-    each = [f"{name}: {distance_sentence(one.distance, one.alpha)}" for name, one in apart.items()]
+def sentences_of(metrics: Mapping[str, ColumnMetric]) -> list[str]:
+    each = [
+        f"{name}: {distance_sentence(one.distance, one.alpha)}" for name, one in metrics.items()
+    ]
     return [*each, SUMMED] if len(each) > 1 else each
 
 
-def asked_of_record(apart: Mapping[str, Apart], alpha: float) -> dict[str, Any]:
-    """Return α and the distances of a record, in the words of `pramble.design_record`."""
-    if not apart:
+def promise_keywords(metrics: Mapping[str, ColumnMetric], alpha: float) -> dict[str, Any]:
+    """Return α and the distances of a record, as keywords of `pramble.design_record`."""
+    if not metrics:
         return {"alpha": alpha}
-    return {"alpha": 1.0, "distance": {name: one.in_alpha for name, one in apart.items()}}
+    return {"alpha": 1.0, "distance": {name: one.in_alpha for name, one in metrics.items()}}
 
 
 def distance_of_column(column: ColumnSpec, labels: Sequence[Label]) -> Distance:
@@ -90,10 +92,10 @@ def distance_of_column(column: ColumnSpec, labels: Sequence[Label]) -> Distance:
             f"Column {column.name!r} has a distance along its categories, whose order is not "
             'known; state them in order: categories = ["...", "..."].'
         )
-    return distance_of(stated, labels, column=column.name, missing=column.missing)
+    return stated_metric(stated, labels, column=column.name, missing=column.missing)
 
 
-def distance_of(
+def stated_metric(
     setting: Any, labels: Sequence[Label], *, column: str, missing: Any = None
 ) -> Distance:
     """Return the distance that a plan states for the categories of a column.
@@ -112,7 +114,7 @@ def distance_of(
             found = found.at_most(float(setting["most"]))
     except InvalidInput as error:
         raise InvalidPlan(f"The distance of column {column!r}: {error}") from None
-    return found if len(known) == len(labels) else with_one_apart(found, labels, extra)
+    return found if len(known) == len(labels) else with_farthest_category(found, labels, extra)
 
 
 def between(setting: Any, labels: Sequence[Label]) -> Distance:
@@ -139,12 +141,12 @@ def in_groups(setting: Mapping[str, Any], labels: Sequence[Label]) -> Distance:
         raise InvalidInput(f"{lost[0]!r} is in no group.")
     names = [group[label_key(one)] for one in labels]
     same = np.array([[one == other for other in names] for one in names])
-    apart = np.where(same, 1.0, float(setting.get("across", 2)))
-    np.fill_diagonal(apart, 0.0)
-    return Distance.from_matrix(apart, unit="step")
+    lengths = np.where(same, 1.0, float(setting.get("across", 2)))
+    np.fill_diagonal(lengths, 0.0)
+    return Distance.from_matrix(lengths, unit="step")
 
 
-def with_one_apart(distance: Distance, labels: Sequence[Label], extra: Label) -> Distance:
+def with_farthest_category(distance: Distance, labels: Sequence[Label], extra: Label) -> Distance:
     """Return the distance with one more category, as far from every other as the farthest two."""
     keys = [label_key(one) for one in Labels(tuple(labels))]
     place = keys.index(label_key(extra))

@@ -40,12 +40,10 @@ class Fingerprint:
         self.known = {name: np.zeros((len(LANES), 0), dtype=np.uint64) for name in self.jobs}
 
     def number(self, *path: str) -> int:
-        """Return a secret number below p."""
         found = derived_key(self.own_key, *path)
         return int.from_bytes(found[:16], "big") % (PRIME - 2) + 2
 
     def add(self, batch: Any) -> None:
-        """Add one batch, which the columns' jobs have coded."""
         from pramble.releasing.kernels import add_terms, horner
 
         numbers = np.zeros((batch.num_rows, len(LANES)), dtype=np.uint64)
@@ -58,7 +56,6 @@ class Fingerprint:
 
     @property
     def ratios(self) -> list[int]:
-        """The secret r of each lane."""
         return [self.number(lane, "ratio") for lane in LANES]
 
     def terms(self, name: str, labels: Sequence[Label]) -> NDArray[np.uint64]:
@@ -72,7 +69,7 @@ class Fingerprint:
         return known
 
     def merge(self, later: "Fingerprint") -> None:
-        """Take the sums of the rows that follow."""
+        # Horner: the rows before move up by as many powers of r as rows follow.
         for place, ratio in enumerate(self.ratios):
             power = pow(ratio, later.rows, PRIME)
             self.sums[place] = (self.sums[place] * power + later.sums[place]) % PRIME

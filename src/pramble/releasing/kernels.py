@@ -1,4 +1,4 @@
-"""Arithmetic modulo :math:`p = 2^{61} - 1` on arrays; import it where it is needed."""
+"""Arithmetic modulo :math:`p = 2^{61} - 1` and hashes of texts; import it where it is needed."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ B3, B29, B32, B61 = (np.uint64(bits) for bits in (3, 29, 32, 61))
 @compiled
 def times(a: Any, b: Any) -> Any:
     r"""Return :math:`ab \bmod p` of numbers below p, by halves of 32 bits; :math:`2^{61} = 1`."""
+    # A product of 61-bit numbers does not fit into 64 bits; halves of 32 bits do, and 2^61 = 1.
     a_high, a_low = a >> B32, a & LOW_32
     b_high, b_low = b >> B32, b & LOW_32
     middle = a_low * b_high + a_high * b_low
@@ -43,3 +44,15 @@ def horner(totals: Any, numbers: Any, ratios: Any) -> None:
         one = one - PRIME if one >= PRIME else one
         two = two - PRIME if two >= PRIME else two
     totals[0], totals[1] = one, two
+
+
+@compiled
+def hash_texts(ends: Any, data: Any) -> Any:
+    """Return 64 bits for each text, by FNV-1a, from where texts end in some bytes."""
+    found = np.empty(len(ends) - 1, np.uint64)
+    for i in range(len(found)):
+        h = np.uint64(14695981039346656037)
+        for j in range(ends[i], ends[i + 1]):
+            h = (h ^ np.uint64(data[j])) * np.uint64(1099511628211)
+        found[i] = h
+    return found

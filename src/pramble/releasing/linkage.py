@@ -14,9 +14,11 @@ rows with that value that have the same :math:`X`. With :math:`\bar a` the mean 
 is 0 for independent columns and 1 where :math:`U` determines :math:`X`.
 """
 
+import math
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,21 +31,22 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
 from pramble.releasing.profile.vocabulary import is_identifier
-from pramble.releasing.row_order import Neighbours
-from pramble.releasing.value_sample import MOST_KEPT, ValueSample
+from pramble.releasing.value_sample import MOST_SAMPLED, ValueSample
 from pramble.values import Integers, value
 
+# Rows with a shared value from which on their likeness is judged.
 LEAST_ROWS = 20
-"""Rows with a shared value from which on their likeness is judged."""
 
+# κ from which on a column tells another: in groups of rows, in small groups, and as a function.
+# In small groups the other rows of a person are few, and half of them alike say enough; in large
+# ones chance alone makes many alike. 0.99 allows for errors in the data.
 ALIKE, ALIKE_IN_SMALL_GROUPS, SMALL, FUNCTION = 0.9, 0.5, 20.0, 0.99
-"""κ from which on a column tells another: in groups of rows, in small groups, and as a function."""
 
+# Distinct values for each row, from which on a column is taken as one that names rows.
 NEARLY_UNIQUE = 0.05
-"""Distinct values for each row, from which on a column is taken as one that names rows."""
 
+# Distinct values from which on a column with the name of an identifier is taken as one.
 MANY = 60
-"""Distinct values from which on a column with the name of an identifier is taken as one."""
 
 SENTENCES = {
     "alike": "Rows that share a value of {0.column!r} are alike in {0.protected!r}: together they "
@@ -54,6 +57,56 @@ SENTENCES = {
     "order": "Sorting by {0.column!r} puts the rows in an order that goes with {0.protected!r}, "
     "and neighbours tell it, shuffled or not.",
 }
+
+
+# An order is said to go with a column from so many standard deviations of a random order on, and
+# from so large a share of neighbours away from chance: a smaller one reveals next to nothing.
+DEVIATIONS, LEAST_EXCESS = 6.0, 0.05
+
+
+@dataclass
+class Neighbours:
+    """How many pairs of neighbouring rows were met, and in how many both have the same value."""
+
+    pairs: int = 0
+    equal: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def add(self, codes: Integers) -> None:
+        """Add the codes of one batch of rows."""
+        if len(codes):
+            same = int(np.count_nonzero(codes[1:] == codes[:-1]))
+            self.merge(Neighbours(len(codes) - 1, same, int(codes[0]), int(codes[-1])))
+
+    def merge(self, later: "Neighbours", place: Integers | None = None) -> None:
+        """Add the rows that follow, of whose codes ``place`` gives the codes here."""
+        if later.first is None or later.last is None:
+            return
+        first, last = later.first, later.last
+        if place is not None:
+            first, last = int(place[first]), int(place[last])
+        self.pairs += later.pairs + (self.last is not None)
+        self.equal += later.equal + (self.last == first)
+        self.first = first if self.first is None else self.first
+        self.last = last
+
+    def follow_values(self, counts: Iterable[int]) -> bool:
+        r"""Whether neighbours are alike more or less often than in a random order of the values.
+
+        A pair is alike by chance with probability :math:`q = \sum_x p_x^2`, and
+        :math:`q(1-q) + 2(\sum_x p_x^3 - q^2)` for each pair bounds the variance of their number.
+
+        >>> [Neighbours(99, equal).follow_values([50, 50]) for equal in (98, 51)]
+        [True, False]
+        """
+        found = [count for count in counts if count]
+        rows = max(sum(found), 1)
+        q, cubes = (sum((count / rows) ** power for count in found) for power in (2, 3))
+        # Rounding may take the variance of a constant column a little below zero.
+        spread = math.sqrt(self.pairs * max(q * (1 - q) + 2 * (cubes - q * q), 0.0))
+        excess = abs(self.equal - q * self.pairs)
+        return excess > max(DEVIATIONS * spread, LEAST_EXCESS * (1 - q) * self.pairs)
 
 
 @value
@@ -91,19 +144,22 @@ class Links:
         self.columns, self.protected = list(untouched), list(protected)
         self.key = secrets.token_bytes(32) if key is None else key
         self.first_row, self.rows, self.step = first_row, 0, 1
-        self.kept: list[pa.Table] = []
+        self.sampled: list[pa.Table] = []
         self.values: dict[str, ValueSample] | None = None
 
     def add(self, batch: Any, protected: Mapping[str, Integers]) -> None:
-        """Take the rows of a batch that belong to the samples, with their protected codes."""
         codes = {f"{i}": protected[name] for i, name in enumerate(self.protected)}
         table = pa.table(
             [*(batch[name] for name in self.columns), *map(pa.array, codes.values())],
             names=[*(f"u{i}" for i in range(len(self.columns))), *codes],
         )
-        self.kept.append(every(table, self.step, start=-(self.first_row + self.rows) % self.step))
+        self.sampled.append(
+            every(table, self.step, start=-(self.first_row + self.rows) % self.step)
+        )
         self.thin(self.step)
         if self.values is None:
+            # The first batch decides for the whole file, so a later part cannot leave columns out
+            # yet.
             wanted = is_scalar if self.first_row else is_nearly_unique
             self.values = {
                 name: ValueSample(self.key, name)
@@ -116,23 +172,24 @@ class Links:
 
     def thin(self, least: int) -> None:
         """Keep every so many rows at least, and fewer where they are too many."""
-        while self.step < least or sum(map(len, self.kept)) > MOST_KEPT:
+        while self.step < least or sum(map(len, self.sampled)) > MOST_SAMPLED:
+            # The rows that stay are those whose number in the whole file is divisible by twice the
+            # step.
             odd = -(-self.first_row // self.step) % 2
             self.step *= 2
-            together = pa.concat_tables(self.kept, promote_options="permissive")
-            self.kept = [every(together, 2, start=odd)]
+            together = pa.concat_tables(self.sampled, promote_options="permissive")
+            self.sampled = [every(together, 2, start=odd)]
 
     def merge(self, later: "Links") -> None:
-        """Add the samples of the rows that follow."""
         if not later.rows:
             return
         step = max(self.step, later.step)
         other = deepcopy(later)
-        if self.kept:
+        if self.sampled:
             self.thin(step)
         other.thin(step)
         self.step = step
-        self.kept += other.kept
+        self.sampled += other.sampled
         self.thin(step)
         if self.values is None:
             self.values = other.values
@@ -142,8 +199,7 @@ class Links:
         self.rows += later.rows
 
     def found(self, *, rows_per_person: int) -> Iterator[Link]:
-        """Yield every column that tells another."""
-        table = pa.concat_tables(self.kept, promote_options="permissive")
+        table = pa.concat_tables(self.sampled, promote_options="permissive")
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
             values = undivided(table[f"u{i}"])
@@ -176,6 +232,8 @@ def links_in_groups(
     enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
     alike = [other for other, codes in protected.items() if likeness(groups, codes) >= enough]
     yield from (Link(name, other, "alike") for other in alike)
+    # An identifier that repeats reveals nothing by itself, but a person with several rows spends
+    # more than the α that was asked for.
     if not alike and is_identifier(name) and np.count_nonzero(sizes) >= MANY:
         yield Link(name, "", "identifier")
 
@@ -191,7 +249,7 @@ def links_at_the_start(
     here = records.here(names, rows=BATCH_ROWS)
     for batch in even_batches(here.batches(names, coded=list(protected)), BATCH_ROWS):
         links.add(batch, {name: levels[name].codes(batch[name]) for name in protected})
-        if links.rows >= MOST_KEPT:
+        if links.rows >= MOST_SAMPLED:
             break
     return tuple(links.found(rows_per_person=rows_per_person))
 
@@ -212,17 +270,14 @@ def refuse_links(links: Sequence[Link]) -> None:
 
 
 def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
-    """Return every so many rows."""
     return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
 
 
 def undivided(values: Any) -> Any:
-    """Return a column as one array without a dictionary."""
     return without_dictionary(values).combine_chunks()
 
 
 def is_scalar(values: Any) -> bool:
-    """Whether values of a column can be compared and sorted."""
     odd = (pa.types.is_nested, pa.types.is_run_end_encoded, pa.types.is_null)
     return not any(check(values.type) for check in odd)
 
@@ -237,7 +292,6 @@ def is_nearly_unique(values: Any) -> bool:
 
 
 def value_codes(values: Any) -> Integers:
-    """Return a number for each distinct value, and -1 for a missing one."""
     coded = values.dictionary_encode()
     indices = coded.indices.cast(pa.int64()).fill_null(-1)
     return np.asarray(indices.to_numpy(zero_copy_only=False))
@@ -265,6 +319,7 @@ def likeness(groups: Integers, codes: Integers) -> float:
     alike = float((counts * (counts - 1) / (sizes - 1)).sum() / rows)
     shares = np.bincount(cells % width, weights=counts) / rows
     chance = float(shares @ shares)
+    # A constant column is alike everywhere and reveals nothing.
     return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
 
 
@@ -286,9 +341,9 @@ def links_by_order(name: str, values: Any, protected: Mapping[str, Integers]) ->
     filled = len(values) - values.null_count
     order = pc.sort_indices(values).to_numpy()[:filled]
     places = value_codes(values)[order]
-    apart = places[1:] != places[:-1]
+    differ = places[1:] != places[:-1]
     for other, codes in protected.items():
-        equal = (codes[order][1:] == codes[order][:-1])[apart]
+        equal = (codes[order][1:] == codes[order][:-1])[differ]
         neighbours = Neighbours(len(equal), int(np.count_nonzero(equal)))
-        if neighbours.tell(np.bincount(codes).tolist()):
+        if neighbours.follow_values(np.bincount(codes).tolist()):
             yield Link(name, other, "order")

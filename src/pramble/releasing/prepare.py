@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,67 +23,44 @@ from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
 from pramble.releasing.column_design import design_columns
-from pramble.releasing.design import ReleaseDesign
+from pramble.releasing.design import ReleaseDesign, design_of_tables, requested_tables
 from pramble.releasing.folder.layout import DataFile
 from pramble.releasing.linkage import Link, links_at_the_start, refuse_links
-from pramble.releasing.record_design import (
-    RecordsDesign,
-    design_for_readers,
-    design_of_record,
-    wanted_tables,
-)
-from pramble.releasing.scan import Counts, count_columns
-from pramble.releasing.scan_tables import MOST_TABLE_CELLS
+from pramble.releasing.record_design import design_of_record
+from pramble.releasing.scan import MOST_TABLE_CELLS, FileCounts, count_columns
+from pramble.releasing.spec.readers import COLUMNS, RECORDS
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.table_design import TablesDesign, design_of_tables
 from pramble.values import Clock, value
 from pramble.words import visible_names
 
 COUNTED = ("private", "confidential")
+
+# More tables than this are not counted for a prior; single columns are.
 MOST_TABLES = 500
-"""More tables than this are not counted for a prior; single columns are."""
 
 
 @value(eq=False)
 class Prepared:
-    """A release that is ready to be written.
+    """A release that is ready to be written."""
 
-    Attributes
-    ----------
-    records : Records
-        The confidential file.
-    spec : ReleaseSpec
-    rows : int
-    design : ReleaseDesign
-    fingerprint : str
-        Of the randomised columns, under the secret of the release.
-    keys : Crosstab or None
-        The records by their risk keys, if risk is to be reported.
-    links : tuple of Link
-        Untouched columns along which the order of the rows tells a protected one.
-    guarantee : CentralGuarantee, TableGuarantee or None
-        What is proven towards those who only read the release, where every released column is
-        protected and no order of rows is released.
-    """
-
-    records: Records
+    records: Records  # the confidential file
     spec: ReleaseSpec
     rows: int
     design: ReleaseDesign
-    fingerprint: str
-    keys: Crosstab | None = None
-    links: tuple[Link, ...] = ()
+    fingerprint: str  # of the randomised columns, under the secret of the release
+    keys: Crosstab | None = None  # the records by their risk keys, if risk is to be reported
+    links: tuple[Link, ...] = ()  # untouched columns along which the order reveals a protected one
+    # What is proven against those who only read the release, where every released column is
+    # protected and no order of rows is released.
     guarantee: CentralGuarantee | TableGuarantee | None = None
 
     @property
     def plan(self) -> Plan:
-        """What is done to a record."""
         assert isinstance(self.design.plan, Plan), "asked for where records are released"
         return self.design.plan
 
     @cached_property
     def points(self) -> dict[str, Points]:
-        """The columns whose bands are written as numbers."""
         return points_of(self.spec.columns)
 
     @cached_property
@@ -101,7 +79,6 @@ class Prepared:
 
     @property
     def names(self) -> list[str]:
-        """Every column of the release, in order."""
         return self.spec.released(self.records.names)
 
     @property
@@ -111,7 +88,6 @@ class Prepared:
 
     @property
     def untouched(self) -> tuple[str, ...]:
-        """Columns that are released as they are."""
         return tuple(name for name in self.names if name not in self.design.plan.columns)
 
     @property
@@ -121,7 +97,6 @@ class Prepared:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the curator must know, one sentence each."""
         found = []
         if self.untouched:
             found.append(f"Released as they are, not protected: {visible_names(self.untouched)}.")
@@ -151,35 +126,12 @@ class Prepared:
         return (*found, *self.design.warnings)
 
 
-def prepare(
-    records: Records,
-    spec: ReleaseSpec,
-    *,
-    secret: bytes | None = None,
-    confidential_allowed: bool,
-    clock: Clock,
-    effort: float | None = None,
-) -> Prepared:
-    """Count the whole file once, refuse what does not fit, and design every column.
-
-    Plans for records are searched for with so much effort, or as much as the search takes.
-    """
-    scanned = scan_for(records, spec, secret=secret, clock=clock)
-    return designed(
-        scanned,
-        spec,
-        confidential_allowed=confidential_allowed,
-        clock=clock,
-        effort=effort,
-    )
-
-
 @value(eq=False)
 class Scanned:
     """A confidential file and what one scan of it found; no promise has a part in it."""
 
     records: Records
-    counts: Counts
+    counts: FileCounts
     links: tuple[Link, ...]
 
 
@@ -201,7 +153,7 @@ def scan_for(
     return Scanned(records, found, links)
 
 
-def designed(
+def design_scanned(
     scanned: Scanned,
     spec: ReleaseSpec,
     *,
@@ -212,27 +164,19 @@ def designed(
 ) -> Prepared:
     """Design every column of a file that was scanned for the same columns.
 
-    ``for_readers`` says whether to prove, beside a local promise, what holds towards readers.
+    Plans for records are searched for with so much effort, or as much as the search takes;
+    ``for_readers`` says whether to prove what a local promise gives against readers.
     """
     records, found = scanned.records, scanned.counts
-    if spec.design != "columns":
+    if spec.design != COLUMNS:
         clock.tell("designing", 1.0)
-    design: ReleaseDesign
-    if spec.of_tables:
-        design = design_of_tables(spec, found)
-    elif spec.central is not None:
-        design = design_for_readers(spec, found, effort=effort)
-    elif spec.design == "records":
-        design = design_of_record(
-            spec, found, confidential_allowed=confidential_allowed, effort=effort
-        )
-    else:
-        design = design_columns(
-            spec,
-            found.columns,
-            rows_per_person=found.rows_per_person,
-            confidential_allowed=confidential_allowed,
-        )
+    design_release: Any = design_of_record
+    if spec.of_tables or spec.design == COLUMNS:
+        design_release = design_of_tables if spec.of_tables else design_columns
+    design: ReleaseDesign = design_release(
+        spec, found, confidential_allowed=confidential_allowed, effort=effort
+    )
+    # A proof against readers takes seconds, and a comparison of local promises needs none.
     proven: CentralGuarantee | TableGuarantee | None = None
     if for_readers or spec.central is not None:
         proven = central_of(records, spec, found, design=design)
@@ -247,7 +191,6 @@ def designed(
 def check_spent(
     spent: RecordPrivacy | CentralPrivacy, limit: RecordPrivacy | CentralPrivacy
 ) -> None:
-    """Refuse more than the limit."""
     if not limit.allows(spent):
         much, most = (
             pair(one) if isinstance(one, CentralPrivacy) else repr(one.shown)
@@ -257,16 +200,14 @@ def check_spent(
 
 
 def central_of(
-    records: Records, spec: ReleaseSpec, found: Counts, *, design: ReleaseDesign
+    records: Records, spec: ReleaseSpec, found: FileCounts, *, design: ReleaseDesign
 ) -> CentralGuarantee | TableGuarantee | None:
     """Return what is proven towards readers of the release, if its conditions hold.
 
     They hold for a release under a local promise too, if it is shuffled and no column is untouched.
     """
-    if isinstance(design, TablesDesign):
-        return design.design.guarantee
-    if isinstance(design, RecordsDesign) and design.design.central is not None:
-        return design.design.central
+    if design.guarantee is not None:
+        return design.guarantee
     randomised = {column.name for column in spec.columns}
     if not spec.is_shuffled or set(spec.released(records.names)) - randomised:
         return None
@@ -301,11 +242,11 @@ def joint_tables(spec: ReleaseSpec, names: Sequence[str]) -> list[Table]:
     That goes by declared categories, never by the data; those that are taken from the file are
     revealed anyway, and a table of them is counted whatever they are.
     """
-    if spec.design != "records" or spec.columns[0].prior_source not in COUNTED:
+    if spec.design != RECORDS or spec.columns[0].prior_source not in COUNTED:
         return []
     if spec.central is not None:
         return []
-    tables = wanted_tables(spec, names)
+    tables = requested_tables(spec, names)
     sizes = {column.name: len(column.declared or ()) + 1 for column in spec.columns}
     large = any(math.prod(sizes[name] for name in table) > MOST_TABLE_CELLS for table in tables)
     if large or len(tables) > MOST_TABLES:

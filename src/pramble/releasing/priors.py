@@ -1,22 +1,21 @@
 r"""Where the probabilities come from that a design needs, and what they cost.
 
-A design depends on its prior, so a prior counted on the confidential file would tell something
+A design depends on its prior, so a prior counted on the confidential file would reveal something
 about it that α does not cover. There are three honest priors: uniform, public (another source) and
-private (a noisy histogram that spends a stated part of α); and the confidential counts themselves,
-which only an explicit flag allows.
+private (noisy counts that spend a stated part of α); and the confidential counts themselves, which
+only an explicit flag allows.
 
-Noise is sampled exactly: integers and random bits of the system, no floats. The method is that of
-Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", algorithms 1
-and 2. A Bernoulli variable of probability :math:`e^{-\gamma}` with rational
-:math:`\gamma` comes from von Neumann's alternating series, and the noise from it by rejection.
+A private prior of records spends its part ε on m tables, :math:`\varepsilon/m` each; they are then
+made consistent, which costs nothing. Which tables is decided without a look at the data: the wanted
+ones if their noise is small next to the number of rows, else one-way tables, else none.
 """
 
 import math
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,131 +23,60 @@ from numpy.typing import NDArray
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label, places_of, texts_of
 from pramble.data.open import open_records
-from pramble.errors import InvalidData, InvalidInput, InvalidPrior, PrivacyError
-from pramble.information.consistent import nearest_on_simplex
+from pramble.errors import InvalidData, InvalidPrior, PrivacyError
+from pramble.information.consistent import consistent, nearest_on_simplex
+from pramble.information.distributions import Table
+from pramble.information.structural_zeros import Possible
 from pramble.privacy.guarantee import float_above
-from pramble.values import value
+from pramble.releasing.noise import RandBelow, noisy_histogram
+from pramble.values import Floats, Integers, value
 
-RandBelow = Callable[[int], int]
-"""A function that gives a uniform integer in ``range(n)``."""
+if TYPE_CHECKING:
+    from pramble.releasing.spec.column import ColumnSpec
 
+# Tables whose summed noise is expected to exceed this part of the rows do not repay their ε.
+MOST_NOISE = 0.25
 
-def bernoulli_exp(gamma: Fraction, randbelow: RandBelow = secrets.randbelow) -> bool:
-    r"""Return True with probability exactly :math:`e^{-\gamma}`, for rational :math:`\gamma \ge 0`.
-
-    For :math:`\gamma \le 1` let :math:`A_k` be independent with :math:`P(A_k = 1) = \gamma/k` and
-    :math:`K` the first :math:`k` with :math:`A_k = 0`; then
-    :math:`P(K > k) = \gamma^k / k!` and
-    :math:`P(K \text{ odd}) = \sum_k (-\gamma)^k / k! = e^{-\gamma}`.
-
-    >>> bernoulli_exp(Fraction(0))
-    True
-    """
-    while gamma > 1:
-        if not bernoulli_exp(Fraction(1), randbelow):
-            return False
-        gamma -= 1
-    k = 1
-    while randbelow(gamma.denominator * k) < gamma.numerator:
-        k += 1
-    return k % 2 == 1
-
-
-def discrete_laplace(rate: Fraction, randbelow: RandBelow = secrets.randbelow) -> int:
-    r"""Return an integer :math:`x` with probability proportional to :math:`e^{-\text{rate}\,|x|}`.
-
-    Write the rate as :math:`s/t`. :math:`U` uniform below :math:`t`, kept with probability
-    :math:`e^{-U/t}`, plus :math:`t` times a geometric number, is geometric with ratio
-    :math:`e^{-1/t}`; its quotient by :math:`s` is geometric with ratio :math:`e^{-s/t}`. A random
-    sign, with "minus zero" drawn again, gives the two-sided law.
-
-    The rate is ε divided by the sensitivity; ``randbelow`` is the system's secure generator.
-
-    Examples
-    --------
-    >>> isinstance(discrete_laplace(Fraction(1, 3)), int)
-    True
-    """
-    if rate <= 0:
-        raise InvalidInput(f"The rate of discrete Laplace noise must be positive; found {rate}.")
-    s, t = rate.numerator, rate.denominator
-    while True:
-        below = randbelow(t)
-        if not bernoulli_exp(Fraction(below, t), randbelow):
-            continue
-        above = 0
-        while bernoulli_exp(Fraction(1), randbelow):
-            above += 1
-        size = (below + t * above) // s
-        negative = randbelow(2) == 1
-        if not (negative and size == 0):
-            return -size if negative else size
-
-
-def noisy_histogram(
-    counts: list[int], epsilon: Fraction, *, randbelow: RandBelow = secrets.randbelow
-) -> list[int]:
-    r"""Return the counts plus independent discrete Laplace noise, ε-differentially private.
-
-    Neighbouring files differ in one record's value, as in the paper: one count goes down by one
-    and another up by one, so the :math:`\ell_1` sensitivity is 2 and the noise has rate
-    :math:`\varepsilon/2`. (Were neighbours to differ by a record added or removed, the sensitivity
-    would be 1 and the same noise would spend ε/2; the number of rows would then be secret too.)
-
-    Examples
-    --------
-    >>> len(noisy_histogram([10, 0, 5], Fraction(1, 50)))
-    3
-    """
-    rate = Fraction(epsilon) / 2
-    return [int(count) + discrete_laplace(rate, randbelow) for count in counts]
-
+# So many records a cell are added to tables, evenly, so that no cell is taken for impossible.
+UNIFORM = 0.5
 
 SOURCES = ("uniform", "public", "private", "confidential")
 
 
+# Categories that a public source lacks, named in a message.
 MOST_LACKING = 5
-"""Categories that a public source lacks, named."""
 
 
 @value
 class Prior:
-    """Probabilities over the declared categories, their source, and what they spent.
-
-    Attributes
-    ----------
-    probabilities : tuple of float
-        Positive, in the order of the categories; they sum to one.
-    source : str
-        "uniform", "public", "private" or "confidential".
-    spent : Fraction
-        Part of α spent on it, exactly; zero unless private.
-    detail : str
-        One sentence for the manifest and the report.
-    """
+    """Probabilities over the declared categories, in their order; they sum to one."""
 
     probabilities: tuple[float, ...]
+    source: str  # "uniform", "public", "private" or "confidential"
+    spent: Fraction  # the part of α spent on it, exactly; zero unless private
+    detail: str  # one sentence for the manifest and the report
+
+    def __post_init__(self) -> None:
+        check_prior(self.source, self.spent, self.probabilities)
+
+
+@value(eq=False)
+class RecordPrior:
+    """Tables that a distribution of records is made from; none of them is a uniform one.
+
+    ``source``, ``spent`` and ``detail`` are those of a `Prior`.
+    """
+
+    tables: Mapping[Table, Floats]
     source: str
     spent: Fraction
     detail: str
 
     def __post_init__(self) -> None:
-        check_origin(self.source, self.spent)
-        check_law(self.probabilities)
+        check_prior(self.source, self.spent, *(own.reshape(-1) for own in self.tables.values()))
 
 
-class Origin(Protocol):
-    """A prior of any kind."""
-
-    @property
-    def source(self) -> str: ...
-    @property
-    def spent(self) -> Fraction: ...
-    @property
-    def detail(self) -> str: ...
-
-
-def origin(prior: Origin) -> dict[str, Any]:
+def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
     """Return where a prior comes from and what it spent, for the manifest."""
     return {
         "source": prior.source,
@@ -158,20 +86,20 @@ def origin(prior: Origin) -> dict[str, Any]:
     }
 
 
-def check_origin(source: str, spent: Fraction) -> None:
-    """Refuse an unknown source, and one that spends what it cannot."""
+def check_prior(source: str, spent: Fraction, *distributions: Any) -> None:
+    """Refuse an unknown source, one that spends what it cannot, and what is no distribution."""
     if source not in SOURCES:
         raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {source!r}.")
     if spent < 0 or (spent > 0) != (source == "private"):
         raise PrivacyError("A private prior spends part of α, and no other prior does.")
+    for own in distributions:
+        if min(own, default=-1.0) < 0:
+            raise InvalidPrior("The probabilities of a prior must be zero or more.")
+        if not math.isclose(math.fsum(own), 1, abs_tol=1e-9):
+            raise InvalidPrior("The probabilities of a prior must sum to 1.")
 
 
-def check_law(probabilities: Sequence[float]) -> None:
-    """Refuse numbers that are no probabilities of all categories."""
-    if min(probabilities, default=-1.0) < 0:
-        raise InvalidPrior("The probabilities of a prior must be zero or more.")
-    if not math.isclose(math.fsum(probabilities), 1, abs_tol=1e-9):
-        raise InvalidPrior("The probabilities of a prior must sum to 1.")
+EVEN = RecordPrior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
 
 
 def uniform_prior(size: int) -> Prior:
@@ -202,6 +130,7 @@ def private_prior(
     (Fraction(1, 10), 'private')
     """
     noisy = noisy_histogram(list(counts), epsilon, randbelow=randbelow)
+    # Post-processing costs nothing: what is known anyway, the number of rows, takes noise away.
     counted = nearest_on_simplex(np.array(noisy, dtype=np.float64), total=float(sum(counts)))
     return Prior(
         normalised(counted + 0.5),
@@ -213,7 +142,6 @@ def private_prior(
 
 
 def confidential_prior(counts: Sequence[int], *, allowed: bool) -> Prior:
-    """Return the frequencies of the confidential file, if the curator said so explicitly."""
     refuse_confidential(allowed=allowed)
     return Prior(
         normalised(np.array(counts, dtype=np.float64) + 0.5),
@@ -244,7 +172,7 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     Labels are compared as text.
     """
     counts = margins_of(Path(path), column)
-    places = declared_places(list(counts), categories, column=column, source=Path(path))
+    places = places_in_source(list(counts), categories, column=column, source=Path(path))
     found = np.zeros(len(categories))
     np.add.at(found, places, list(counts.values()))
     if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
@@ -253,6 +181,7 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
             "at least one of them positive."
         )
     lacks = [str(label) for label, count in zip(categories, found, strict=True) if not count]
+    # A category of probability 0 would be merged with others by the best matrix.
     found = np.where(found > 0, found, found[found > 0].min() / 2)
     detail = f"Frequencies of {Path(path).name}, public{lacking(lacks, column)}."
     return Prior(normalised(found), "public", Fraction(0), detail)
@@ -272,7 +201,7 @@ def lacking(labels: Sequence[str], column: str) -> str:
     return f"; it lacks {names}{more} of {column!r}, {each} as half of its rarest value"
 
 
-def declared_places(
+def places_in_source(
     values: Sequence[Label], categories: Sequence[Any], *, column: str, source: Path
 ) -> list[int]:
     """Return where values of a public source stand among the categories, compared as text."""
@@ -319,3 +248,135 @@ def by_text(counts: Iterable[tuple[Label, float]]) -> dict[str | None, float]:
 def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:
     """Return positive values divided by their sum."""
     return tuple((values / values.sum()).tolist())
+
+
+def precise_tables(
+    wanted: Sequence[Table], sizes: Mapping[str, int], epsilon: Fraction, *, rows: int
+) -> tuple[Table, ...]:
+    """Return the tables whose noisy counts say something: the wanted ones, one-way ones, or none.
+
+    >>> sizes = {"a": 4, "b": 5}
+    >>> precise_tables([("a", "b")], sizes, Fraction(1, 25), rows=100_000)
+    (('a', 'b'),)
+    >>> precise_tables([("a", "b")], sizes, Fraction(1, 25), rows=2_500)
+    (('a',), ('b',))
+    >>> precise_tables([("a", "b")], sizes, Fraction(1, 25), rows=100)
+    ()
+    """
+    singles = tuple((name,) for name in sizes)
+    for tables in (tuple(wanted), singles):
+        cells = sum(int(np.prod([sizes[name] for name in table])) for table in tables)
+        # Each of m tables has noise of scale 2m/ε in a cell, whatever the data are.
+        noise = float(2 * len(tables) / epsilon) * cells / len(tables)
+        if noise <= MOST_NOISE * rows:
+            return tables
+    return ()
+
+
+def private_tables(
+    counts: Mapping[Table, Integers],
+    epsilon: Fraction,
+    *,
+    rows: int,
+    possible: Possible,
+    randbelow: RandBelow = secrets.randbelow,
+) -> RecordPrior:
+    """Return consistent tables from counts with exact discrete Laplace noise, ε in all."""
+    part = epsilon / len(counts)
+    noisy = {
+        table: np.array(
+            noisy_histogram(found.reshape(-1).tolist(), part, randbelow=randbelow), dtype=np.float64
+        ).reshape(found.shape)
+        / rows
+        for table, found in counts.items()
+    }
+    return RecordPrior(
+        with_some_everywhere(consistent(noisy), possible, rows=rows),
+        "private",
+        epsilon,
+        f"{len(counts)} tables with discrete Laplace noise of scale {float(2 / part):.6g} "
+        f"(sensitivity 2), which spent {float(epsilon):.6g} of α together.",
+    )
+
+
+def confidential_tables(
+    counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
+) -> RecordPrior:
+    refuse_confidential(allowed=allowed)
+    return RecordPrior(
+        with_some_everywhere(
+            {table: found / rows for table, found in counts.items()}, possible, rows=rows
+        ),
+        "confidential",
+        Fraction(0),
+        "Counted on the confidential file: the privacy guarantee is conditional on these "
+        "probabilities, which the plan may reveal.",
+    )
+
+
+def public_tables(
+    columns: Sequence["ColumnSpec"],
+    labels: Mapping[str, Sequence[Any]],
+    wanted: Sequence[Table],
+    *,
+    possible: Possible,
+) -> RecordPrior:
+    """Return tables of a public source: the wanted ones, or those of single columns."""
+    paths = {column.prior_file for column in columns}
+    path = next(iter(paths)) if len(paths) == 1 else None
+    if path is not None and set(labels) <= set(open_records(Path(path)).names):
+        found = {table: public_table(Path(path), table, labels) for table in wanted}
+        return RecordPrior(
+            with_some_everywhere(found, possible),
+            "public",
+            Fraction(0),
+            f"Tables of {Path(path).name}, public.",
+        )
+    singles: dict[Table, Floats] = {}
+    lacks = []
+    for column in columns:
+        if column.prior_file is not None:
+            source = public_prior(column.prior_file, column.name, categories=labels[column.name])
+            prior = source.probabilities
+            lacks += [source.detail] if "lacks" in source.detail else []
+        else:
+            prior = column.prior
+        if len(prior) != len(labels[column.name]):
+            raise InvalidPrior(
+                f"Column {column.name!r} has {len(labels[column.name])} categories and "
+                f"{len(prior)} probabilities."
+            )
+        singles[column.name,] = np.array(prior)
+    detail = " ".join(["Frequencies of single columns, public.", *lacks])
+    return RecordPrior(singles, "public", Fraction(0), detail)
+
+
+def public_table(path: Path, table: Table, labels: Mapping[str, Sequence[Any]]) -> Floats:
+    counted = crosstab(open_records(path), list(table))
+    places = [
+        np.array(places_in_source(levels, labels[name], column=name, source=path), dtype=np.int64)
+        for name, levels in zip(table, counted.levels, strict=True)
+    ]
+    cells = np.zeros(tuple(len(labels[name]) for name in table))
+    np.add.at(cells, np.ix_(*places), counted.array())
+    return np.asarray(cells / cells.sum())
+
+
+def with_some_everywhere(
+    tables: Mapping[Table, Floats], possible: Possible, *, rows: int = 1000
+) -> dict[Table, Floats]:
+    """Return tables in which every possible cell has some probability, and no other."""
+    if not tables:
+        return {}
+    most = max(table.size for table in tables.values())
+    # A tenth at most, lest a small file be designed for as if nothing were known of it.
+    part = min(0.1, UNIFORM * most / rows)
+    return restricted(
+        {names: (1 - part) * table + part / table.size for names, table in tables.items()},
+        possible,
+    )
+
+
+def restricted(tables: Mapping[Table, Floats], possible: Possible) -> dict[Table, Floats]:
+    left = {names: np.where(possible.mask(names), own, 0.0) for names, own in tables.items()}
+    return {names: own / own.sum() for names, own in left.items()}

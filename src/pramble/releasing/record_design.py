@@ -12,85 +12,87 @@ from pramble.information.distributions import (
     Table,
     TableDistribution,
     as_distribution,
-    as_tables,
 )
-from pramble.information.structural_zeros import Possible, as_possible
+from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.guarantee import RecordPrivacy, float_below
-from pramble.releasing.design import ReleaseDesign, Valuation, several_rows
-from pramble.releasing.distances import Apart, asked_of_record, columns_apart, sentences_of
-from pramble.releasing.priors import origin
-from pramble.releasing.record_priors import (
+from pramble.outcome import RecordOutcome
+from pramble.privacy.central import CentralGuarantee
+from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
+from pramble.releasing.design import (
+    ReleaseDesign,
+    categories_by_column,
+    columns_without_table,
+    possible_records,
+    requested_tables,
+    several_rows,
+)
+from pramble.releasing.distances import (
+    ColumnMetric,
+    column_metrics,
+    promise_keywords,
+    sentences_of,
+)
+from pramble.releasing.priors import (
     EVEN,
     RecordPrior,
     confidential_tables,
+    origin,
+    precise_tables,
     private_tables,
     public_tables,
     restricted,
-    tables_worth,
 )
-from pramble.releasing.scan import Counted, Counts
+from pramble.releasing.scan import FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.problem import RecordDesign
 from pramble.values import Integers, value
 
+# How much work the search for a plan may take; None leaves it to the search.
 EFFORT: float | None = None
-"""How much work the search for a plan may take; None leaves it to the search."""
 
 
 @value(eq=False)
 class RecordsDesign(ReleaseDesign):
-    """A plan for whole records with its prior, and what each wanted table will cost an analyst.
+    """A plan for whole records with its prior.
 
-    Attributes
-    ----------
-    design : RecordDesign
-    prior : RecordPrior
-    distribution : RecordDistribution
-        What the plan was designed for.
-    table_costs : mapping from table to float
-        n times the summed variance of its cells at the prior, as `pramble.estimate` attains it.
-    counted : mapping from table to counts
-        Of the wanted tables in the confidential file, where they were counted.
-    remarks : tuple of str
-    apart : mapping from column to Apart
-        What is promised by distance, where something is.
+    ``costs`` are those of each wanted table for an analyst: n times the summed variance of its
+    cells at the prior, as `pramble.estimate` attains it.
     """
 
     design: RecordDesign
     prior: RecordPrior
-    distribution: RecordDistribution
-    table_costs: Mapping[Table, float]
-    counted: Mapping[Table, Integers] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
-    apart: Mapping[str, Apart] = field(default_factory=dict)
+    costs: Mapping[Table, float]
+    warnings: tuple[str, ...] = ()
+    metrics: Mapping[str, ColumnMetric] = field(default_factory=dict)  # promises by distance
 
     @property
     def plan(self) -> Plan:
-        """What is done to a record."""
         return self.design.plan
 
     @property
+    def wanted(self) -> tuple[Table, ...]:
+        return tuple(self.costs)
+
+    def known_costs(self) -> Mapping[Table, float]:
+        return self.costs
+
+    @property
     def priors(self) -> tuple[RecordPrior, ...]:
-        """The prior of the records."""
         return (self.prior,)
 
     @property
     def confidential(self) -> tuple[str, ...]:
-        """Columns whose prior was counted on the confidential file."""
         return self.plan.columns if self.prior.source == "confidential" else ()
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the curator must know of the design, one sentence each."""
-        return self.remarks
+    def guarantee(self) -> CentralGuarantee | None:
+        return self.design.central
 
     def notes(self) -> list[str]:
-        """Return what readers must know of how records are protected, one sentence each."""
         blank = (
             "A record shows the columns of one branch of the plan, drawn at random; its other "
             "randomised columns are blank, which says nothing of it."
@@ -99,69 +101,45 @@ class RecordsDesign(ReleaseDesign):
             "Each record is protected as a whole: alpha is of all randomised columns together.",
             *([blank] if self.plan.is_split else []),
             *several_rows(self.spent.rows),
-            *sentences_of(self.apart),
+            *sentences_of(self.metrics),
         ]
 
     def entry(self) -> dict[str, Any]:
-        """Return what the manifest says of the design; no confidential probabilities."""
         shown = self.prior.tables if self.prior.source != "confidential" else {}
-        return {
-            "kind": "records",
-            "objective": self.design.objective,
-            "alpha": self.design.alpha,
-            "prior": {
-                **origin(self.prior),
-                "tables": [
-                    {"columns": list(names), "probabilities": table.reshape(-1).tolist()}
-                    for names, table in shown.items()
-                ],
-            },
-            **({"distances": self.distances()} if self.apart else {}),
-        }
-
-    def distances(self) -> list[dict[str, Any]]:
-        """Return what is promised by distance of every column, its categories in order."""
-        return [
+        tables = [
+            {"columns": list(names), "probabilities": table.reshape(-1).tolist()}
+            for names, table in shown.items()
+        ]
+        distances = [
             {
                 "column": name,
                 "categories": list(self.labels[name]),
                 "alpha": one.alpha,
                 **one.distance.to_json(),
             }
-            for name, one in self.apart.items()
+            for name, one in self.metrics.items()
         ]
+        return {
+            "kind": "records",
+            "objective": self.design.objective,
+            "alpha": self.design.alpha,
+            "prior": {**origin(self.prior), "tables": tables},
+            **({"distances": distances} if distances else {}),
+        }
 
-    def valuation(self, rows: int) -> Valuation:
-        """Return what tables of so many rows are valued on."""
-        tables = tuple(self.table_costs)
-        return Valuation(self.labels, self.distribution, self.possible, tables, rows)
-
-    def costs(self) -> Mapping[Table, float]:
-        """Return n times the summed variance of the wanted tables."""
-        return self.table_costs
-
-
-def labels_of(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
-    """Return the categories of each column."""
-    return {column.name: column.labels for column in columns}
-
-
-def wanted_tables(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Table, ...]:
-    """Return the tables that a plan is to be best for; of fewer columns where there are fewer.
-
-    A column that no named table has is wanted alone: a plan must say what is done to it.
-    """
-    asked = spec.tables
-    try:
-        tables = as_tables(min(asked, len(names)) if isinstance(asked, int) else asked, names)
-    except InvalidInput as error:
-        raise InvalidPlan(str(error)) from None
-    return (*tables, *((name,) for name in without(tables, names)))
-
-
-def without(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
-    """Return the columns that no table has."""
-    return [name for name in names if not any(name in table for table in tables)]
+    def figures(self) -> dict[str, Any]:
+        record = RecordOutcome(
+            plan=self.plan,
+            certificate=self.design.certificate,
+            objective=self.design.objective,
+            alpha=self.design.alpha,
+            alpha_prior=float_above(self.prior.spent),
+            prior_source=self.prior.source,
+            prior_detail=self.prior.detail,
+            columns=self.frequencies(),
+            by_distance=tuple(sentences_of(self.metrics)),
+        )
+        return {"record": record}
 
 
 def tables_at_hand(
@@ -175,12 +153,12 @@ def tables_at_hand(
     def cells(table: Table) -> int:
         return math.prod(len(labels[name]) for name in table)
 
-    tables = wanted_tables(spec, list(labels))
-    kept = [table for table in tables if cells(table) <= MOST_WANTED_CELLS]
-    large = [table for table in tables if table not in kept]
+    tables = requested_tables(spec, list(labels))
+    affordable = [table for table in tables if cells(table) <= MOST_WANTED_CELLS]
+    large = [table for table in tables if table not in affordable]
     if not large:
         return tables, []
-    left = without(kept, list(labels))
+    left = columns_without_table(affordable, list(labels))
     wide = next((name for name in left if len(labels[name]) > MOST_WANTED_CELLS), None)
     if wide is not None or not isinstance(spec.tables, int):
         what = f"Column {wide!r}" if wide is not None else f"The table {' × '.join(large[0])}"
@@ -193,73 +171,73 @@ def tables_at_hand(
         f"{MOST_WANTED_CELLS:,} cells and were left out of the design, {' × '.join(large[0])} "
         "among them: merge categories to have them."
     )
-    return (*kept, *((name,) for name in left)), [note]
+    return (*affordable, *((name,) for name in left)), [note]
 
 
 def design_of_record(
-    spec: ReleaseSpec, found: Counts, *, confidential_allowed: bool, effort: float | None = None
+    spec: ReleaseSpec, found: FileCounts, *, confidential_allowed: bool, effort: float | None = None
 ) -> RecordsDesign:
     r"""Design the plan for records within the budget.
 
     A person of :math:`k` rows spends k times what a record does, so that a record's prior and plan
-    have :math:`\alpha/k` in all.
+    have :math:`\alpha/k` in all. A plan that keeps a central promise does not depend on the
+    distribution of the records, so that nothing of the file is used; a public prior serves to say
+    what tables will cost.
     """
-    labels = labels_of(found.columns)
-    tables, large = tables_at_hand(spec, labels)
+    labels = categories_by_column(found.columns)
+    tables, notes = tables_at_hand(spec, labels)
+    possible = possible_records(spec, labels)
+    options = {
+        "possible": possible,
+        "tables": tables,
+        "objective": spec.objective,
+        "effort": EFFORT if effort is None else effort,
+    }
+    if spec.central is not None:
+        return design_for_readers(spec, found, notes=notes, **options)
     total = spec.local_limit.alpha / found.rows_per_person
-    try:
-        possible = as_possible(rules_of(spec), labels)
-    except InvalidInput as error:
-        raise InvalidPlan(str(error)) from None
     prior = record_prior(
         spec, found, tables=tables, total=total, possible=possible,
         allowed=confidential_allowed,
     )  # fmt: skip
+    # Rounded down, so that the exact sum with the prior never passes the total.
     alpha = float_below(total - prior.spent)
-    law = law_of(prior, labels, tables, possible=possible)
-    empty, apart = with_empty_cells(labels), columns_apart(spec.columns, labels, alpha)
+    distribution = distribution_of(prior, labels, tables, possible=possible)
+    metrics = column_metrics(spec.columns, labels, alpha)
     best = design_record(
         labels,
-        **asked_of_record(apart, alpha),
-        prior=law.tables if isinstance(law, TableDistribution) else None,
-        possible=possible,
-        tables=tables,
-        objective=spec.objective,
-        whole=keeps_whole(spec, labels),
-        effort=EFFORT if effort is None else effort,
+        **promise_keywords(metrics, alpha),
+        prior=distribution.tables if isinstance(distribution, TableDistribution) else None,
+        whole=needs_whole_records(spec, labels),
+        **options,
     )
+    # Distances were given in units of α; the promise between any two records is α itself.
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
-    costs = plan_costs(best.plan, labels, law, tables=tables, possible=possible)
-    notes = (*large, *([kept_whole(empty)] if empty and not spec.whole else []))
+    costs = plan_costs(best.plan, labels, distribution, tables=tables, possible=possible)
+    empty = with_empty_cells(labels)
+    if empty and not spec.whole:
+        notes.append(
+            f"Empty cells are a category of {', '.join(empty)}, which nobody could tell from a "
+            'blank, so every record keeps all its columns. Give them a label (missing = "none") '
+            "for a plan that costs less."
+        )
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
-    counted = {table: cells for table, cells in counts_of(found).items() if table in costs}
     return RecordsDesign(
-        found.columns, spent, possible, best, prior, law, costs, counted, notes, apart
+        found.columns, spent, possible, distribution, best, prior, costs, tuple(notes), metrics
     )
 
 
 def design_for_readers(
-    spec: ReleaseSpec, found: Counts, *, effort: float | None = None
+    spec: ReleaseSpec, found: FileCounts, *, notes: Sequence[str], **options: Any
 ) -> RecordsDesign:
-    """Return the plan for records that keeps a central promise.
-
-    The design does not depend on the law of the records, so that nothing of the file is used; a
-    public prior serves to say what tables will cost.
-    """
-    labels = labels_of(found.columns)
-    tables, large = tables_at_hand(spec, labels)
-    try:
-        possible = as_possible(rules_of(spec), labels)
-    except InvalidInput as error:
-        raise InvalidPlan(str(error)) from None
+    """Return the plan for records that keeps a central promise."""
+    labels, possible = categories_by_column(found.columns), options["possible"]
     prior = EVEN
     if spec.columns[0].prior_source == "public":
-        prior = public_tables(spec.columns, labels, tables, possible=possible)
+        prior = public_tables(spec.columns, labels, options["tables"], possible=possible)
     elif spec.columns[0].prior_source == "confidential":
         raise InvalidPlan("A central plan needs no prior; take the confidential one away.")
-
-    sizes = {name: len(own) for name, own in labels.items()}
     try:
         best = design_record(
             labels,
@@ -267,34 +245,32 @@ def design_for_readers(
             rows=max(found.rows, 1),
             rows_per_person=found.rows_per_person,
             prior=dict(prior.tables) or None,
-            possible=possible,
-            tables=tables,
-            objective=spec.objective,
             whole=True,
-            effort=EFFORT if effort is None else effort,
+            **options,
         )
     except InvalidInput as error:
         raise InvalidPlan(str(error)) from None
+    sizes = {name: len(own) for name, own in labels.items()}
     distribution = as_distribution(dict(prior.tables) or None, sizes)
     spent = best.certificate.guarantee.of_rows(found.rows_per_person)
     return RecordsDesign(
-        found.columns, spent, possible, best, prior, distribution, dict(best.costs),
-        remarks=tuple(large),
-    )  # fmt: skip
+        found.columns, spent, possible, distribution, best, prior, dict(best.costs), tuple(notes)
+    )
 
 
-def law_of(
+def distribution_of(
     prior: RecordPrior,
     labels: Mapping[str, Sequence[Any]],
     tables: Sequence[Table],
     *,
     possible: Possible,
 ) -> RecordDistribution:
-    """Return the law of records of a prior, without the cells that cannot occur."""
-    law = as_distribution(prior.tables or None, {name: len(own) for name, own in labels.items()})
+    """Return the distribution of records at a prior, without the cells that cannot occur."""
+    sizes = {name: len(own) for name, own in labels.items()}
+    found = as_distribution(prior.tables or None, sizes)
     if not possible.tables:
-        return law
-    return as_distribution(restricted({t: law.margin(t) for t in tables}, possible), law.sizes)
+        return found
+    return as_distribution(restricted({t: found.margin(t) for t in tables}, possible), sizes)
 
 
 def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:
@@ -302,51 +278,31 @@ def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:
     return len(labels) == 1 and len(next(iter(labels.values()))) == 2
 
 
-def rules_of(spec: ReleaseSpec) -> list[dict[str, Any]] | None:
-    """Return the rules of what is possible, without their repairs."""
-    rules = [
-        {word: part for word, part in rule.items() if word != "repair"} for rule in spec.possible
-    ]
-    return rules or None
-
-
 def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return the columns of which an empty cell is a category."""
     return [name for name, own in labels.items() if any(label in EMPTY for label in own)]
 
 
-def keeps_whole(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether every record keeps all its columns: as asked, or since blanks could not be told."""
+def needs_whole_records(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether every record keeps all its columns: as asked, or as a blank would look like one."""
     return spec.whole or bool(with_empty_cells(labels))
 
 
-def kept_whole(empty: Sequence[str]) -> str:
-    """Say why no branch leaves columns out."""
-    return (
-        f"Empty cells are a category of {', '.join(empty)}, which nobody could tell from a blank, "
-        'so every record keeps all its columns. Give them a label (missing = "none") for a plan '
-        "that costs less."
-    )
-
-
-def counts_of(found: Counts) -> dict[Table, Integers]:
-    """Return every table that was counted, single columns included."""
+def counts_of(found: FileCounts) -> dict[Table, Integers]:
     singles: dict[Table, Integers] = {(column.name,): column.counted for column in found.columns}
     return {**singles, **found.tables}
 
 
 def record_prior(
     spec: ReleaseSpec,
-    found: Counts,
+    found: FileCounts,
     *,
     tables: Sequence[Table],
     total: Fraction,
     possible: Possible,
     allowed: bool,
 ) -> RecordPrior:
-    """Return the law that the plan asks for."""
     source = spec.columns[0].prior
-    labels = labels_of(found.columns)
+    labels = categories_by_column(found.columns)
     if source == "public":
         return public_tables(spec.columns, labels, tables, possible=possible)
     counted = counts_of(found)
@@ -365,7 +321,7 @@ def record_prior(
     epsilon = Fraction(spec.prior_share) * total
     sizes = {name: len(own) for name, own in labels.items()}
     rows = found.rows // found.rows_per_person or 1
-    chosen = tables_worth(tables if whole else singles, sizes, epsilon, rows=rows)
+    chosen = precise_tables(tables if whole else singles, sizes, epsilon, rows=rows)
     if not chosen:
         return EVEN
     return private_tables(

@@ -4,6 +4,7 @@ import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.advice import advice
 from pramble.releasing.bands import settle_bands
-from pramble.releasing.figures import expected_figures, risk_figures
+from pramble.releasing.figures import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
     building,
@@ -36,7 +37,7 @@ from pramble.releasing.folder.build import (
 from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
-from pramble.releasing.prepare import Prepared, prepare
+from pramble.releasing.prepare import Prepared, design_scanned, scan_for
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -47,13 +48,13 @@ from pramble.releasing.write.contents import (
     write_folder,
 )
 from pramble.releasing.write.copies import check_copies
-from pramble.releasing.write.data import bound_key, rehearse
+from pramble.releasing.write.data import bound_key, rehearse_writing
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
 
-OF_THE_CALL = ("reading", "key_file", "people", "central_budget", "confidential_prior_allowed")
-"""What a call may say beside the settings of a plan."""
+# What a call may say beside the settings of a plan.
+OF_THE_CALL = ("reading", "key_file", "central_budget", "confidential_prior_allowed")
 
 
 def release(
@@ -127,16 +128,13 @@ def release(
         Other settings of a plan (:doc:`/plan`): ``central`` and ``delta`` (a promise towards
         those who read the release, instead of α), ``design`` ("tables", "records" or "columns"),
         ``tables`` (2: all pairs; 1, 3, "all", a list of tuples, or "auto"), ``prior``, ``drop``,
-        ``person`` (the column that says whose row it is), ``rows_per_person`` and more. And what
-        is no setting of a plan:
+        ``person`` (the column that says whose row it is), ``rows_per_person``, ``people`` (their
+        name in the ledger) and more. And what is no setting of a plan:
 
         ``reading`` : Reading or mapping
             How to read the file; what neither this nor the plan says is found out.
         ``key_file`` : str or Path
             Where to write the key, readable by its owner only; it is written nowhere else.
-        ``people`` : str
-            A name for the people in the file, where several files hold the same. A file of the
-            same content is known; one that looks like it is asked about.
         ``central_budget`` : (float, float)
             The most central ε and δ that these people may spend together, added up.
         ``confidential_prior_allowed`` : bool
@@ -169,26 +167,26 @@ def release(
     if call.get("reading") is not None:
         spec = replace(spec, reading=as_reading(call["reading"]))
     signer = private_key(sign) if isinstance(sign, str | Path) else sign
-    records, spec, place = opened(source, spec, target, spark=spark)
+    records, spec, place = open_source(source, spec, target, spark=spark)
     if not dry_run:
         check_target(place)
     secret = checked_key(secrets.token_bytes(32) if key is None else key)
     digest = cache(records.digest)
     limits = {"budget": budget, "central_budget": call.get("central_budget")}
     book, warning = open_book(ledger=ledger, dry_run=dry_run, **limits)
-    job = prepare(
-        records,
+    counting = clock.part(0.0, COUNTING)
+    job = design_scanned(
+        scan_for(records, spec, secret=secret, clock=counting),
         spec,
-        secret=secret,
         confidential_allowed=bool(call.get("confidential_prior_allowed")),
-        clock=clock.part(0.0, COUNTING),
+        clock=counting,
     )
     check_copies(job)
     account = open_account(
         book,
         file_facts(records, rows=job.rows),
         digest="" if book is None else digest(),
-        people=call.get("people") or spec.people,
+        people=spec.people,
         warning=warning,
         **limits,
     )
@@ -209,9 +207,11 @@ def release(
         if not is_address(place):
             building_in(folder)
         bits = secret
+        # The same key with another matrix or file must give other bits: two releases that shared
+        # some could be compared bit by bit.
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
-            apart = digest() if spec.is_shuffled and job.untouched else ""
-            bits = bound_key(secret, f"{job.fingerprint} {apart}", plan=job.plan, spec=spec)
+            whole = digest() if spec.is_shuffled and job.untouched else ""
+            bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
         job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
@@ -224,7 +224,7 @@ def release(
     return Release(place, document, job.design.plan, outcome)
 
 
-def opened(
+def open_source(
     source: Any, spec: ReleaseSpec, target: str | Path, *, spark: Any
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
@@ -242,9 +242,8 @@ def opened(
 
 
 def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
-    """Return what a release would be, with what writing it would take."""
     if not job.spec.of_tables:
-        size, wait = rehearse(job)
+        size, wait = rehearse_writing(job)
         outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
     document = manifest_of(job, {}, tables=outcome.tables)
     return Release(None, document, job.design.plan, outcome)
@@ -253,7 +252,6 @@ def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
 def finished(
     job: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, clock: Clock
 ) -> ReleaseOutcome:
-    """Write the page of the folder, and check that nothing lies there but what is meant."""
     outcome = replace(outcome, seconds=clock.seconds())
     if pages:
         clock.tell("drawing the pages", COUNTING + WRITING)
@@ -265,16 +263,17 @@ def finished(
 def expected_outcome(
     job: Prepared, account: Account, *, remarks: Sequence[str], clock: Clock
 ) -> ReleaseOutcome:
-    """Return what is known before anything is written."""
-    asked, document, before = job.spec.risk, manifest_of(job, {}), account.before()
+    from pramble import __version__
+
+    asked, before = job.spec.risk, account.before()
     risk, tables = None, job.design.accuracy(job.rows)
     noise = advice(job, tables)
     if asked is not None and job.keys is not None and not job.spec.of_tables:
-        risk = risk_figures(job.keys, asked, plan=job.plan, records=job.records)
+        risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
         source=job.records.name,
         rows=job.rows,
-        **{"columns": (), **expected_figures(job)},
+        **{"columns": (), **job.design.figures()},
         tables=tables,
         untouched=job.untouched,
         dropped=job.spec.drop,
@@ -295,14 +294,13 @@ def expected_outcome(
         data_bytes=0,
         seconds=clock.seconds(),
         plan=spec_to_toml(job.spec),
-        version=document["software"]["version"],
-        created=document["created"],
+        version=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
         dry_run=True,
     )
 
 
 def files_text(job: Prepared) -> str:
-    """Return the name of the data file, or say how many pieces there are."""
     if job.spec.of_tables:
         return f"{SYNTHETIC} and {TABLES}"
     file = job.file
@@ -312,7 +310,6 @@ def files_text(job: Prepared) -> str:
 
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:
-    """Say what these people have spent before, and whether this release goes uncounted."""
     before, read = account.before(), account.before_central()
     found = [account.warning] if account.warning else []
     if before.alpha:

@@ -21,7 +21,7 @@ from pramble.data.open import open_records
 from pramble.data.records import Job, Records, Watch
 from pramble.data.remote import PartTask
 from pramble.errors import InvalidData
-from pramble.releasing.spec.rules import columns_of
+from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import ReleaseSpec
 
 Mask = NDArray[np.bool_]
@@ -46,6 +46,7 @@ def meets_condition(values: Any, wanted: Any, *, typed: bool) -> Mask:
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
     occurring = coded.dictionary.to_pylist()
+    # The last entry is for missing values, which meet no condition.
     met = np.array([*(met_by(one, wanted, typed=typed) for one in occurring), False])
     place = coded.indices.cast(pa.int64()).fill_null(len(occurring))
     return np.asarray(met[place.to_numpy(zero_copy_only=False)])
@@ -71,41 +72,33 @@ class RepairedRecords(Records):
 
     @property
     def typed(self) -> bool:
-        """Whether values have types."""
         return self.inner.typed
 
     @property
     def path(self) -> Path | None:
-        """The file or folder."""
         return self.inner.path
 
     @property
     def raw_schema(self) -> Any:
-        """The Arrow schema before recoding."""
         return self.inner.raw_schema
 
     @property
     def schema(self) -> Any:
-        """The Arrow schema of the batches."""
         return self.inner.schema
 
     @property
     def rows(self) -> int | None:
-        """Number of rows, where it is known without reading."""
         return self.inner.rows
 
     def digest(self) -> str:
-        """Return a SHA-256 of the content, before repairs."""
         return self.inner.digest()
 
     def declared(self, column: str) -> tuple[Label, ...] | None:
-        """Return the categories that a recoding or the column's own type declares."""
         return self.inner.declared(column)
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        """Yield batches of some columns before recoding, and before repairs."""
         return self.inner.raw_batches(columns, coded, watch)
 
     def batches(
@@ -115,10 +108,9 @@ class RepairedRecords(Records):
         coded: Collection[str] = (),
         watch: Watch | None = None,
     ) -> Iterator[Any]:
-        """Yield batches in order, recoded and repaired."""
         wanted = list(self.names if columns is None else columns)
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(wanted)]
-        needed = set().union(*map(columns_of, rules)) if rules else set()
+        needed = set().union(*map(rule_columns, rules)) if rules else set()
         for batch in self.inner.batches(
             [*wanted, *sorted(needed - set(wanted))], coded=coded, watch=watch
         ):
@@ -126,17 +118,14 @@ class RepairedRecords(Records):
 
     @property
     def rows_stay(self) -> bool:
-        """Whether rows stay on other machines."""
         return self.inner.rows_stay
 
     def scanned(self, jobs: Sequence[Job], watch: Watch | None) -> int:
-        """Show every batch, repaired, to every job; return the number of rows."""
         return self.inner.scanned([AfterRepairs(jobs, self.rules, typed=self.typed)], watch)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
-        """Return records with these columns, repaired, whose rows are, or come, here."""
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
-        needed = sorted(set(columns).union(*map(columns_of, rules)))
+        needed = sorted(set(columns).union(*map(rule_columns, rules)))
         return RepairedRecords(self.inner.here(needed, rows=rows), self.rules)
 
     def most_of_a_value(self, column: str) -> int | None:
@@ -148,7 +137,7 @@ class RepairedRecords(Records):
     def seen_by(self, task: PartTask, columns: Sequence[str]) -> tuple[PartTask, list[str]]:
         """Return a task that sees these columns repaired, and the columns that repairs need."""
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
-        others = set().union(*map(columns_of, rules)) - set(columns) if rules else set()
+        others = set().union(*map(rule_columns, rules)) - set(columns) if rules else set()
         shown = partial(task_after, task, rules, self.typed, list(columns))
         return shown, [*columns, *sorted(others)]
 
@@ -160,7 +149,7 @@ class RepairedRecords(Records):
     def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "RepairedRecords":
         """Return some columns, repaired, with all rows of one key in one part, on Spark."""
         rules = [rule for rule in self.rules if set(rule["repair"]) & set(columns)]
-        needed = sorted(set(columns).union(*map(columns_of, rules)))
+        needed = sorted(set(columns).union(*map(rule_columns, rules)))
         return RepairedRecords(self.remote.gathered_by(key, needed), self.rules)
 
     def sent(
@@ -177,12 +166,10 @@ class RepairedRecords(Records):
 
     @property
     def spans(self) -> Any:
-        """The numbers of the rows of each part on Spark."""
         return self.remote.spans
 
     @property
     def session(self) -> Any:
-        """Spark's session."""
         return self.remote.session
 
 
@@ -223,7 +210,7 @@ class AfterRepairs:
         self.jobs, self.typed = list(jobs), typed
         seen = {name for job in jobs for name in job.columns}
         self.rules = [rule for rule in rules if set(rule["repair"]) & seen]
-        self.columns = sorted(seen.union(*map(columns_of, self.rules)))
+        self.columns = sorted(seen.union(*map(rule_columns, self.rules)))
 
     def add(self, batch: Any) -> None:
         mended = repaired(batch, self.rules, typed=self.typed)
@@ -231,7 +218,6 @@ class AfterRepairs:
             job.add(mended)
 
     def merge(self, later: "AfterRepairs") -> None:
-        """Take what jobs made of the rows that follow."""
         for job, other in zip(self.jobs, later.jobs, strict=True):
             job.merge(other)
 
@@ -241,13 +227,12 @@ class BrokenRules:
 
     def __init__(self, rules: Sequence[Rule], *, typed: bool) -> None:
         self.rules, self.typed = rules, typed
-        self.columns = sorted(set().union(*map(columns_of, rules))) if rules else []
+        self.columns = sorted(set().union(*map(rule_columns, rules))) if rules else []
         self.counts = [0] * len(rules)
         self.first: list[int | None] = [None] * len(rules)
         self.rows = 0
 
     def add(self, batch: Any) -> None:
-        """Count one batch."""
         for i, rule in enumerate(self.rules):
             wrong = broken(rule, batch, typed=self.typed)
             if wrong.any() and self.first[i] is None:
@@ -256,7 +241,6 @@ class BrokenRules:
         self.rows += batch.num_rows
 
     def merge(self, later: "BrokenRules") -> None:
-        """Take the counts of the rows that follow."""
         for i, (count, first) in enumerate(zip(later.counts, later.first, strict=True)):
             if self.first[i] is None and first is not None:
                 self.first[i] = self.rows + first
@@ -270,7 +254,7 @@ class BrokenRules:
             if count:
                 repaired = "its repair does not mend them" if "repair" in rule else "state a repair"
                 raise InvalidData(
-                    f"Rule {i} of what is possible ({', '.join(sorted(columns_of(rule)))}) is "
+                    f"Rule {i} of what is possible ({', '.join(sorted(rule_columns(rule)))}) is "
                     f"broken by {count} rows, the first of them row {first}. Correct them, change "
                     f"the rule, or {repaired}."
                 )

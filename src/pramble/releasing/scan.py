@@ -4,7 +4,8 @@ Neighbouring files differ in the values of one person's rows; whose row it is st
 most rows of a person is the same in both and may be used and published.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -22,16 +23,22 @@ from pramble.errors import InvalidData, bad_row, with_values
 from pramble.information.distributions import Table
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.fingerprint import Fingerprint
+from pramble.releasing.linkage import Neighbours
 from pramble.releasing.repair import BrokenRules
-from pramble.releasing.row_order import Neighbours
-from pramble.releasing.scan_tables import TableCounts
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, Integers, value
 from pramble.words import several
 
+# People of separate batches are merged when so many are held, or half of them after a merge.
 MERGED_AT = 4_000_000
-"""People of separate batches are merged when so many are held, or half of them after a merge."""
+
+
+# Tables of more cells are no prior: their noise would be larger than they are.
+MOST_TABLE_CELLS = 2_000_000
+
+# Combinations of values as they stand in the file, of which several may be one label.
+MOST_COUNTED = 8 * MOST_TABLE_CELLS
 
 
 class RowsOfPeople:
@@ -61,7 +68,6 @@ class RowsOfPeople:
             self.held = [self.merged()]
 
     def merge(self, later: "RowsOfPeople") -> None:
-        """Take the people of the rows that follow."""
         self.rows += later.rows
         self._hold(later.held)
 
@@ -70,12 +76,10 @@ class RowsOfPeople:
         return {**self.__dict__, "held": [self.merged()] if self.held else []}
 
     def merged(self) -> pa.Table:
-        """Return every person with the rows met so far."""
         whole = pa.concat_tables(self.held).group_by("person").aggregate([("rows", "sum")])
         return whole.rename_columns({"rows_sum": "rows"})
 
     def most(self, declared: int | None) -> int:
-        """Return the most rows of a person: as declared, if nobody has more, or as counted."""
         found = int(pc.max(self.merged()["rows"]).as_py())
         return most_rows(self.columns[0], found, declared)
 
@@ -91,14 +95,7 @@ def most_rows(column: str, found: int, declared: int | None) -> int:
 
 
 class ValueCounts:
-    """Counts the values of one column: a job for a scan.
-
-    Attributes
-    ----------
-    counts : dict
-        Of the values as they stand in the file, texts of a text file as texts.
-    neighbours : Neighbours
-    """
+    """Counts the values of one column as they stand in the file: a job for a scan."""
 
     def __init__(self, column: str) -> None:
         self.columns = [column]
@@ -109,18 +106,17 @@ class ValueCounts:
 
     @property
     def size(self) -> int:
-        """How many values were met."""
         return len(self.levels.labels)
 
     def add(self, batch: Any) -> None:
         self.codes = self.levels.codes(batch[self.columns[0]])
         found = np.bincount(self.codes, minlength=self.size)
+        # A batch may bring new values, which stand after those that were known.
         found[: len(self.totals)] += self.totals
         self.totals = found
         self.neighbours.add(self.codes)
 
     def merge(self, later: "ValueCounts") -> None:
-        """Take the counts of the rows that follow."""
         place = self.places(later)
         found = np.zeros(self.size, dtype=np.int64)
         found[: len(self.totals)] = self.totals
@@ -129,7 +125,6 @@ class ValueCounts:
         self.neighbours.merge(later.neighbours, place)
 
     def places(self, later: "ValueCounts") -> Integers:
-        """Return the code here of each code of the rows that follow."""
         return self.levels.merge(later.levels)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,65 +133,121 @@ class ValueCounts:
 
     @property
     def counts(self) -> dict[Label, int]:
-        """How often each value occurs."""
         return dict(zip(self.levels.labels, self.totals.tolist(), strict=True))
+
+
+class JointCounts:
+    """Counts the cells of some tables: a job for a scan, after the jobs that code the columns.
+
+    A table that grows too large is left out if its size is no secret, for it has a column whose
+    categories are ``seen`` in the file and revealed; else it is refused.
+    """
+
+    def __init__(
+        self,
+        jobs: Mapping[str, ValueCounts],
+        tables: Sequence[Table],
+        *,
+        seen: Collection[str] = (),
+    ) -> None:
+        self.columns: list[str] = []
+        self.jobs, self.seen = jobs, set(seen)
+        self.counts: dict[Table, Integers] = {
+            table: np.zeros((0,) * len(table), dtype=np.int64) for table in tables
+        }
+
+    def add(self, batch: Any) -> None:
+        """Count one batch, which the columns' jobs have coded."""
+        del batch
+        for table, found in list(self.counts.items()):
+            shape = self._shape(table)
+            if shape is None:
+                continue
+            place = np.ravel_multi_index([self.jobs[name].codes for name in table], shape)
+            cells = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
+            cells[tuple(slice(size) for size in found.shape)] += found
+            self.counts[table] = cells
+
+    def _shape(self, table: Table) -> tuple[int, ...] | None:
+        """Return how many values its columns have; None where it is left out for being large."""
+        shape = tuple(self.jobs[name].size for name in table)
+        if math.prod(shape) <= MOST_COUNTED:
+            return shape
+        if self.seen & set(table):
+            del self.counts[table]
+            return None
+        raise InvalidData(
+            f"Columns {', '.join(map(repr, table))} have too many values to be counted "
+            'together. Recode them, or take prior = "uniform" or "public".'
+        )
+
+    def merge(self, later: "JointCounts") -> None:
+        """Take the counts of the rows that follow; the columns' jobs have been merged."""
+        for table, found in list(self.counts.items()):
+            shape = self._shape(table) if table in later.counts else None
+            if shape is None:
+                self.counts.pop(table, None)
+                continue
+            cells = np.zeros(shape, dtype=np.int64)
+            cells[tuple(slice(size) for size in found.shape)] = found
+            added = later.counts[table]
+            place = [self.jobs[name].places(later.jobs[name]) for name in table]
+            cells[np.ix_(*(own[:size] for own, size in zip(place, added.shape, strict=True)))] += (
+                added
+            )
+            self.counts[table] = cells
+
+    def over_labels(
+        self, places: Mapping[str, Integers], sizes: Mapping[str, int]
+    ) -> dict[Table, Any]:
+        """Return the tables over labels: each value of a column has its place among them."""
+        answer = {}
+        for table, found in self.counts.items():
+            cells = np.zeros(tuple(sizes[name] for name in table), dtype=np.int64)
+            np.add.at(cells, np.ix_(*(places[name] for name in table)), found)
+            answer[table] = cells
+        return answer
 
 
 @value(eq=False)
 class Counted:
-    """A column of the plan with its categories and their counts in the confidential file.
-
-    ``places`` are those of the values among the labels, in the order in which they were met;
-    ``ordered`` says whether the values go with the order of the rows, ``seen`` whether the
-    categories were taken from the file.
-    """
+    """A column of the plan with its categories and their counts in the confidential file."""
 
     spec: ColumnSpec
     labels: tuple[Label, ...]
     counts: tuple[int, ...]
-    places: tuple[int, ...] = ()
-    ordered: bool = False
-    seen: bool = False
+    places: tuple[int, ...] = ()  # of the values among the labels, in the order of appearance
+    ordered: bool = False  # whether the values go with the order of the rows
+    seen: bool = False  # whether the categories were taken from the file
 
     @property
     def name(self) -> str:
-        """The column's name."""
         return self.spec.name
 
     @property
     def counted(self) -> Integers:
-        """The counts as an array."""
         return np.array(self.counts, dtype=np.int64)
 
     @property
     def needs_prior(self) -> bool:
-        """Whether its design depends on the prior."""
         return self.spec.needs_prior(len(self.labels))
 
 
 @value(eq=False)
-class Counts:
-    """What one scan of the file found.
-
-    Attributes
-    ----------
-    rows : int
-    columns : tuple of Counted
-    keys : Crosstab or None
-        The records by their risk keys.
-    rows_per_person : int
-    tables : mapping from table to counts
-        Of the tables that were asked for, as far as they are not too large.
-    fingerprint : str
-        Of the randomised columns under the secret of the release, where there is one.
-    """
+class FileCounts:
+    """What one scan of the file found."""
 
     rows: int
     columns: tuple[Counted, ...]
-    keys: Crosstab | None
+    keys: Crosstab | None  # the records by their risk keys
     rows_per_person: int
-    tables: Mapping[Table, Integers]
-    fingerprint: str = ""
+    tables: Mapping[Table, Integers]  # those that were asked for and are not too large
+    fingerprint: str = ""  # of the randomised columns, where a release has a secret
+
+
+def count_rows(records: Records, jobs: Sequence[Any], *, clock: Clock) -> int:
+    """Show every row to some jobs; return how many there are."""
+    return scan(records, jobs, watch=lambda count, share: clock.tell("counting", share, rows=count))
 
 
 def count_columns(
@@ -206,42 +257,42 @@ def count_columns(
     tables: Sequence[Table] = (),
     secret: bytes | None = None,
     clock: Clock,
-) -> Counts:
+) -> FileCounts:
     """Scan the file once; columns are checked against their categories, records against rules."""
     columns, risk = spec.columns, spec.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
     seen = [column.name for column in columns if column.declared is None]
-    joint = TableCounts(jobs, tables, seen=seen)
+    joint = JointCounts(jobs, tables, seen=seen)
     rules = BrokenRules(spec.possible, typed=records.typed)
     keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
     whose = spec.person
     counted = None if whose is None else records.most_of_a_value(whose)
     people = None if whose is None or counted is not None else RowsOfPeople(whose)
     mark = None if secret is None else Fingerprint(jobs, secret)
-    rows = scan(
-        records,
-        [*jobs.values(), joint, rules, *(job for job in (mark, keys, people) if job is not None)],
-        watch=lambda count, share: clock.tell("counting", share, rows=count),
-    )
+    others = [job for job in (mark, keys, people) if job is not None]
+    rows = count_rows(records, [*jobs.values(), joint, rules, *others], clock=clock)
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
     declared = spec.rows_per_person
+    # Where tables are measured, further rows of a person are left out and break no promise.
     limit = None if spec.of_tables else declared  # more rows than declared are left out there
     most = declared or 1 if people is None else people.most(limit)
     if whose is not None and counted is not None:
         most = most_rows(whose, counted, limit)
     if spec.of_tables:
         most = declared or most
-    settled = tuple(settle(column, jobs[column.name], typed=records.typed) for column in columns)
+    counted_columns = tuple(
+        label_counts(column, jobs[column.name], typed=records.typed) for column in columns
+    )
     rules.refuse()
-    return Counts(
+    return FileCounts(
         rows,
-        settled,
+        counted_columns,
         None if keys is None else with_missing(keys.result(), columns),
         most,
-        joint.settled(
-            {c.name: np.array(c.places, dtype=np.int64) for c in settled},
-            {c.name: len(c.labels) for c in settled},
+        joint.over_labels(
+            {c.name: np.array(c.places, dtype=np.int64) for c in counted_columns},
+            {c.name: len(c.labels) for c in counted_columns},
         ),
         "" if mark is None else str(mark),
     )
@@ -250,33 +301,28 @@ def count_columns(
 def count_each(
     records: Records, columns: Sequence[ColumnSpec], *, clock: Clock
 ) -> dict[str, Counted | InvalidData]:
-    """Count columns in one scan, each for itself: one that does not fit has its error instead."""
     jobs = {column.name: ValueCounts(column.name) for column in columns}
-    scan(
-        records,
-        list(jobs.values()),
-        watch=lambda count, share: clock.tell("counting", share, rows=count),
-    )
+    count_rows(records, list(jobs.values()), clock=clock)
     found: dict[str, Counted | InvalidData] = {}
     for column in columns:
         try:
-            found[column.name] = settle(column, jobs[column.name], typed=records.typed)
+            found[column.name] = label_counts(column, jobs[column.name], typed=records.typed)
         except InvalidData as error:
             found[column.name] = error
     return found
 
 
 def with_missing(table: Crosstab, columns: Sequence[ColumnSpec]) -> Crosstab:
-    """Return the table of keys with missing values counted as what they are released as."""
     for column in columns:
         if column.name in table.columns and column.missing not in (None, True):
             table = fill_missing(table, column.name, column.missing)
     return table
 
 
-def settle(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
-    """Return a column with its categories settled and its values checked against them."""
+def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
+    """Return a column with its categories and its values checked against them."""
     counts = found.counts
+    # Categories that nobody declared are what occurs: the release reveals which do.
     seen = () if spec.declared is not None else seen_labels(spec.name, counts, typed=typed)
     labels = spec.labels(seen)
     places = declared_places(spec, labels, counts=counts, typed=typed)
@@ -286,22 +332,17 @@ def settle(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
         labels,
         tuple(totals.astype(np.int64).tolist()),
         places,
-        ordered=found.neighbours.tell(counts.values()),
+        ordered=found.neighbours.follow_values(counts.values()),
         seen=spec.declared is None,
     )
-
-
-def encoder_of(spec: ColumnSpec, labels: Sequence[Label], *, typed: bool) -> Encoder:
-    """Return what finds a column's values among its categories."""
-    null = None if spec.missing is True else spec.missing
-    return Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=null)
 
 
 def declared_places(
     spec: ColumnSpec, labels: Sequence[Label], *, counts: Mapping[Label, int], typed: bool
 ) -> tuple[int, ...]:
     """Return where each value stands among the labels; refuse values that are none of them."""
-    encoder = encoder_of(spec, labels, typed=typed)
+    null = None if spec.missing is True else spec.missing
+    encoder = Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=null)
     places = [int(encoder.places(pa.array([label]))[0]) for label in counts]
     strange = {
         label: count
@@ -309,12 +350,11 @@ def declared_places(
         if place == UNDECLARED
     }
     if strange:
-        raise undeclared(spec.name, strange)
+        raise undeclared_error(spec.name, strange)
     return tuple(places)
 
 
-def undeclared(name: str, strange: Mapping[Label, int]) -> InvalidData:
-    """Return the error for values that are no declared categories."""
+def undeclared_error(name: str, strange: Mapping[Label, int]) -> InvalidData:
     rows = sum(strange.values())
     if set(strange) == {None}:
         return InvalidData(

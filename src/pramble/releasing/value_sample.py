@@ -5,7 +5,6 @@ they were read: the same key gives the same values on every machine.
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from pramble.data.arrays import UNSIGNED, is_text
 from pramble.engine.keystream import derived_key
 from pramble.values import Integers
 
-MOST_KEPT = 1 << 15
-"""Rows of a sample; when there are more, a half of the rows or values is dropped."""
+# Rows of a sample; when there are more, a half of the rows or values is dropped.
+MOST_SAMPLED = 1 << 15
 
-MOST_CELLS, LEAST_KEPT = 1 << 23, 1 << 10
-"""Cells that are kept of a file with many columns, and rows that are kept in any case."""
+# Cells that are kept of a file with many columns, and rows that are kept in any case.
+MOST_CELLS, LEAST_SAMPLED = 1 << 23, 1 << 10
 
 
 class FirstRows:
@@ -28,27 +27,24 @@ class FirstRows:
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = list(columns)
-        self.left = max(min(MOST_KEPT, MOST_CELLS // max(len(self.columns), 1)), LEAST_KEPT)
-        self.kept: list[pa.RecordBatch] = []
+        self.left = max(min(MOST_SAMPLED, MOST_CELLS // max(len(self.columns), 1)), LEAST_SAMPLED)
+        self.batches: list[pa.RecordBatch] = []
         self.rows = 0
 
     def add(self, batch: Any) -> None:
-        """Take a batch."""
         self.rows += batch.num_rows
         if self.left and isinstance(batch, pa.RecordBatch):
-            self.kept.append(batch.slice(0, self.left).select(self.columns))
-            self.left -= self.kept[-1].num_rows
+            self.batches.append(batch.slice(0, self.left).select(self.columns))
+            self.left -= self.batches[-1].num_rows
 
     def merge(self, later: "FirstRows") -> None:
-        """Take the rows that follow."""
         self.rows += later.rows
-        for batch in later.kept:
-            self.kept.append(batch.slice(0, self.left))
-            self.left -= self.kept[-1].num_rows
+        for batch in later.batches:
+            self.batches.append(batch.slice(0, self.left))
+            self.left -= self.batches[-1].num_rows
 
     def table(self) -> pa.Table:
-        """Return the rows, each column in one piece."""
-        whole = pa.Table.from_batches(self.kept) if self.kept else pa.table({})
+        whole = pa.Table.from_batches(self.batches) if self.batches else pa.table({})
         return whole.unify_dictionaries().combine_chunks()
 
 
@@ -64,38 +60,35 @@ class ValueSample:
 
     def add(self, values: Any, codes: Sequence[Integers]) -> None:
         """Take the rows of a batch whose value belongs to the part."""
+        # Multiplying by a secret odd number permutes the 64 bits, so nobody can choose values that
+        # stay.
         mixed = (hashes(values) ^ self.offset) * self.odd
         self.held.append((mixed, ~np.asarray(pc.is_null(values, nan_is_null=True)), *codes))
         self.thin(len(self.held) - 1)
         self.bound()
 
     def bound(self) -> None:
-        """Take a smaller part until it is small enough."""
-        while self.bits < 64 and sum(len(block[0]) for block in self.held) > MOST_KEPT:
+        while self.bits < 64 and sum(len(block[0]) for block in self.held) > MOST_SAMPLED:
             self.bits += 1
             self.thin(0)
 
     def merge(self, later: "ValueSample") -> None:
-        """Add the sample of the rows that follow."""
         self.held += later.held
         self.bits = max(self.bits, later.bits)
         self.thin(0)
         self.bound()
 
     def thin(self, first: int) -> None:
-        """Keep what belongs to the part."""
         for place in range(first, len(self.held)):
             mixed, filled, *codes = self.held[place]
-            kept = filled & (mixed >> np.uint64(64 - self.bits) == 0) if self.bits else filled
-            self.held[place] = tuple(part[kept] for part in (mixed, filled, *codes))
+            chosen = filled & (mixed >> np.uint64(64 - self.bits) == 0) if self.bits else filled
+            self.held[place] = tuple(part[chosen] for part in (mixed, filled, *codes))
 
     def groups(self) -> Integers:
-        """Return the number of each row's value."""
         mixed = np.concatenate([block[0] for block in self.held])
         return np.asarray(np.unique(mixed, return_inverse=True)[1], dtype=np.int64)
 
     def codes(self) -> list[Integers]:
-        """Return the codes of each protected column."""
         return [np.concatenate(parts) for parts in list(zip(*self.held, strict=True))[2:]]
 
 
@@ -104,6 +97,8 @@ def hashes(values: Any) -> Any:
 
     They depend on the values alone, not on the process.
     """
+    from pramble.releasing.kernels import hash_texts
+
     kind = values.type
     if pa.types.is_boolean(kind):
         return hashes(values.cast(pa.uint8()))
@@ -116,22 +111,4 @@ def hashes(values: Any) -> Any:
     _, ends, data = texts.buffers()
     places = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     bytes_ = np.frombuffer(data if data is not None else b"", np.uint8)
-    return text_hashes()(places, bytes_)
-
-
-@cache
-def text_hashes() -> Any:
-    """Return a compiled function from places and bytes of texts to their 64 bits (FNV-1a)."""
-    from pramble.compiled import compiled
-
-    @compiled
-    def hashed(places: Any, data: Any) -> Any:
-        found = np.empty(len(places) - 1, np.uint64)
-        for i in range(len(found)):
-            h = np.uint64(14695981039346656037)
-            for j in range(places[i], places[i + 1]):
-                h = (h ^ np.uint64(data[j])) * np.uint64(1099511628211)
-            found[i] = h
-        return found
-
-    return hashed
+    return hash_texts(places, bytes_)

@@ -1,6 +1,5 @@
 """The two pages of a release: a `ReleaseOutcome` turned into sentences, rows and charts."""
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +9,9 @@ from pramble.information.accuracy import TableOutcome, Verdict, verdict_of, wors
 from pramble.outcome import (
     ColumnOutcome,
     FrequencyOutcome,
-    PairOutcome,
     ProtectedOutcome,
     RecordOutcome,
     ReleaseOutcome,
-    RiskOutcome,
 )
 from pramble.plots.estimates import budget_figure, frequency_figure, frequency_note
 from pramble.plots.images import page_environment, to_svg
@@ -29,8 +26,9 @@ from pramble.plots.mechanisms import (
 from pramble.privacy.guarantee import CentralPrivacy
 
 SUMMARY = "summary.html"
+
+# Tables that are listed, and columns from which on pairs of them are drawn as a square.
 MOST_LISTED, FEWEST_DRAWN = 60, 5
-"""Tables that are listed, and columns from which on pairs of them are drawn as a square."""
 CERTAIN = 0.99
 
 
@@ -50,23 +48,24 @@ def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
 
 
 def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
-    """Return everything the template needs."""
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     return {
         "title": f"Release of {numbers.count(outcome.rows)} records"
         + (" (dry run)" if outcome.dry_run else ""),
-        "lead": lead(outcome),
+        "size": numbers.size(outcome.data_bytes),
         "outcome": {**vars(outcome), "raw": raw},
         "cards": headline_figures(outcome, verdict),
         "verdict": verdict,
-        "plain_words": plain_words(outcome),
+        "names": names_in_words(list(outcome.names)),
+        "is_one_column": len(outcome.names) < 2,
+        "promise": outcome.guarantee.sentence(),
         "tables": [table_row(table) for table in worst_first(outcome.tables)[:MOST_LISTED]],
         "more_tables": max(len(outcome.tables) - MOST_LISTED, 0),
         "pairs_chart": _error_picture(outcome.tables),
         "budget_chart": _budget_picture(outcome.columns),
         "record": outcome.record and record_view(outcome.record),
         "protected": outcome.protected and protected_view(outcome.protected),
-        "columns": [column_view(column, outcome.rows) for column in outcome.columns],
+        "columns": [column_view(column) for column in outcome.columns],
         "unit": outcome.guarantee.unit,
         "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
         "alpha_total": numbers.alpha_text(outcome.alpha),
@@ -75,13 +74,13 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         if isinstance(outcome.limit, CentralPrivacy)
         else numbers.alpha_text(outcome.limit.shown),
         "central": outcome.central and central_view(outcome),
-        "promises": promises_of(outcome),
         "ledger_total": None
         if outcome.ledger_total is None or outcome.ledger_total.is_none
         else numbers.alpha_text(outcome.ledger_total.shown),
-        "risk": outcome.risk and risk_view(outcome.risk),
+        "risk": outcome.risk,
+        "count": numbers.count,
+        "expected": numbers.expected,
         "rows": numbers.count(outcome.rows),
-        "use": use(outcome, raw=raw),
         "example_by": ", ".join(f'"{name}"' for name in example_of(outcome)),
     }
 
@@ -110,7 +109,6 @@ def _budget_picture(columns: Sequence[ColumnOutcome]) -> str | None:
 
 
 def table_row(table: TableOutcome) -> dict[str, Any]:
-    """Return one line of the list of tables."""
     estimable = table.text != "cannot be told"
     return {
         "name": table.name,
@@ -123,35 +121,11 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
 
 
 def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
-    """Return the columns of a table that an analyst may ask for."""
     wanted = [table.columns for table in outcome.tables if table.wanted]
     return wanted[0] if wanted else outcome.names[:1]
 
 
-def use(outcome: ReleaseOutcome, *, raw: bool) -> str:
-    """Say what goes to an analyst."""
-    page = "summary.html" if raw else "this page"
-    kept = " This page stays with the curator: it lies outside the folder." if raw else ""
-    if outcome.protected is not None:
-        return (
-            "Open and count synthetic.parquet: its records are complete. Estimates and intervals "
-            f"come from tables.parquet. The files, the manifest and {page} belong together.{kept}"
-        )
-    return (
-        f"The released file, its manifest and {page} belong together. An analyst needs only the "
-        f"folder: the manifest holds every matrix.{kept}"
-    )
-
-
-def lead(outcome: ReleaseOutcome) -> str:
-    """Say in one line where the data came from and went."""
-    source = f"from {outcome.source} " if outcome.source else ""
-    took = f", in {outcome.seconds:.1f} s" if outcome.seconds else ""
-    return f"Data {source}in {outcome.data_file} ({numbers.size(outcome.data_bytes)}{took})."
-
-
 def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
-    """Return the figures at the top: the promise, what readers get, and what is in the file."""
     central, unit = outcome.central, outcome.guarantee.unit
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
     if central is not None:
@@ -173,7 +147,6 @@ def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[d
 
 
 def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
-    """Return the promise towards readers of the release."""
     central, limit = outcome.central, outcome.limit
     assert central is not None, "asked for where there is one"
     return {
@@ -181,91 +154,9 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
         "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
         "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
-        "rests": rests_on(outcome),
+        "sentence": central.sentence(),
         "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
     }
-
-
-def rests_on(outcome: ReleaseOutcome) -> str:
-    """Say what a central promise rests on."""
-    if outcome.protected is not None:
-        return (
-            "trust in whoever handles the file, and noise that was drawn once and stays secret; "
-            "releases of the same people add up"
-        )
-    return (
-        "every released column randomised, rows in random order, "
-        f"{numbers.count(outcome.rows)} rows as a crowd; releases of the same people add up"
-    )
-
-
-def promises_of(outcome: ReleaseOutcome) -> list[dict[str, Any]]:
-    """Return every promise of a release: against whom, how much, and what it rests on."""
-    found = []
-    if outcome.central is not None:
-        central = central_view(outcome)
-        found.append({
-            "who": "whoever reads the release, and knows everybody else in the file",
-            "what": f"ε = {central['epsilon']}, δ = {central['delta']}",
-            "rests": central["rests"],
-        })  # fmt: skip
-    if outcome.protected is None:
-        found.append({
-            "who": "whoever handles the file before its rows are shuffled",
-            "what": f"α = {numbers.alpha_text(outcome.alpha)}",
-            "rests": "nothing: it holds value by value"
-            + (central["weak"] if outcome.central is not None else ""),
-        })  # fmt: skip
-    return found
-
-
-def plain_words(outcome: ReleaseOutcome) -> list[str]:
-    """Say what was done in sentences without symbols where they can be avoided."""
-    names = names_in_words(list(outcome.names))
-    if outcome.protected is not None and outcome.central is not None:
-        return [
-            (
-                f"The people in the file were counted by {names}, in tables of a few columns each. "
-                "Random noise was added to every count, and nothing else of the file is released. "
-                "The complete records were made from the noisy counts alone: none of them is a "
-                "person."
-            ),
-            outcome.central.sentence(),
-        ]
-    columns = "these columns" if len(outcome.names) > 1 else names
-    blank = outcome.record is not None and outcome.record.branches > 1
-    if outcome.central is not None:
-        return shuffled_words(outcome, names)
-    return [
-        (
-            f"In {names}, every person's values were replaced at random: "
-            + ("blank, " if blank else "")
-            + "kept with a known probability, else changed."
-        ),
-        outcome.guarantee.sentence(),
-        (
-            f"Whatever a person's true values in {columns} are, what is released of the "
-            f"{outcome.guarantee.unit} is at most {numbers.ratio_text(outcome.alpha)} times "
-            "likelier under them than under any other values."
-        ),
-        *(() if outcome.record is None else outcome.record.by_distance),
-    ]
-
-
-def shuffled_words(outcome: ReleaseOutcome, names: str) -> list[str]:
-    """Say what was done to a file that is shuffled, and both promises."""
-    assert outcome.central is not None, "asked for where there is one"
-    return [
-        (
-            f"In {names}, every person's values were kept or replaced at random, with known "
-            "probabilities. Then the rows were put into a random order. Nothing else is released."
-        ),
-        outcome.central.sentence(),
-        (
-            f"Towards whoever handled the file before its rows were shuffled: "
-            f"{outcome.guarantee.sentence()}"
-        ),
-    ]
 
 
 def names_in_words(names: list[str]) -> str:
@@ -274,8 +165,7 @@ def names_in_words(names: list[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def column_view(column: ColumnOutcome, rows: int) -> dict[str, Any]:
-    """Return one column's rows, sentences and charts."""
+def column_view(column: ColumnOutcome) -> dict[str, Any]:
     same_labels = column.mechanism.outputs == column.mechanism.categories
     return {
         "name": column.name,
@@ -290,7 +180,6 @@ def column_view(column: ColumnOutcome, rows: int) -> dict[str, Any]:
         "matrix_caption": _matrix_caption(column),
         "frequency_chart": _frequency_picture(column, column.after if same_labels else None),
         "frequency_caption": _frequency_caption(column),
-        "rivals": [] if _hides_prior(column) else _rival_rows(column, rows),
     }
 
 
@@ -336,7 +225,6 @@ def _frequency_views(columns: Sequence[FrequencyOutcome]) -> list[dict[str, Any]
 
 
 def _matrix_caption(column: ColumnOutcome) -> str:
-    """Explain the picture of a matrix, or say why there is none."""
     if max(column.mechanism.shape) > MOST_DRAWN:
         size = " × ".join(f"{side:,}" for side in column.mechanism.shape)
         return (
@@ -370,9 +258,10 @@ def _column_sentence(column: ColumnOutcome) -> str:
         observed = f" (counted: {numbers.percent(column.change_observed)})"
     return (
         f"{text} It changes {numbers.percent(column.change_expected)} of the values{observed}. "
-        f"What is released keeps {numbers.share_text(column.kept)} of the information in a value "
-        f"(its entropy, {column.entropy:.3g} nats), and {numbers.share_text(column.share)} of the "
-        f"most that is proven possible for these categories at this α."
+        f"What is released keeps {numbers.share_text(column.retained)} of the information in a "
+        f"value (its entropy, {column.entropy:.3g} nats), and "
+        f"{numbers.share_text(column.share)} of the most that is proven possible for these "
+        "categories at this α."
     )
 
 
@@ -385,91 +274,11 @@ def _frequency_caption(column: ColumnOutcome) -> str:
     ).rstrip()
 
 
-def _rival_rows(column: ColumnOutcome, rows: int) -> list[dict[str, Any]]:
-    """Return the design and its rivals, the design first."""
-    entries = [
-        (
-            "this design",
-            column.certificate.alpha,
-            column.change_expected,
-            column.information,
-            column.estimation_variance,
-        ),
-        *((r.name, r.alpha, r.change, r.information, r.estimation_variance) for r in column.rivals),
-    ]
-    return [
-        {
-            "name": name,
-            "alpha": numbers.alpha_text(alpha),
-            "change": numbers.percent(change),
-            "information": f"{information:.4f}",
-            "share": numbers.share_text(information / column.entropy if column.entropy else 0.0)
-            + ("" if alpha <= column.alpha * (1 + 1e-9) else ", unprotected"),
-            "error": _standard_error(variance, rows, len(column.categories)),
-        }
-        for name, alpha, change, information, variance in entries
-    ]
-
-
-def _standard_error(variance: float, rows: int, size: int) -> str:
-    """Return half of the 95 % interval of a typical category, in percentage points."""
-    if math.isinf(variance) or not rows:
-        return "cannot be told" if rows else "—"
-    return TableOutcome((), size, variance, rows).text
-
-
-def risk_view(risk: RiskOutcome) -> dict[str, Any]:
-    """Return the risk of the file, before and after."""
-    after = risk.classes_after or (None, None)
-    counted = [
-        ("records alone in their combination of keys", risk.sample_uniques, risk.uniques_after),
-        *(
-            (f"records in combinations of fewer than {k}", own, later)
-            for k, own, later in zip((3, 5), risk.classes or (), after, strict=False)
-        ),
-    ]
-    models = [
-        ("right matches expected among them (τ2)", risk.tau2_before, risk.tau2_after),
-        ("of them alone in the population too (τ1)", risk.tau1_before, risk.tau1_after),
-    ]
-    sums = [
-        ("sum of individual risks, by weights", risk.individual),
-        ("sum of the risks of households", risk.household),
-    ]
-    return {
-        "sentence": f"Of {len(risk.keys)} keys that an intruder may know of everybody. Before: he "
-        "looks them up in the file as it is. After: in the release, whose records are randomised, "
-        "with the matrices at hand; that a released record is alone says nothing of the true one.",
-        "rows": [
-            {
-                "name": name,
-                "before": numbers.count(before),
-                "after": "—" if later is None else f"{numbers.count(later)}, at face value",
-            }
-            for name, before, later in counted
-        ]
-        + [
-            {"name": name, "before": numbers.expected(before), "after": numbers.expected(later)}
-            for name, before, later in models
-        ]
-        + [
-            {"name": name, "before": numbers.expected(before), "after": "—"}
-            for name, before in sums
-            if before is not None
-        ],
-        "names": ", ".join(risk.keys),
-        "model": risk.model,
-        "population": numbers.count(risk.population_size),
-    }
-
-
 def protected_view(outcome: ProtectedOutcome) -> dict[str, Any]:
-    """Return everything that the template shows of protected tables."""
     return {
         "sentences": protected_sentences(outcome),
         "worst": ", ".join(outcome.worst),
         "columns": _frequency_views(outcome.columns),
-        "pairs": [],
     }
 
 
@@ -482,12 +291,11 @@ def _closely(gap: float) -> str:
     return "" if gap < 1e-4 else f" by more than {100 * gap:.1g} %"
 
 
+# Chosen tables that are named in a sentence.
 MOST_NAMED = 6
-"""Chosen tables that are named in a sentence."""
 
 
 def choice_sentence(outcome: ProtectedOutcome) -> str:
-    """Say how tables were chosen, or will be."""
     price = "The choice is made by noisy scores, and the guarantee includes it."
     if outcome.chosen:
         listed = ", ".join(outcome.chosen[:MOST_NAMED])
@@ -506,7 +314,6 @@ def choice_sentence(outcome: ProtectedOutcome) -> str:
 
 
 def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
-    """Say what was measured, or will be, and how precisely."""
     several = "table" if outcome.tables == 1 else "tables"
     measured = "would be" if outcome.fit is None else "were"
     found = [
@@ -537,7 +344,6 @@ def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
 
 
 def record_view(record: RecordOutcome) -> dict[str, Any]:
-    """Return everything that the template shows of a plan for records."""
     return {
         "alpha": numbers.alpha_text(record.alpha),
         "alpha_prior": numbers.alpha_text(record.alpha_prior) if record.alpha_prior else "—",
@@ -545,39 +351,17 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "prior": record.prior_detail,
         "certificate": f"Certificate, decided in integers: {record.certificate}.",
         "sentences": plan_sentences(record),
+        "blank": record.plan.is_split,
+        "by_distance": record.by_distance,
         "plan_chart": to_svg(record.plan.plot(), name="plan", description=PLAN_PICTURE),
         "plan_caption": PLAN_CAPTION,
         "columns": _frequency_views(record.columns),
-        "pairs": [_pair_view(pair) for pair in record.pairs],
-    }
-
-
-def _pair_view(pair: PairOutcome) -> dict[str, Any]:
-    """Return the lines of a table before and after, in numbers of records."""
-    figures = zip(pair.cells, pair.before, pair.estimate, pair.lower, pair.upper, strict=True)
-    return {
-        "name": " × ".join(pair.columns),
-        "columns": pair.columns,
-        "held": f"{pair.held} of {len(pair.cells)} intervals hold what is in the file.",
-        "rows": [
-            {
-                "labels": [str(label) for label in cell],
-                "before": numbers.count(before),
-                **{
-                    name: numbers.count(pair.rows * share)
-                    for name, share in (("estimate", mid), ("lower", low), ("upper", high))
-                },
-            }
-            for cell, before, mid, low, high in figures
-        ],
     }
 
 
 def plan_sentences(record: RecordOutcome) -> list[str]:
-    """Say what is done to a record."""
     if not record.plan.is_split:
-        blocks = [block for block, _ in record.plan.mechanisms()]
-        joint = [" with ".join(block) for block in blocks if len(block) > 1]
+        joint = [" with ".join(block) for block, _ in record.plan.mechanisms() if len(block) > 1]
         how = f"randomised together: {'; '.join(joint)}" if joint else "each is randomised alone"
         return [f"Every record keeps all its columns; {how}."]
     return [

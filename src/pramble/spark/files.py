@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 from pramble.data.arrays import as_schema, cast, even_batches
 from pramble.data.crosstab import Tabulation
 from pramble.data.formats.base import BATCH_ROWS, Wanted
-from pramble.data.labels import Label
 from pramble.data.open import open_records
 from pramble.data.places import arrow_input, is_address
 from pramble.data.recode import Reading
@@ -70,9 +69,8 @@ class SparkFileRecords(SparkRecords):
         return bool(self.files.typed)
 
     @property
-    def path(self) -> Path:
-        found: Path = self.files.path
-        return found
+    def path(self) -> Any:
+        return self.files.path
 
     @property
     def rows(self) -> int:
@@ -82,9 +80,8 @@ class SparkFileRecords(SparkRecords):
     def raw_schema(self) -> Any:
         return self.files.raw_schema
 
-    def declared(self, column: str) -> tuple[Label, ...] | None:
-        found: tuple[Label, ...] | None = self.files.declared(column)
-        return found
+    def declared(self, column: str) -> Any:
+        return self.files.declared(column)
 
     @cached_property
     def spans(self) -> Mapping[int, range]:
@@ -135,10 +132,9 @@ class SparkFileRecords(SparkRecords):
     ) -> Iterator[Any]:
         yield from self.files.raw_batches(columns, coded, watch)
 
-    def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
+    def here(self, columns: Sequence[str], *, rows: int | None = None) -> Any:
         del columns, rows
-        found: Records = self.files
-        return found
+        return self.files
 
     def rows_in_spark(self) -> Any:
         """Return a frame of the rows before recoding."""

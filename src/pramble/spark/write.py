@@ -37,9 +37,15 @@ from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.repair import RepairedRecords
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.value_sample import MOST_KEPT
-from pramble.releasing.write.data import bound_record, file_entry, merged, write_piece
-from pramble.releasing.write.verify import Tally, compare_values, drawn_checks, passed, value_checks
+from pramble.releasing.value_sample import MOST_SAMPLED
+from pramble.releasing.write.data import bound_record, file_entry, merge_pieces, write_piece
+from pramble.releasing.write.verify import (
+    WrittenTally,
+    compare_values,
+    drawn_checks,
+    passed,
+    value_checks,
+)
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
 from pramble.spark.workers import line
 from pramble.values import Clock, value
@@ -76,7 +82,7 @@ class PieceTask:
             state=(state, pa.binary()),  # what was counted and sampled, or an error
         )
 
-    def written(self, batches: Iterable[Any], piece: int) -> tuple[Tally, Links, int, str]:
+    def written(self, batches: Iterable[Any], piece: int) -> tuple[WrittenTally, Links, int, str]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
 
         Attempts of the same piece write the same bytes, so it does not matter which one is last.
@@ -101,12 +107,12 @@ class PieceTask:
         finally:
             attempt.unlink(missing_ok=True)
         tally.digests = {name: [] for name in tally.names}
-        if links.kept:
+        if links.sampled:
             links.thin(sample_step(self.file.rows))
         return tally, links, *found
 
 
-def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Tally, Links]]:
+def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTally, Links]]:
     for one in lines:
         state = pickle.loads(one["state"])  # noqa: S301 (our workers')
         if isinstance(state, PrambleError):
@@ -117,10 +123,10 @@ def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Tally, Li
 def sample_step(rows: int) -> int:
     """Return of how many rows a sample of all rows takes one, at least.
 
-    >>> sample_step(MOST_KEPT), sample_step(MOST_KEPT + 1)
+    >>> sample_step(MOST_SAMPLED), sample_step(MOST_SAMPLED + 1)
     (1, 2)
     """
-    return 1 << max(-(-rows // MOST_KEPT) - 1, 0).bit_length()
+    return 1 << max(-(-rows // MOST_SAMPLED) - 1, 0).bit_length()
 
 
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
@@ -192,7 +198,7 @@ def spec_on_spark(spec: ReleaseSpec) -> ReleaseSpec:
 
 def write_on_spark(
     job: Prepared, folder: Path, *, key: bytes, clock: Clock
-) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
+) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
     """Randomise the records into the pieces of the data file, where the rows are.
 
     Returns what was counted on the way, what the manifest says of the file, and its checks. Rows
@@ -204,7 +210,7 @@ def write_on_spark(
     assert size is not None, "on Spark data is written in pieces"
     record = bound_record(job, key=key, typed=records.typed)
     work = Canonical(records.schema, record, names=job.names)
-    watched = job.spec.watched(work.names) if job.rows > MOST_KEPT else []
+    watched = job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
     in_order = not job.spec.is_shuffled
     task = PieceTask(work, file, folder.absolute(), watched, in_order)
     (folder / STEM).mkdir(parents=True)
@@ -223,7 +229,7 @@ def write_on_spark(
     finally:
         remove_attempts(folder / ATTEMPTS)
     clock.tell("randomising", 1.0)
-    tally, links = merged(piece_states(lines))
+    tally, links = merge_pieces(piece_states(lines))
     refuse_missing_pieces(file, lines, folder)
     refuse_other_rows(job, tally)
     if links.rows:
@@ -269,7 +275,7 @@ def failed_on_spark(said: str) -> InvalidInput:
     return with_values(error, said)
 
 
-def refuse_other_rows(job: Prepared, tally: Tally) -> None:
+def refuse_other_rows(job: Prepared, tally: WrittenTally) -> None:
     """Refuse rows whose values are not, column by column, as often there as when counted."""
     for column in job.design.columns:
         if column.name not in tally.before:

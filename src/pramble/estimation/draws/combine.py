@@ -182,7 +182,7 @@ def combine(
 
 def as_copies(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats, Floats | None]:
     """Return (m, q) estimates and variances, and (m, q, q) covariances where they were given."""
-    q, u = finite_numbers(estimates, "estimates"), finite_numbers(variances, "variances")
+    q, u = numbers_of_copies(estimates, "estimates"), numbers_of_copies(variances, "variances")
     if q.ndim not in (1, 2) or len(q) < 2:
         raise InvalidInput(
             "estimates must be those of two or more copies, a number or a vector from each; found "
@@ -208,7 +208,7 @@ def as_copies(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Float
     return q, u, matrices
 
 
-def finite_numbers(given: ArrayLike, what: str) -> Floats:
+def numbers_of_copies(given: ArrayLike, what: str) -> Floats:
     """Return finite numbers; refuse others, and copies of different lengths."""
     try:
         found = np.array(given, dtype=np.float64)

@@ -92,12 +92,6 @@ def named_columns(tables: Any) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name in part))
 
 
-def without_zeros(own: Shares, mask: Mask) -> Shares:
-    if mask.all():
-        return own
-    return Shares(np.where(mask, own.shares, 0.0), np.where(mask, own.variances, 0.0), own.noise)
-
-
 def estimated(
     data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
 ) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:

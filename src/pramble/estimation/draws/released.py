@@ -25,7 +25,6 @@ from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.branches import branches_of
 from pramble.estimation.inverse.tabulate import untouched_groups
-from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS, MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.channel import Channel
@@ -52,21 +51,13 @@ def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible
     """
     sizes = {name: len(own) for name, own in labels.items()}
     channel = as_plan(plan).channel(list(labels))
-    tables: list[tuple[Table, Mask]] = []
+    tables: list[tuple[tuple[str, ...], Mask]] = []
     for block, mask in channel.structural_zeros(most=MOST_CELLS).items():
         if set(block) <= set(labels):
             known = [channel.coding.categories[name].values for name in block]
             own = [places_of(ours, labels[n]) for ours, n in zip(known, block, strict=True)]
             tables.append((block, mask[np.ix_(*own)]))
     return Possible(sizes, tuple(tables))
-
-
-def wider_zeros(possible: Possible, fitted: Mapping[Table, Any]) -> dict[Table, Mask]:
-    return {
-        names: mask
-        for names, mask in possible.tables
-        if not any(set(names) <= set(table) for table in fitted)
-    }
 
 
 @value(eq=False)

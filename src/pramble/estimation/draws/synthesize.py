@@ -37,14 +37,12 @@ from pramble.estimation.draws.distribution import (
     pair_margins,
     slack_of,
     tables_within,
-    without_zeros,
 )
 from pramble.estimation.draws.released import (
     chosen_columns,
     in_memory,
     possible_cells,
     refuse_no_whole,
-    wider_zeros,
 )
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
 from pramble.information.distributions import Table
@@ -89,7 +87,11 @@ def draw_codes(
     """Return the codes of records, one column for each of the columns."""
     rng, shares = np.random.default_rng(seed), fitted_tables(found)
     slack, error = slack_of(found)
-    zeros = wider_zeros(possible, shares)
+    zeros = {
+        names: mask
+        for names, mask in possible.tables
+        if not any(set(names) <= set(table) for table in shares)
+    }
     if as_cells:
         fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
         cells = fit_distribution(
@@ -275,10 +277,11 @@ def synthesis(
     if method == "auto":
         method = "cells" if cells <= MOST_SYNTHETIC_CELLS else "records"
     names, size = list(target.labels), target.rows if rows is None else rows
-    found = {
-        table: without_zeros(own, target.possible.mask(table))
-        for table, own in target.shares.items()
-    }
+    found = {}
+    for table, wanted in target.shares.items():
+        mask = target.possible.mask(table)
+        shares, variances = (np.where(mask, one, 0.0) for one in (wanted.shares, wanted.variances))
+        found[table] = Shares(shares, variances, wanted.noise)
     codes = draw_codes(
         found, names, target.possible, rows=size, as_cells=method == "cells", seed=seed, clock=clock
     )

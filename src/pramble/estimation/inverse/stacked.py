@@ -129,18 +129,15 @@ class StackedInverse(RightInverse):
         return np.asarray(answer)
 
     def of_group(self, group: int) -> DenseRightInverse:
-        parts = [self.rows(group, b) for b in range(len(self.aspects))]
-        G = np.concatenate([*parts, -self.shifts[group, -1:]])
-        return DenseRightInverse(G, stacked_matrix(self.aspects, self.shares[group]))
-
-
-def stacked_matrix(aspects: tuple[Aspect, ...], shares: Floats) -> Floats:
-    possible = aspects[0].onto >= 0
-    parts = [
-        share * aspect.spread(aspect.matrix.T).T
-        for aspect, share in zip(aspects, shares, strict=False)
-    ]
-    return np.concatenate([*parts, (shares[-1] * possible)[:, None]], axis=1)
+        shares, aspects = self.shares[group], self.aspects
+        rows = [self.rows(group, b) for b in range(len(aspects))]
+        columns = [
+            share * aspect.spread(aspect.matrix.T).T
+            for aspect, share in zip(aspects, shares, strict=False)
+        ]
+        silent = (shares[-1] * (aspects[0].onto >= 0))[:, None]
+        G = np.concatenate([*rows, -self.shifts[group, -1:]])
+        return DenseRightInverse(G, np.concatenate([*columns, silent], axis=1))
 
 
 @value(eq=False)

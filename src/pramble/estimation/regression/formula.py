@@ -122,11 +122,11 @@ def pandas_frame(rows: Rows, names: tuple[str, ...], text: str) -> Any:
     return pd.DataFrame(data)
 
 
-def columns_in(factor: Any) -> list[str]:
+def factor_columns(factor: Any) -> list[str]:
     """Return the columns that a factor is made of.
 
     >>> from formulaic.parser.types import Factor
-    >>> columns_in(Factor("center(age) + np.log(`my col`)", eval_method="python"))
+    >>> factor_columns(Factor("center(age) + np.log(`my col`)", eval_method="python"))
     ['age', 'my col']
     """
     if factor.eval_method.value != "python":
@@ -194,7 +194,9 @@ def read_formula(text: str) -> Formula:
     if left is None or len(left) != 1 or len(next(iter(left)).factors) != 1:
         raise InvalidInput(f"A formula must have one response, as in 'y ~ a + b'; found {text!r}.")
     sides = (
-        tuple(dict.fromkeys(name for term in side for f in term.factors for name in columns_in(f)))
+        tuple(
+            dict.fromkeys(name for term in side for f in term.factors for name in factor_columns(f))
+        )
         for side in (left, parsed.rhs)
     )
     return Formula(text, parsed, *sides)
@@ -209,7 +211,7 @@ def formula_model(
     def expression(factor: Any, *, reduced: bool) -> Expression:
         key = factor.expr, reduced
         if key not in known:
-            variables = tuple(columns_in(factor))
+            variables = tuple(factor_columns(factor))
             own = cells if Model((), columns).is_randomised(variables) else groups
             known[key] = fitted_expression(factor, variables, own, reduced=reduced, counts=counts)
         return known[key]
@@ -259,7 +261,7 @@ def coded_terms(terms: Any, in_full: Mapping[Any, Expression]) -> Iterator[list[
 def response_of(
     factor: Any, columns: Mapping[str, ModelColumn], *, groups: Rows, cells: Rows
 ) -> Response:
-    variables = tuple(columns_in(factor))
+    variables = tuple(factor_columns(factor))
     randomised = Model((), columns).is_randomised(variables)
     rows = cells if randomised else groups
     if factor.expr in columns:

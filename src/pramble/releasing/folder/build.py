@@ -51,11 +51,13 @@ def building(target: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(target)
+        # The same file system as the target, so that the move is one atomic step.
         folder = target.parent / f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
         lock = locked(folder)
         try:
             yield folder
+            # Without this a crash after the move could leave a complete name on empty files.
             for path in (*sorted(folder.rglob("*"), reverse=True), folder):
                 sync(path)
             folder.rename(target)
@@ -176,7 +178,6 @@ def report_path(target: Path) -> Path:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a new file that only its owner reads, to disk."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
         file.flush()
@@ -184,7 +185,6 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all."""
     partial = path.with_name(f".{path.name}.{PARTIAL}")
     partial.unlink(missing_ok=True)
     write_new(partial, text.encode())
@@ -226,7 +226,6 @@ def private_key(path: str | Path, passphrase: bytes | None = None) -> Ed25519Pri
 
 
 def read_key(path: str | Path, name: str) -> bytes:
-    """Return the content of a key file, which is short."""
     try:
         with Path(path).open("rb") as file:
             return file.read(MOST_KEY_BYTES)

@@ -19,8 +19,8 @@ from pramble.limits import MOST_PIECES
 from pramble.values import value
 from pramble.words import several
 
+# The name of the data file without its ending, and of the folder of its pieces.
 STEM = "data"
-"""The name of the data file without its ending, and of the folder of its pieces."""
 
 
 @value
@@ -40,7 +40,6 @@ class DataFile:
 
     @property
     def name(self) -> str:
-        """Name in the release folder: of the file, or of the folder of its pieces."""
         return STEM if self.rows_per_file else f"{STEM}{self.ending}"
 
     @property
@@ -69,7 +68,6 @@ SCRIPTS = ("analysis.R", "analysis.py")
 
 
 def damaged(what: str) -> InvalidData:
-    """Return the error of a manifest that contradicts itself or its folder."""
     return InvalidData(f"{MANIFEST} is damaged: {what}")
 
 
@@ -106,7 +104,6 @@ def check_files(
 
 
 def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: Any = None) -> None:
-    """Refuse a folder of pieces that are not, one by one, what the manifest states."""
     pieces, place = stated["pieces"], folder / STEM
     refuse_link(place)
     names = [piece_file(number, ending_of(stated["format"])) for number in range(len(pieces))]
@@ -136,7 +133,6 @@ def pieces_sha256(pieces: Sequence[Mapping[str, Any]]) -> str:
 
 
 def ending_of(form: str) -> str:
-    """Return the ending of files of a written format."""
     endings = (f.endings[0] for f in FORMATS if f.name == form and f.write is not None)
     found = next(endings, None)
     if found is None:
@@ -171,7 +167,6 @@ def check_scripts(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def check_content(folder: Path, stated: Mapping[str, Any], *, what: str = "data file") -> None:
-    """Refuse a file that is not there, or of another size or content than the manifest states."""
     name = stated["file"]
     path = folder / name
     refuse_link(path)
@@ -190,14 +185,12 @@ def check_content(folder: Path, stated: Mapping[str, Any], *, what: str = "data 
 
 
 def stated_file(folder: Path, name: str, form: str | None = None) -> dict[str, Any]:
-    """Return what a manifest states of a file in the folder."""
     path = folder / name
     stated: dict[str, Any] = {"file": name} if form is None else {"file": name, "format": form}
     return {**stated, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 

@@ -41,14 +41,13 @@ def manifest_of(
         "promise": promise_entry(job),
         "plan": job.design.plan.to_json(),
         "design": job.design.entry(),
-        **worth_entry(job, tables),
+        **accuracy_entry(job, tables),
         "columns": columns_entry(job),
         "notes": reader_notes(job),
     }
 
 
 def promise_entry(job: Prepared) -> dict[str, Any]:
-    """Return what was promised and spent."""
     spent = job.central if job.spec.of_tables else job.design.spent
     return {
         "spent": spent.to_json(),
@@ -64,7 +63,6 @@ def promise_entry(job: Prepared) -> dict[str, Any]:
 
 
 def columns_entry(job: Prepared) -> list[dict[str, Any]]:
-    """Return every column of the release, in order."""
     columns = {column.name: column for column in job.design.columns}
     found: list[dict[str, Any]] = []
     for name in job.names:
@@ -89,7 +87,6 @@ WRITTEN_AS = {
 
 
 def assumptions(job: Prepared) -> list[str]:
-    """Return what a promise against readers rests on, one sentence each."""
     same_rows = f"The number of %s, {job.rows:,}, is public: neighbouring files have as many."
     if job.spec.of_tables:
         k = job.central.rows
@@ -130,7 +127,6 @@ def assumptions(job: Prepared) -> list[str]:
 
 
 def central_entry(job: Prepared) -> dict[str, Any]:
-    """Return what is proven against readers of randomised records, where something is."""
     if not isinstance(job.guarantee, CentralGuarantee):
         return {}
     return {
@@ -144,7 +140,7 @@ def central_entry(job: Prepared) -> dict[str, Any]:
     }
 
 
-def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
+def accuracy_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
     """Return what readers can tell; nothing where it would show a confidential prior."""
     if job.design.confidential or not tables:
         return {}
@@ -160,7 +156,6 @@ def worth_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]
 
 
 def reader_notes(job: Prepared) -> list[str]:
-    """Return what a reader of the release must know, one sentence each."""
     notes = job.design.notes()
     notes += [f"{name} is written as {WRITTEN_AS[one.kind]}" for name, one in job.points.items()]
     if job.untouched:

@@ -31,9 +31,9 @@ from pramble.privacy.guarantee import (
 )
 from pramble.releasing.folder.layout import check_files, open_written
 from pramble.releasing.folder.reading import (
-    besides_of,
     central_promise,
     check_promised,
+    prior_spending,
     read_manifest,
     stated_data,
     stated_plan,
@@ -163,17 +163,17 @@ class Release(Display):
 
     def __getstate__(self) -> dict[str, Any]:
         read = ("data", "tables")
-        kept = {name: value for name, value in self.__dict__.items() if name not in read}
-        return {**kept, "spark": None}
+        state = {name: value for name, value in self.__dict__.items() if name not in read}
+        return {**state, "spark": None}
 
 
 @certify.register
-def _(release: Release, *, distance: Any = None) -> Certificate:
+def certify_release(release: Release, *, distance: Any = None) -> Certificate:
     """Certify a whole release: mechanisms, what priors spent, and every row of a person."""
     if distance is not None or isinstance(release.plan, TablePlan):
         return certify(release.plan, distance=distance)
     with undamaged():
-        additional = besides_of(release.manifest["design"])
+        additional = prior_spending(release.manifest["design"])
         rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
     return replace(certify(release.plan), additional=additional, rows=rows)
 
@@ -234,7 +234,6 @@ def open_release(
 
 
 def session_of(engine: str | None) -> Any:
-    """Return the active session of Spark, if that engine is asked for."""
     if engine is None:
         return None
     if engine != "spark":
@@ -268,7 +267,6 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
 
 def read_protected(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
-    """Read protected tables, and check them against the plan."""
     from pyarrow import parquet
 
     table = parquet.read_table(arrow_input(folder / stated_data(manifest)["file"]))
@@ -276,7 +274,6 @@ def read_protected(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -
 
 
 def check_columns(records: Records, manifest: Mapping[str, Any]) -> None:
-    """Refuse data that has other columns than the manifest states, or other rows."""
     names, found = [column["name"] for column in manifest["columns"]], list(records.names)
     if found != names:
         raise InvalidData(f"The manifest lists the columns {short(names)}; found {short(found)}.")
@@ -301,7 +298,6 @@ class ReleasedLabels:
         self.columns, self.labels = list(labels), labels
 
     def add(self, batch: Any) -> None:
-        """Look at one batch."""
         for name, released in self.labels.items():
             in_labels(batch[name], released, column=name, typed=True)
 
@@ -310,7 +306,6 @@ class ReleasedLabels:
 
 
 def refuse_rows(found: int | None, stated: int) -> None:
-    """Refuse another number of rows than is stated, where it is known."""
     if found not in (None, stated):
         raise InvalidData(f"The manifest states {short(stated)} rows; the data file has {found}.")
 

@@ -32,7 +32,7 @@ from pramble.privacy.guarantee import (
     stated_alpha,
 )
 from pramble.privacy.table_privacy import table_guarantee
-from pramble.releasing.distances import Apart
+from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
 
@@ -67,6 +67,7 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     It knows the part of JSON Schema that the manifest's uses: type, enum, pattern, minimum,
     required, properties, additionalProperties and items.
     """
+    # Further checks would only repeat that the type is wrong.
     if "type" in schema and not is_a(value, schema["type"]):
         yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
         return
@@ -92,7 +93,6 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
 
 
 def stated_points(manifest: Mapping[str, Any]) -> dict[str, Points]:
-    """Return the columns whose bands are written as numbers."""
     found = {}
     for column in manifest["columns"]:
         stated = column.get("released_as")
@@ -130,7 +130,6 @@ def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str
 
 @contextmanager
 def undamaged() -> Iterator[None]:
-    """Tell what is wrong with a part of the manifest as a damage of it."""
     try:
         yield
     except (InvalidData, InvalidPlan) as error:
@@ -139,7 +138,6 @@ def undamaged() -> Iterator[None]:
 
 @contextmanager
 def as_invalid(what: str) -> Iterator[None]:
-    """Refuse what the manifest states where it is no such thing."""
     try:
         yield
     except InvalidInput as error:
@@ -147,7 +145,6 @@ def as_invalid(what: str) -> Iterator[None]:
 
 
 def stated_data(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is stated of the evidence: the data file, or the file of protected tables."""
     if ("data" in manifest) == ("tables" in manifest):
         raise damaged("it must state data or tables, one of the two.")
     found: Mapping[str, Any] = manifest["tables" if "tables" in manifest else "data"]
@@ -157,7 +154,6 @@ def stated_data(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
-    """Return the plan of a release, which protects the columns that it says."""
     with undamaged():
         stated = manifest["plan"]
         plan = TablePlan.from_json(stated) if "tables" in manifest else Plan.from_json(stated)
@@ -190,7 +186,7 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
         )
-    reader = check_central(manifest, plan, additional=besides_of(design))
+    reader = check_central(manifest, plan, additional=prior_spending(design))
     held = reader if isinstance(limit, CentralPrivacy) else stated
     if held is None or not limit.allows(held):
         raise damaged(f"it states {held}, above its {limit}.")
@@ -216,13 +212,11 @@ def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
         raise damaged(f"it states {stated}, above its {limit}.")
 
 
-def besides_of(design: Mapping[str, Any]) -> Fraction:
-    """Return what priors spent on a record."""
+def prior_spending(design: Mapping[str, Any]) -> Fraction:
     return sum((stated_alpha(part["prior"]) for part in design_parts(design)), Fraction(0))
 
 
 def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
-    """Return what was spent against readers of a release, where that is stated."""
     if "tables" in manifest:
         return CentralPrivacy.from_json(manifest["promise"]["spent"])
     stated = manifest["promise"].get("central")
@@ -232,7 +226,6 @@ def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
 def check_central(
     manifest: Mapping[str, Any], plan: Plan, *, additional: Fraction
 ) -> CentralPrivacy | None:
-    """Return the central promise that a manifest states; refuse one that is not proven."""
     with undamaged():
         stated = central_promise(manifest)
     if stated is None:
@@ -290,7 +283,6 @@ def protected_parts(
 
 
 def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
-    """Refuse tables of a prior that are no distributions of the plan's columns."""
     labels = plan.column_labels()
     for table in prior.get("tables", []):
         if not table["columns"] or not set(table["columns"]) <= set(labels):
@@ -309,7 +301,6 @@ def stated_distance(stated: Mapping[str, Any], size: int, *, what: str) -> Dista
 
 
 def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> None:
-    """Refuse a promise by distance, summed over columns, that a plan does not keep."""
     if stated is None:
         return
     metrics = {}
@@ -318,7 +309,7 @@ def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> N
         distance = stated_distance(part, len(own), what=name)
         with as_invalid(f"the distance of {short(name)} is none"):
             alpha = float(rational(part["alpha"], InvalidData))
-            metrics[name] = Apart(distance.named(own), alpha).in_alpha
+            metrics[name] = ColumnMetric(distance.named(own), alpha).in_alpha
     with as_invalid("the distances of the record are none"):
         held = certify(plan, distance=metrics)
     if set(metrics) != set(plan.columns) or not held.satisfies(1.0):
@@ -328,7 +319,6 @@ def check_distances(stated: Sequence[Mapping[str, Any]] | None, plan: Plan) -> N
 
 
 def check_distance(stated: Mapping[str, Any] | None, mechanism: Mechanism, *, what: str) -> None:
-    """Refuse a promise by distance that a mechanism does not keep."""
     if stated is None:
         return
     alpha = float(rational(stated.get("alpha"), InvalidData))
@@ -343,7 +333,6 @@ def check_distance(stated: Mapping[str, Any] | None, mechanism: Mechanism, *, wh
 
 
 def check_shares(shares: Any, size: int, *, what: str) -> None:
-    """Refuse numbers that are no distribution of so many categories."""
     if shares is None:
         return
     whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)

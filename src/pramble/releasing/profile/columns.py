@@ -24,7 +24,7 @@ from pramble.releasing.profile.vocabulary import (
     is_code,
     is_direct,
     is_identifier,
-    is_weight,
+    is_weight_name,
     quantity_of,
 )
 from pramble.values import Clock, Watcher, value
@@ -89,9 +89,9 @@ class Distinct:
 
     @property
     def are_whole(self) -> bool:
-        """Whether all are whole numbers, each written in one way."""
         if not self.numbers or all(isinstance(label, int) for label in self.labels):
             return bool(self.numbers)
+        # "1" and "1.0" are two texts of one number: as labels they would be two categories.
         once = len(set(self.numbers)) == len(self.labels)
         return once and all(number.is_integer() for number in self.numbers)
 
@@ -107,7 +107,7 @@ class Distinct:
 MOST_TEXTS, MOST_INTEGERS = 200, 60
 MOST_OF_QUANTITY = 12  # whole numbers such as ages are categories up to so many, banded beyond
 MOST_POINTERS = 20
-MOST_KEPT = 5_000  # distinct values above which no more are kept: it is no set of categories
+MOST_DISTINCT = 5_000  # distinct values above which no more are held: it is no set of categories
 LONG_TEXT, FEW_ROWS = 40, 20
 SHARED_BY = 5  # rows that share a value on average, below which texts nearly name their rows
 
@@ -122,7 +122,7 @@ class RoundBands:
 
 
 @value
-class Look:
+class ColumnProfile:
     """What a column looks like, and the categories or bands that are proposed for it."""
 
     name: str
@@ -139,12 +139,10 @@ class Look:
 
     @property
     def can_be_randomised(self) -> bool:
-        """Whether categories can be proposed for it."""
         return bool(self.labels) or self.bands is not None
 
     @property
     def is_fit(self) -> bool:
-        """Whether it is to be randomised without being asked for by name."""
         return self.kind in ("categorical", "numeric")
 
     @property
@@ -154,11 +152,10 @@ class Look:
 
     @property
     def size(self) -> int:
-        """How many categories are proposed for it."""
         return len(self.labels) if self.bands is None else len(self.bands.edges)
 
 
-class ColumnLook:
+class ProfileJob:
     """Gathers the values of one column, up to a number that no set of categories has."""
 
     def __init__(self, column: str, *, typed: bool, ordered: bool = False) -> None:
@@ -170,7 +167,6 @@ class ColumnLook:
         self.marks: dict[Label, None] = {}
 
     def add(self, batch: Any) -> None:
-        """Take a batch."""
         values = batch[self.columns[0]]
         self.rows += len(values)
         if not isinstance(values, pa.Array | pa.ChunkedArray):
@@ -182,15 +178,14 @@ class ColumnLook:
         if self.ordered and pa.types.is_dictionary(values.type):
             self.order |= dict.fromkeys(values.dictionary.to_pylist())
         if not self.is_many and is_looked_at(values.type):
-            new = values.unique().slice(0, MOST_KEPT + 2).to_pylist()
+            new = values.unique().slice(0, MOST_DISTINCT + 2).to_pylist()
             self.found |= dict(zip(new, new, strict=True))
         if self.is_many and is_text(values):
             texts = plain_texts(values)
             late = texts.filter(pc.is_in(texts, pa.array(MARKERS, texts.type)))
             self.marks |= dict.fromkeys(late.unique().to_pylist())
 
-    def merge(self, later: "ColumnLook") -> None:
-        """Take the values of the rows that follow."""
+    def merge(self, later: "ProfileJob") -> None:
         self.rows += later.rows
         self.empty += later.empty
         self.kind = later.kind if later.rows else self.kind
@@ -203,18 +198,17 @@ class ColumnLook:
 
     @property
     def is_many(self) -> bool:
-        """Whether there are more distinct values than are kept."""
-        return len(self.found) > MOST_KEPT + 1
+        return len(self.found) > MOST_DISTINCT + 1
 
     def labels(self) -> list[Label]:
         """Return the distinct values in order of appearance, whole numbers as integers.
 
         The missing one is left out; in a file without types that is the empty text too.
         """
-        kept = list(dict.fromkeys([*list(self.found.values())[: MOST_KEPT + 1], *self.marks]))
-        if kept and any(isinstance(label, float | Decimal) for label in kept):
-            kept = [object_key(label)[-1] for label in kept]
-        return [label for label in kept if label is not None and (self.typed or label != "")]
+        values = list(dict.fromkeys([*list(self.found.values())[: MOST_DISTINCT + 1], *self.marks]))
+        if values and any(isinstance(label, float | Decimal) for label in values):
+            values = [object_key(label)[-1] for label in values]
+        return [label for label in values if label is not None and (self.typed or label != "")]
 
 
 def is_looked_at(kind: Any) -> bool:
@@ -223,61 +217,61 @@ def is_looked_at(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_binary(kind))
 
 
-def look_at(
+def profile_columns(
     records: Records, *, beside: Sequence[Job] = (), progress: Watcher | None = None
-) -> list[Look]:
+) -> list[ColumnProfile]:
     """Look at every column in one scan, shared by jobs ``beside``, and say what it seems to be."""
     jobs, clock = [], Clock(progress)
     for field in records.raw_schema:
         ordered = pa.types.is_dictionary(field.type) and field.type.ordered
-        jobs.append(ColumnLook(field.name, typed=records.typed, ordered=ordered))
+        jobs.append(ProfileJob(field.name, typed=records.typed, ordered=ordered))
     both = [*jobs, *beside]
     scan(records, both, watch=lambda rows, share: clock.tell("reading", share, rows=rows))
     listed, decimal = records.listed_values(), records.reading.decimal or "."
-    looks = []
+    profiles = []
     for job in jobs:
         name = job.columns[0]
         declared = records.declared(name) or tuple(job.order)
-        looks.append(judge(job, declared, listed.get(name, {}), decimal=decimal))
-    return looks
+        profiles.append(judge(job, declared, listed.get(name, {}), decimal=decimal))
+    return profiles
 
 
 def judge(
-    found: ColumnLook, declared: Sequence[Label], listed: Mapping[Label, str], *, decimal: str
-) -> Look:
-    """Judge one column by its name, its type and its values."""
+    found: ProfileJob, declared: Sequence[Label], listed: Mapping[Label, str], *, decimal: str
+) -> ColumnProfile:
     name, kind = found.columns[0], value_type(found.kind)
     if pa.types.is_temporal(kind):
-        return Look(name, "date", DATES, empty=found.empty)
+        return ColumnProfile(name, "date", DATES, empty=found.empty)
     if not is_looked_at(kind):
-        return Look(name, "unsuited", f"its type is {kind}", empty=found.empty)
+        return ColumnProfile(name, "unsuited", f"its type is {kind}", empty=found.empty)
     values = Distinct(found.labels(), typed=found.typed, decimal=decimal)
     what, reason = judged_kind(found, values, declared=bool(declared or listed))
-    look = Look(name, what, reason, empty=found.empty, marks=values.marks, trim=values.trim)
+    profile = ColumnProfile(
+        name, what, reason, empty=found.empty, marks=values.marks, trim=values.trim
+    )
     if what in ("numeric", "weight", "nearly unique") and values.numbers:
         bands = round_bands(values.numbers, quantity_of(name), all_seen=not found.is_many)
-        return replace(look, bands=bands)
+        return replace(profile, bands=bands)
     if what in ("date", "constant", "free text") or not 1 < len(values.labels) <= MOST_TEXTS:
-        return look
+        return profile
     for own in (tuple(declared), tuple(listed)):
         if len(own) > 1 and set(values.labels) <= set(own):
             meanings = tuple(filter(None, (listed.get(label, "") for label in own)))
-            return replace(look, labels=own, declared=True, ordered=True, meanings=meanings)
+            return replace(profile, labels=own, declared=True, ordered=True, meanings=meanings)
     labels, ordered = in_expected_order(values.labels)
-    return replace(look, labels=tuple(labels), ordered=ordered)
+    return replace(profile, labels=tuple(labels), ordered=ordered)
 
 
-def judged_kind(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple[str, str]:
-    """Return what a column seems to be, and why."""
+def judged_kind(found: ProfileJob, values: Distinct, *, declared: bool) -> tuple[str, str]:
     name, labels = found.columns[0], values.labels
     distinct, filled = len(labels), found.rows - found.empty
-    many = f"more than {MOST_KEPT:,}" if found.is_many else f"{distinct:,}"
+    many = f"more than {MOST_DISTINCT:,}" if found.is_many else f"{distinct:,}"
     unique = found.is_many or (found.rows > FEW_ROWS and distinct > 0.9 * filled)
     if values.are_dates:
         return "date", DATES
     # Most weights are positive; replicate weights may not all be.
     positive = sum(number > 0 for number in values.numbers or ())
-    if values.numbers and is_weight(name) and 2 * positive >= len(values.numbers):
+    if values.numbers and is_weight_name(name) and 2 * positive >= len(values.numbers):
         return "weight", "it can single people out; keep it only rounded to few values"
     if distinct < 2:
         return "constant", "all its values are alike" if distinct else "it has no values"
@@ -302,7 +296,6 @@ def judged_kind(found: ColumnLook, values: Distinct, *, declared: bool) -> tuple
 def judged_kind_of_numbers(
     name: str, values: Distinct, *, many: str, unique: bool, declared: bool
 ) -> tuple[str, str]:
-    """Return what a column of numbers seems to be, and why."""
     distinct, quantity = len(values.labels), quantity_of(name)
     if not values.are_whole:
         return "numeric", f"numbers, {many} distinct"
@@ -317,21 +310,22 @@ def judged_kind_of_numbers(
     return "categorical", several(distinct, "value")
 
 
+# The range of quantities that everybody knows, and bands of it: no file is looked at.
 PUBLIC: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "age": (0, 130, (0, 15, 25, 35, 45, 55, 65, 75)),
     "count": (0, 200, (0, 1, 2, 3, 4, 5, 6)),
     "hours": (0, 168, (0, 10, 20, 30, 40, 50)),
     "birth year": (1800, 2100, tuple(range(1930, 2020, 10))),
 }
-"""The range of quantities that everybody knows, and bands of it: no file is looked at."""
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
 BANDS, MOST_BANDS = 6, 9
-HUGE = 1e300
-"""Numbers beyond this, infinities among them, count with the last band or the first."""
 
+# Numbers beyond this, infinities among them, count with the last band or the first.
+HUGE = 1e300
+
+# Part of the values at either end that does not count: the size is not that of one record.
 TAIL = 0.05
-"""Part of the values at either end that does not count: the size is not that of one record."""
 
 
 def round_bands(values: Sequence[float], quantity: str | None, *, all_seen: bool) -> RoundBands:
@@ -349,6 +343,7 @@ def round_bands(values: Sequence[float], quantity: str | None, *, all_seen: bool
         if low <= least and most <= high:
             return RoundBands(known, low=known[0] > 0 or not all_seen, public=True)
     usual = numbers[np.abs(numbers) < HUGE]
+    # Infinite numbers have no size and would stretch every band.
     edges = edges_by_size(usual) if usual.size else (0, 1)
     return RoundBands(edges, low=least < edges[0] or not all_seen, public=False)
 
@@ -360,6 +355,7 @@ def edges_by_size(numbers: np.ndarray) -> tuple[float, ...]:
         return growing_edges(max(low, middle / 50), high)
     step = nice((high - low) / BANDS or 1.0)
     start = math.floor(low / step)
+    # People expect bands of positive numbers to begin at zero where they nearly do.
     start = 0 if start in (1, 2) else start
     count = min(max(math.floor(high / step) - start + 1, 2), MOST_BANDS)
     return tuple(tidy((start + i) * step) for i in range(count))

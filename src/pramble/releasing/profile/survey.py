@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -17,8 +18,8 @@ from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.information.fisher import HALF_WIDTH
 from pramble.releasing.linkage import FUNCTION, Links, likeness
-from pramble.releasing.profile.columns import Look, look_at
-from pramble.releasing.profile.vocabulary import KEYS, key_of
+from pramble.releasing.profile.columns import ColumnProfile, profile_columns
+from pramble.releasing.profile.vocabulary import KEY_WORDS, key_variable
 from pramble.releasing.spec.document import toml_table, toml_value
 from pramble.releasing.spec.spec import OUTPUTS
 from pramble.releasing.value_sample import FirstRows
@@ -63,10 +64,10 @@ ALPHA = 2.0  # the promise of a first plan
 
 
 @value(eq=False)
-class Survey:
+class FileProfile:
     """What a file looks like, and which columns to randomise."""
 
-    looks: tuple[Look, ...]  # of every column, in order
+    profiles: tuple[ColumnProfile, ...]  # of every column, in order
     rows: int
     reading: Reading  # how it was read, to be read the same way again
     first: pa.Table  # some of the first rows
@@ -83,16 +84,19 @@ class Survey:
         ``accepted``. The others get a placeholder, and the plan is refused until the curator has
         declared them.
         """
-        chosen = [look for look in self.looks if look.name in self.chosen]
-        others = [look for look in self.looks if look.name not in self.chosen]
-        spare = [look for look in others if look.is_fit]
+        chosen = [one for one in self.profiles if one.name in self.chosen]
+        others = [one for one in self.profiles if one.name not in self.chosen]
+        spare = [one for one in others if one.is_fit]
         tables = tables_wanted(chosen, alpha=alpha, rows=self.rows)
-        promise = LOCAL.format(toml_value(float(alpha)))
+        promise = DRAFT["local"].format(toml_value(float(alpha)))
         if central is not None:
-            promise, tables = CENTRAL.format(toml_value(float(central))), AUTO + TWO_WAY
+            promise = DRAFT["central"].format(toml_value(float(central)))
+            tables = DRAFT["auto"] + TWO_WAY
+        outputs = ", ".join(map(toml_value, OUTPUTS))
+        settings = DRAFT["settings"].format(outputs)
         lines = [
-            *(HEAD + promise + TABLES + tables).splitlines(),
-            *([] if central else SETTINGS.splitlines()),
+            *(DRAFT["head"] + promise + DRAFT["tables"] + tables).splitlines(),
+            *([] if central else settings.splitlines()),
             *drop_lines(others, self.tells, central=central is not None),
             *file_lines(self.reading),
         ]
@@ -103,10 +107,13 @@ class Survey:
                 lines.append(f"# {toml_comment(note)}, and may be left out")
         if not chosen:
             lines += ["", "# No column was found to randomise: add tables [columns.NAME]."]
-        lines += spare_lines([look for look in spare if look.name in accepted], of=len(spare))
-        known = [one.name for one in chosen if key_of(one.name)] or [one.name for one in chosen]
-        risk = "" if central is not None else RISK.format(toml_comment(toml_value(known[:4])))
-        return "\n".join([*lines, POSSIBLE + risk])
+        lines += spare_lines([one for one in spare if one.name in accepted], of=len(spare))
+        known = [one.name for one in chosen if key_variable(one.name)] or [
+            one.name for one in chosen
+        ]
+        keys = toml_comment(toml_value(known[:4]))
+        risk = "" if central is not None else DRAFT["risk"].format(keys)
+        return "\n".join([*lines, DRAFT["possible"] + risk])
 
 
 def survey_file(
@@ -115,73 +122,73 @@ def survey_file(
     *,
     columns: Sequence[str] | None = None,
     progress: Watcher | None = None,
-) -> Survey:
+) -> FileProfile:
     """Look at every column of a file in one scan, and choose those to randomise.
 
     >>> found = survey_file({"sex": ["f", "m"] * 30, "name": [f"p{i}" for i in range(60)]})
-    >>> found.chosen, found.looks[1].kind
+    >>> found.chosen, found.profiles[1].kind
     (('sex',), 'identifier')
     """
     records = open_records(source, reading)
     records.refuse_missing(columns or ())
     first = FirstRows(records.names)
-    looks = look_at(records, beside=[first], progress=progress)
-    chosen = proposed_columns(looks) if columns is None else checked_choice(looks, columns)
-    dropped = [look.name for look in looks if look.name not in chosen and look.can_be_randomised]
+    profiles = profile_columns(records, beside=[first], progress=progress)
+    chosen = proposed_columns(profiles) if columns is None else checked_choice(profiles, columns)
+    dropped = [one.name for one in profiles if one.name not in chosen and one.can_be_randomised]
     rows = first.table()
     follows, tells = columns_that_tell(rows, chosen=chosen, dropped=dropped)
     if columns is None:  # a copy would spend the budget twice on one thing
         chosen = tuple(name for name in chosen if name not in follows)
         tells, follows = {**tells, **follows}, {}
-    return Survey(tuple(looks), first.rows, records.reading, rows, chosen, follows, tells)
+    return FileProfile(tuple(profiles), first.rows, records.reading, rows, chosen, follows, tells)
 
 
-def proposed_columns(looks: Sequence[Look]) -> tuple[str, ...]:
+def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
     """Return the columns to randomise, in the order of the file.
 
     All that can be, if they are few; else those whose names an intruder's knowledge goes by (sex,
     age, region, …: one of each first), and without enough of them the first categorical ones.
     """
-    fit = [look for look in looks if look.is_fit and look.size <= MOST_CATEGORIES]
+    fit = [one for one in profiles if one.is_fit and one.size <= MOST_CATEGORIES]
     if len(fit) <= MOST_CHOSEN:
-        return tuple(look.name for look in fit)
-    kinds, met, ranked = list(KEYS), Counter[str](), []
-    for place, look in enumerate(fit):
-        if key := key_of(look.name):
+        return tuple(one.name for one in fit)
+    kinds, met, ranked = list(KEY_WORDS), Counter[str](), []
+    for place, one in enumerate(fit):
+        if key := key_variable(one.name):
             met[key] += 1
-            ranked.append((met[key], kinds.index(key), place, look.name))
+            ranked.append((met[key], kinds.index(key), place, one.name))
     known = [name for *_, name in sorted(ranked)]
     if len(known) < LEAST_KEYS:
-        others = [look.name for look in fit if look.labels and look.name not in known]
+        others = [one.name for one in fit if one.labels and one.name not in known]
         known += others[: MOST_CHOSEN - len(known)]
     best = set(known[:MOST_CHOSEN])
-    return tuple(look.name for look in fit if look.name in best)
+    return tuple(one.name for one in fit if one.name in best)
 
 
-def checked_choice(looks: Sequence[Look], wanted: Collection[str]) -> tuple[str, ...]:
+def checked_choice(profiles: Sequence[ColumnProfile], wanted: Collection[str]) -> tuple[str, ...]:
     """Return the columns that the curator named; refuse those for which nothing can be proposed."""
     unfit = [
-        f"Column {look.name!r} cannot be randomised as it is ({look.kind}: {look.reason}). Recode "
+        f"Column {one.name!r} cannot be randomised as it is ({one.kind}: {one.reason}). Recode "
         "it in the file first, or leave it out of --columns."
-        for look in looks
-        if look.name in wanted and not look.can_be_randomised
+        for one in profiles
+        if one.name in wanted and not one.can_be_randomised
     ]
     if unfit:
         raise InvalidInput("\n".join(unfit))
-    return tuple(look.name for look in looks if look.name in wanted)
+    return tuple(one.name for one in profiles if one.name in wanted)
 
 
-def noisy_pairs(looks: Sequence[Look], *, alpha: float, rows: int) -> tuple[int, int]:
+def noisy_pairs(profiles: Sequence[ColumnProfile], *, alpha: float, rows: int) -> tuple[int, int]:
     r"""Return how many tables of two columns would be noise, roughly, and how many there are.
 
     Each of :math:`t` tables is told by :math:`n/t` records, and is noise if the 95 % interval of
     one of its m evenly filled cells is wider than :math:`1/m`. The release computes what it does.
 
-    >>> looks = [Look(name, "categorical", "", tuple(range(3))) for name in "abc"]
-    >>> noisy_pairs(looks, alpha=2.0, rows=1000), noisy_pairs(looks, alpha=2.0, rows=100_000)
+    >>> profiles = [ColumnProfile(name, "categorical", "", tuple(range(3))) for name in "abc"]
+    >>> noisy_pairs(profiles, alpha=2.0, rows=1000), noisy_pairs(profiles, alpha=2.0, rows=100_000)
     ((3, 3), (0, 3))
     """
-    sizes = [look.size + bool(look.empty or look.marks) for look in looks]
+    sizes = [one.size + bool(one.empty or one.marks) for one in profiles]
     cells = [one * other for one, other in combinations(sizes, 2)]
     grows = math.exp(min(alpha, 50.0))
     noisy = 0
@@ -203,78 +210,29 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")
 OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
 
 
-HEAD = """\
-# A plan for `pramble release FILE --plan THIS --out FOLDER`; --dry-run says beforehand
-# what the release will be worth. Read it, edit it.
-
-"""
-LOCAL = """\
-# The promise to each record, over all randomised columns (often called ε): it holds
-# against everybody, also whoever handles the file before it is released. If it is
-# enough to protect against readers of the release: central = 1.0 and delta = 1e-6.
-# `pramble try FILE --plan THIS` compares both for this file.
-alpha = {}
-"""
-CENTRAL = """\
-# The promise to each person against everybody who reads the release: protected tables,
-# with exact noise, and complete records drawn from them. It rests on trust in whoever
-# handles the file; a promise against them too is alpha = 2.0 in place of these two.
-# `pramble try FILE --plan THIS` compares both for this file.
-central = {}
-delta = 1e-6
-"""
-TABLES = """\
-# The tables that readers will want: of 1, 2 or 3 columns, "all", or a list such as
-# [["sex", "age"], ["region"]]. Fewer tables, or fewer columns, come out more precise.
-"""
-AUTO = """\
-# "auto": all of 2 columns, and those of 3 that they do not imply, chosen privately.
-"""
+# The texts of a first plan, by their names.
+DRAFT = dict(
+    re.findall(
+        r"@(\w+)@\n(.*?)(?=@\w+@\n|\Z)",
+        (files("pramble") / "resources" / "draft.toml.txt").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
+)
 TWO_WAY = "tables = 2\n"
-ONE_WAY = """\
-# Here of single columns: by a rough guess {} of the {} tables of two columns
-# would be noise with {} at this alpha; --dry-run tells it.
-tables = 1
-"""
-SETTINGS = f"""\
-# false: each record shows the columns that are best for the tables and leaves the others
-# blank; true: every record keeps all its columns.
-whole = false
-# Where probabilities come from: "private" (a noisy histogram that spends prior_share of
-# alpha), "uniform", or "public" with prior_file = … (a CSV of category,count or a file).
-prior = "private"
-prior_share = 0.02
-# {", ".join(toml_value(name) for name in OUTPUTS)}
-output = "parquet"
-# Release the rows in a random order: in a sorted file a row's place tells its values.
-shuffle = true
-"""
-POSSIBLE = """
-# Records that cannot occur, from public knowledge alone; never counted on this file:
-# [[possible]]
-# if = { age = ["0-14"] }
-# then = { marital = ["never married"] }
-# repair = { marital = "never married" }
-"""
-RISK = """
-# Risk of re-identification before and after; keys are what an intruder may know:
-# [risk]
-# keys = {}
-# population_size = 1000000
-# weights = "…"    # columns of sampling weights and of households, for risks that go
-# household = "…"  # by them
-# model = "two-way"
-"""
 
 
-def tables_wanted(chosen: Sequence[Look], *, alpha: float, rows: int) -> str:
-    """Write which tables are wanted: of two columns, unless most of those would be noise."""
+def tables_wanted(chosen: Sequence[ColumnProfile], *, alpha: float, rows: int) -> str:
     noisy, pairs = noisy_pairs(chosen, alpha=alpha, rows=rows)
-    return TWO_WAY if 2 * noisy <= pairs else ONE_WAY.format(noisy, pairs, several(rows, "row"))
+    return (
+        TWO_WAY
+        if 2 * noisy <= pairs
+        else DRAFT["one_way"].format(noisy, pairs, several(rows, "row"))
+    )
 
 
-def drop_lines(others: Sequence[Look], tells: Mapping[str, str], *, central: bool) -> list[str]:
-    """Write the columns that are left out, each with the reason."""
+def drop_lines(
+    others: Sequence[ColumnProfile], tells: Mapping[str, str], *, central: bool
+) -> list[str]:
     reasons = {one.name: toml_comment(reason_dropped(one, tells.get(one.name))) for one in others}
     listed = [f"  {toml_value(name)},  # {reason}" for name, reason in reasons.items()]
     note = [
@@ -291,22 +249,19 @@ def drop_lines(others: Sequence[Look], tells: Mapping[str, str], *, central: boo
     ]
 
 
-def reason_dropped(one: Look, told: str | None) -> str:
-    """Say what a dropped column is and why it is left out."""
+def reason_dropped(one: ColumnProfile, revealed: str | None) -> str:
     chosen = ", not chosen" if one.is_fit else ""
     many = one.is_fit and one.size > MOST_CATEGORIES
     merge = "; too many to randomise, merge them into fewer" if many else ""
-    as_it_is = "" if told is None else f"; as it is, it tells {told!r}"
+    as_it_is = "" if revealed is None else f"; as it is, it tells {revealed!r}"
     return f"{one.kind}{chosen}: {one.reason}{merge}{as_it_is}"
 
 
 def toml_comment(line: str) -> str:
-    """Return a line without what would end a comment."""
     return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def file_lines(reading: Reading) -> list[str]:
-    """Write how a file was read, so that nothing is found out anew."""
     names = ("format", *(OF_TEXT if reading.separator is not None else ()), "sheet")
     said = {name: getattr(reading, name) for name in names}
     table = {name: setting for name, setting in said.items() if setting is not None}
@@ -314,8 +269,7 @@ def file_lines(reading: Reading) -> list[str]:
     return [*head, *toml_table(table)] if table else []
 
 
-def missing_label(one: Look) -> str | int:
-    """Return a label for empty cells that no value has."""
+def missing_label(one: ColumnProfile) -> str | int:
     if one.labels and all(type(label) is int for label in one.labels):
         return next(code for code in (-1, -9, -99, -999, -9999) if code not in one.labels)
     return next(word for word in MISSING if word not in one.labels)
@@ -338,8 +292,7 @@ def gaps(labels: Sequence[Any]) -> str:
     return f", {listed} not: add {it} can occur" if 0 < len(absent) <= MOST_GAPS else ""
 
 
-def column_lines(one: Look, *, accepted: bool) -> list[str]:
-    """Write the table of one column."""
+def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
     name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
     found = f"{several(len(one.labels), 'value')} seen{gaps(one.labels)}"
     if one.declared:
@@ -347,13 +300,13 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
     elif one.bands is not None:
         found = f"{one.reason}, in round bands"
     lines = [f"[columns.{name}]  # {toml_comment(found)}"]
-    settled, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
+    is_known, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
     if one.bands is not None:
-        lines += band_lines(one, settled=settled)
-    elif settled and has_empty and all(isinstance(label, bool) for label in one.labels):
+        lines += band_lines(one, is_known=is_known)
+    elif is_known and has_empty and all(isinstance(label, bool) for label in one.labels):
         lines.append('categories = ["no", "yes"]')
         lines.append(f"merge = {toml_value({'no': [False], 'yes': [True]})}")
-    elif settled:
+    elif is_known:
         if one.meanings and len(one.meanings) <= MOST_MEANINGS:
             lines.append(f"# {toml_comment('; '.join(one.meanings))}")
         lines.append(f"categories = {toml_value(one.labels)}")
@@ -370,10 +323,9 @@ def column_lines(one: Look, *, accepted: bool) -> list[str]:
     return lines
 
 
-def band_lines(one: Look, *, settled: bool) -> list[str]:
-    """Write the bands of a column of numbers."""
+def band_lines(one: ColumnProfile, *, is_known: bool) -> list[str]:
     assert one.bands is not None
-    if not settled:
+    if not is_known:
         return ["bands = []  # increasing edges, such as [0, 10, 20, 50]; the last band is open"]
     edges = one.bands.edges
     labels = band_labels(edges)
@@ -385,8 +337,7 @@ def band_lines(one: Look, *, settled: bool) -> list[str]:
     return lines
 
 
-def spare_lines(spare: Sequence[Look], *, of: int) -> list[str]:
-    """Write tables of columns that were not chosen, as comments, where they are few."""
+def spare_lines(spare: Sequence[ColumnProfile], *, of: int) -> list[str]:
     if not spare or of > MOST_COMMENTED:
         return []
     head = "# Not chosen; to randomise one, take it off the drop list and uncomment its table:"

@@ -5,107 +5,23 @@ and some of well-known surveys.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from typing import Any
 
 from pramble.data.formats.delimited import MARKERS
 from pramble.data.labels import Label, in_order
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
 
-NAMES = {
-    # What points at one person, however many values there are.
-    "direct": (
-        "uuid guid ssn nin nhs nir dni nie nif cpf bsn iban bic email mail courriel correo phone "
-        "telephone tel telefon telefono telefone mobile handy passport passeport surname forename "
-        "lastname firstname fullname vorname nachname familienname prenom apellido apellidos "
-        "cognome achternaam voornaam sobrenome matricule personennummer steuernummer"
-    ),
-    # What points at a person, a household or a record where there are many values.
-    "pointing": (
-        "id ids pid hid hhid idno ident identifier identifiant identificador identificatore "
-        "kennung serial serialno seqn person patient subject respondent pseudonym name names nom "
-        "naam nome nombre address adresse address1 direccion indirizzo endereco street strasse "
-        "rue calle licence license account konto compte cuenta record caseid case uid"
-    ),
-    # Sampling weights; beside a word of bodies a weight is one on the scales.
-    "weight": (
-        "weight weights wgt wgts wt wts weighting pond ponderation ponderacion ponderador poids "
-        "peso pesos gewicht gewichtung gewichte hochrechnungsfaktor hrf weging weegfactor fnlwgt "
-        "perwt hhwt wtfinl asecwt pweight hweight extri expansion elevacion facexp w"
-    ),
-    "body": "body birth kg lb lbs gram grams height change loss over",
-    # Fine classifications, whose numbers are no quantities.
-    "code": (
-        "zip zipcode postcode postal plz cap cp county commune municipality gemeinde municipio "
-        "comune gemeente concelho puma fips tract nuts lau insee nace naics sic isco soc icd cpt "
-        "code codes kod occ ind"
-    ),
-}
-
-QUANTITY = {
-    "age": "age ages agep alter edad eta leeftijd idade",
-    "count": (
-        "hhsize hhsiz npers persons personnes personen personas persone pessoas children enfants "
-        "kinder hijos ninos figli kinderen filhos rooms zimmer pieces habitaciones stanze kamers "
-        "nchild famsize haushaltsgroesse siblings"
-    ),
-    "hours": "hours heures stunden horas ore uren uhrswork wkhp",
-    "birth year": (
-        "birthyr birthyear yob geburtsjahr nacimiento nascita geboortejaar nascimento naissance"
-    ),
-    "year": "year annee jahr ano anno jaar",
-}
-"""Names of numbers whose size is publicly known."""
-
-KEYS = {
-    "sex": "sex gender sexe geschlecht genre sexo sesso geslacht genero genere civilite",
-    "age": (
-        f"{QUANTITY['age']} {QUANTITY['birth year']} agegroup agegrp ageband agecat altersgruppe "
-        "altersklasse tranche birth geburt"
-    ),
-    "region": (
-        "region regions state province district departement department canton kanton bundesland "
-        "land provincia regione regio provincie regiao distrito urban rural urbrur area metro "
-        "city town ville stadt ciudad citta stad cidade residence nuts county puma st"
-    ),
-    "education": (
-        "educ edu education educd educational schooling school schl degree diploma diplome bildung "
-        "schulabschluss abschluss educacion estudios istruzione titolo opleiding onderwijs "
-        "escolaridade instrucao isced etudes qualification"
-    ),
-    "marital": (
-        "marital marst mar maritalstatus civil hhcivil matrimonial familienstand estado civiel "
-        "burgerlijke stato civile etat conjugal married spouse"
-    ),
-    "occupation": (
-        "occupation occ profession beruf ocupacion profesion occupazione professione beroep "
-        "profissao job employment empstat employed emploi activity erwerbsstatus erwerbstaetigkeit "
-        "labour labor work workclass empleo lavoro werk emprego industry branche isco csp pcs"
-    ),
-    "origin": (
-        "nationality nationalite nationalitaet nationalitat nacionalidad nazionalita nationaliteit "
-        "nacionalidade citizenship citizen cit staatsangehoerigkeit staatsangehorigkeit "
-        "ciudadania cittadinanza country pays pais paese birthplace bpl native migration race "
-        "racesing ethnicity ethnic hispan hispanic etnia raza raca herkunft origin origine "
-        "religion konfession language langue sprache idioma lingua taal"
-    ),
-    "household": (
-        f"{QUANTITY['count']} household hh relat relate relationship menage haushalt hogar "
-        "famiglia huishouden familia agregado family kinship"
-    ),
-    "tenure": (
-        "tenure ownershp ownership owner tenancy dwelling logement wohnung vivienda alloggio "
-        "woning habitacao housing ten occupancy mortgage"
-    ),
-    "health": "disability disabled handicap behinderung discapacidad disabilita veteran vetstat",
-}
-"""What an intruder may know of somebody, best known first."""
-
-
+WORDS: dict[str, Any] = tomllib.loads(
+    (files("pramble") / "resources" / "vocabulary.toml").read_text(encoding="utf-8")
+)
 NAME_WORDS, QUANTITY_WORDS, KEY_WORDS = (
-    {what: frozenset(listed.split()) for what, listed in named.items()}
-    for named in (NAMES, QUANTITY, KEYS)
+    {what: frozenset(listed.split()) for what, listed in WORDS[part].items()}
+    for part in ("names", "quantities", "keys")
 )
 
 
@@ -121,13 +37,11 @@ def words_in(name: str) -> tuple[str, ...]:
 
 
 def name_parts(name: str) -> set[str]:
-    """Return the words of a column's name, and all of them in one."""
     found = words_in(name)
     return {*found, "".join(found)}
 
 
 def is_direct(name: str) -> bool:
-    """Whether a column's name is that of a direct identifier."""
     return not NAME_WORDS["direct"].isdisjoint(name_parts(name))
 
 
@@ -140,10 +54,10 @@ def is_identifier(name: str) -> bool:
     return is_direct(name) or not NAME_WORDS["pointing"].isdisjoint(name_parts(name))
 
 
-def is_weight(name: str) -> bool:
+def is_weight_name(name: str) -> bool:
     """Whether a column's name is that of a sampling weight.
 
-    >>> [is_weight(name) for name in ("PWGTP7", "poids_final", "birth_weight", "weekday")]
+    >>> [is_weight_name(name) for name in ("PWGTP7", "poids_final", "birth_weight", "weekday")]
     [True, True, False, False]
     """
     found = words_in(name)
@@ -153,7 +67,6 @@ def is_weight(name: str) -> bool:
 
 
 def is_code(name: str) -> bool:
-    """Whether a column's name is that of a fine classification."""
     return not NAME_WORDS["code"].isdisjoint(words_in(name))
 
 
@@ -169,76 +82,15 @@ def quantity_of(name: str) -> str | None:
     return next((what for what, words in QUANTITY_WORDS.items() if words & found), None)
 
 
-def key_of(name: str) -> str | None:
+def key_variable(name: str) -> str | None:
     """Return which key variable a column's name tells.
 
-    >>> key_of("MARST"), key_of("Geschlecht"), key_of("nivel_de_estudios"), key_of("roof")
-    ('marital', 'sex', 'education', None)
+    >>> [key_variable(name) for name in ("MARST", "Geschlecht", "nivel_de_estudios", "roof")]
+    ['marital', 'sex', 'education', None]
     """
     found = name_parts(name)
     return next((what for what, words in KEY_WORDS.items() if words & found), None)
 
-
-SCALES = """\
-none/no/never/not at all/nothing; rarely/seldom/hardly ever/a little/little/slightly; \
-sometimes/occasionally/some/somewhat/moderately/partly; often/usually/frequently/much/most/quite a \
-bit/mostly; very often/nearly always/very much; always/all/completely/extremely/a lot
-very low/lowest/very small; low/lo/small/light; lower middle; \
-medium/middle/moderate/average/normal/mid/med; upper middle; high/hi/large/heavy/big; very \
-high/highest/very large/severe
-very poor/very bad/terrible; poor/bad; fair/average/moderate; good; very good; excellent
-strongly disagree/disagree strongly; disagree/rather disagree; neither/neutral/undecided/neither \
-agree nor disagree; agree/rather agree; strongly agree/agree strongly
-very dissatisfied; dissatisfied/unsatisfied; neutral/neither; satisfied; very satisfied
-no/none/absent; mild/slight; moderate; severe/strong; very severe/extreme
-none/no schooling/no education/illiterate; preschool/nursery/kindergarten; \
-primary/elementary/basic; lower secondary/middle school; secondary/high school/upper secondary; \
-vocational/post-secondary/some college/technical; associate; \
-tertiary/college/bachelor/bachelors/bachelor's/university/undergraduate; \
-master/masters/master's/postgraduate/graduate; professional; doctorate/phd/doctoral
-preschool; 1st-4th; 5th-6th; 7th-8th; 9th; 10th; 11th; 12th; hs-grad; some-college; assoc-voc; \
-assoc-acdm; bachelors; masters; prof-school; doctorate
-xxs; xs; s; m; l; xl; xxl
-first/1st; second/2nd; third/3rd; fourth/4th; fifth/5th
-child/children; teen/teenager/adolescent/youth; young/young adult; adult/middle aged; \
-senior/elderly/old
-jamais; rarement; parfois/quelquefois; souvent; très souvent; toujours
-nie; selten; manchmal; oft; sehr oft; immer
-nunca; raramente/rara vez/casi nunca; a veces/às vezes/algunas veces; a \
-menudo/frequentemente/frecuentemente; casi siempre; siempre/sempre
-mai; raramente; qualche volta/a volte; spesso; sempre
-nooit; zelden; soms; vaak; altijd
-très faible; faible/bas; moyen/moyenne; élevé/élevée/fort/haut; très élevé
-sehr niedrig; niedrig/gering; mittel; hoch; sehr hoch
-muy bajo/muito baixo/molto basso; bajo/baja/baixo/basso/bassa; medio/media/médio/média; alto/alta; \
-muy alto/muito alto/molto alto
-zeer laag; laag; midden/gemiddeld; hoog; zeer hoog
-january/jan; february/feb; march/mar; april/apr; may; june/jun; july/jul; august/aug; \
-september/sep/sept; october/oct; november/nov; december/dec
-janvier; février; mars; avril; mai; juin; juillet; août; septembre; octobre; novembre; décembre
-januar/jänner/januari; februar/februari; märz/maart; april; mai/mei; juni; juli; august/augustus; \
-september; oktober; november; dezember/december
-enero/janeiro; febrero/fevereiro; marzo/março; abril; mayo/maio; junio/junho; julio/julho; agosto; \
-septiembre/setembro; octubre/outubro; noviembre/novembro; diciembre/dezembro
-gennaio; febbraio; marzo; aprile; maggio; giugno; luglio; agosto; settembre; ottobre; novembre; \
-dicembre
-monday/mon; tuesday/tue/tues; wednesday/wed; thursday/thu/thur/thurs; friday/fri; saturday/sat; \
-sunday/sun
-lundi; mardi; mercredi; jeudi; vendredi; samedi; dimanche
-montag/mo; dienstag/di; mittwoch/mi; donnerstag/do; freitag/fr; samstag/sonnabend/sa; sonntag/so
-lunes; martes; miércoles; jueves; viernes; sábado; domingo
-lunedì; martedì; mercoledì; giovedì; venerdì; sabato; domenica
-maandag; dinsdag; woensdag; donderdag; vrijdag; zaterdag; zondag
-segunda; terça; quarta; quinta; sexta; sábado; domingo
-"""
-"""Scales, a line each: semicolons part their steps, slashes words for one step."""
-
-OTHER = "other others autre autres andere otro otra otros altro altri anders outro outros"
-UNKNOWN = (
-    "unknown inconnu unbekannt desconocido sconosciuto onbekend desconhecido refused refusal "
-    "missing none-given not-stated not-applicable no-answer don't-know n.a."
-)
-"""Words that come after all others, in this order; hyphens stand for blanks too."""
 
 FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)*")
 BELOW = re.compile(
@@ -254,6 +106,7 @@ BAND_WORD = re.compile(
     r"en|jaar|até|ou|mais|persons?|hours?|k|eur|usd|million)"
 )
 
+# Stages of schooling, in order.
 SCHOOL = tuple(
     re.compile(stage)
     for stage in (
@@ -267,15 +120,14 @@ SCHOOL = tuple(
         r"doctor|phd",
     )
 )
-"""Stages of schooling, in order."""
 
 
 def steps_of(scale: str) -> dict[str, int]:
     return {word: step for step, words in enumerate(scale.split("; ")) for word in words.split("/")}
 
 
-RANKS = tuple(steps_of(scale) for scale in SCALES.splitlines())
-LATE = {word: place for place, words in enumerate((OTHER, UNKNOWN)) for word in words.split()}
+RANKS = tuple(map(steps_of, WORDS["scales"]))
+LATE = {word: place for place, words in enumerate(WORDS["late"]) for word in words.split()}
 
 
 def in_expected_order(labels: Sequence[Label]) -> tuple[list[Label], bool]:
@@ -304,7 +156,6 @@ def in_expected_order(labels: Sequence[Label]) -> tuple[list[Label], bool]:
 
 
 def late_place(label: str) -> int | None:
-    """Return where a label stands among those that come last, if it is one of them."""
     return 2 if label.strip() in MARKERS else LATE.get(folded_label(label).replace(" ", "-"))
 
 
@@ -333,8 +184,8 @@ def band_place(word: str) -> tuple[float, float] | None:
     >>> band_place("<15"), band_place("15"), band_place("15 and over"), band_place("grade 15")
     ((15.0, -1.0), (15.0, 0.0), (15.0, 1.0), None)
     """
-    apart = word.replace(",", ", ") if word[0] in "[(" else word
-    figures = [figure_value(figure) for figure in FIGURE.findall(apart)]
+    spaced = word.replace(",", ", ") if word[0] in "[(" else word
+    figures = [figure_value(figure) for figure in FIGURE.findall(spaced)]
     rest = re.findall(r"[^\W\d_]+", word)
     if not figures or not all(BAND_WORD.fullmatch(one) for one in rest):
         return None

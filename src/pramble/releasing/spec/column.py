@@ -64,7 +64,7 @@ class ColumnSpec:
     )
     merge: Mapping[str, tuple[Any, ...]] = setting(
         dict,
-        read.merged,
+        read.merge_lists,
         "Recoding: new labels, each with the old ones that it stands for.",
         example='{ other = ["widowed", "divorced"] }',
     )
@@ -77,7 +77,7 @@ class ColumnSpec:
     )
     family: str = setting(
         "uniform",
-        read.one_of("uniform", "general", "response", "circle"),
+        read.OneOf(("uniform", "general", "response", "circle")),
         '``"uniform"`` is the matrix of the source paper (keep a value, or move it to any other '
         'with equal probability); ``"general"`` any square matrix; ``"response"`` randomised '
         'response; ``"circle"`` arcs around equally likely bands. The last two need no prior.',
@@ -87,7 +87,7 @@ class ColumnSpec:
     )
     objective: ObjectiveName = setting(
         "information",
-        read.one_of(*OBJECTIVES, "loss"),
+        read.OneOf((*OBJECTIVES, "loss")),
         'What the matrix is best for; ``"loss"`` goes with ``loss``.',
         example='"estimation"',
         designs=(COLUMNS,),
@@ -119,7 +119,7 @@ class ColumnSpec:
     )
     release_as: str = setting(
         BAND,
-        read.one_of(BAND, *POINT_KINDS),
+        read.OneOf((BAND, *POINT_KINDS)),
         '``"band"``, or a number in place of it: ``"midpoint"``, the middle of the band, or '
         '``"point"``, a number drawn evenly within it. The last band ends at ``high``.',
         example='"point"',
@@ -127,7 +127,7 @@ class ColumnSpec:
     )
     prior: Any = setting(
         "private",
-        read.prior(SOURCES),
+        read.PriorReader(SOURCES),
         "Where the probabilities come from that a design of randomised records needs; tables need "
         'none. ``"private"`` counts a noisy histogram, whose cost is part of α; ``"uniform"`` and '
         '``"public"`` (with ``prior_file``, or in a column a list of probabilities in its place) '
@@ -149,7 +149,6 @@ class ColumnSpec:
 
     @property
     def recode(self) -> dict[str, Any]:
-        """The recodings, in the words of `pramble.data.recode`."""
         steps = {
             "trim": self.trim, "missing": self.missing_values, "low": self.low, "high": self.high,
             "bands": self.bands, "merge": self.merge,

@@ -24,7 +24,7 @@ from pramble.releasing.spec.readers import (
     Setting,
     settings_of,
 )
-from pramble.releasing.spec.rules import columns_of, contradictions
+from pramble.releasing.spec.rules import contradictions, rule_columns
 from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.values import names_of
 from pramble.words import hint_at
@@ -34,8 +34,9 @@ RISK = {row.name: row for row in settings_of(RiskSpec)}
 FILE = {row.name: row for row in settings_of(FileSpec)}
 SHARED = {name: row for name, row in COLUMN.items() if row.in_plan}
 OF_ALL = {row.name: row for row in settings_of(ReleaseSpec)}
+
+# The settings of each table of a plan; the plan's own take those that columns share.
 PLAN = SHARED | OF_ALL
-"""The settings of each table of a plan; the plan's own take those that columns share."""
 
 PARTS = ("columns", "risk", "file")
 
@@ -69,6 +70,7 @@ def spec_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> Rel
     if found["design"] == TABLES:
         found.setdefault("objective", TABLE_OBJECTIVES[0])
     spec = None if mistakes else assemble(found, columns, risk, file)
+    # What could not be read is no ground for saying that it contradicts something.
     mistakes = mistakes or contradictions(found, spec)
     if spec is None or mistakes:
         raise InvalidPlan("\n".join(mistakes))
@@ -88,7 +90,6 @@ def read_table(
     mistakes: list[str],
     others: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Read the known settings of a table; note a sentence for each mistake."""
     found: dict[str, Any] = {}
     if not isinstance(table, Mapping):
         mistakes.append(f"{where} must be a table; found {table!r}.")
@@ -108,7 +109,6 @@ def read_table(
 def read_columns(
     tables: Any, *, seen_allowed: bool, mistakes: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """Read the tables of the columns; note a sentence for each mistake."""
     if not isinstance(tables, Mapping) or not tables:
         mistakes.append("The plan must name the columns to randomise, in tables [columns.NAME].")
         return {}
@@ -125,7 +125,6 @@ def read_columns(
 
 
 def read_risk(table: Any, mistakes: list[str]) -> dict[str, Any]:
-    """Read the table of the risk; note a sentence for each mistake."""
     risk = read_table(table, RISK, where="The table [risk]", mistakes=mistakes)
     if isinstance(table, Mapping):
         absent = [key for key in ("keys", "population_size") if key not in table]
@@ -200,12 +199,10 @@ def with_family(column: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_spec(path: str | Path) -> ReleaseSpec:
-    """Read a plan from a TOML file, as `pramble init` writes it."""
     return spec_from(read_document(path))
 
 
 def read_document(path: str | Path) -> dict[str, Any]:
-    """Read the settings of a plan from a TOML file, unchecked."""
     path = Path(path)
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -241,14 +238,13 @@ def spec_of(
         raise InvalidPlan("Next to a plan, columns are names of some of its columns.")
     if not changes and columns is None and isinstance(plan, ReleaseSpec):
         return plan
-    document = document_of(plan)
+    document = plan_document(plan)
     if changes or columns is not None:
         document = overridden(document, changes, None if columns is None else names_of(columns))
     return spec_from(document, seen_allowed=isinstance(plan, ReleaseSpec))
 
 
-def document_of(plan: str | Path | ReleaseSpec | Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan as nested settings, however it was given."""
+def plan_document(plan: str | Path | ReleaseSpec | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(plan, ReleaseSpec):
         return tomllib.loads(spec_to_toml(plan))
     return read_document(plan) if isinstance(plan, str | Path) else dict(plan)
@@ -278,7 +274,7 @@ def overridden(
     if {"alpha", "central", "design"} & set(changes):
         found = without_others(found, {**found, **changes})
     if columns is not None:
-        found |= of_columns(found, columns)
+        found |= with_columns_alone(found, columns)
     return found | dict(changes)
 
 
@@ -293,7 +289,7 @@ def without_others(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dic
     }
 
 
-def of_columns(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+def with_columns_alone(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
     """Return what changes where some columns of a plan are taken alone."""
     planned = document.get("columns", {})
     for name in columns:
@@ -312,7 +308,7 @@ def of_columns(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str,
         found["tables"] = [table for table in tables if set(table) <= wanted] or 1
     if "possible" in document:
         rules = document["possible"]
-        found["possible"] = [rule for rule in rules if columns_of(rule) <= wanted]
+        found["possible"] = [rule for rule in rules if rule_columns(rule) <= wanted]
     return found
 
 
@@ -335,7 +331,6 @@ def toml_value(value: Any) -> str:
 
 
 def toml_table(settings: Mapping[str, Any]) -> list[str]:
-    """Return one line per setting."""
     return [f"{key} = {toml_value(value)}" for key, value in settings.items()]
 
 

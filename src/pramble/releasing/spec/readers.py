@@ -72,25 +72,11 @@ class PriorReader:
         return probabilities(value) if is_list else OneOf(self.words)(value)
 
 
-def one_of(*words: str) -> OneOf:
-    return OneOf(words)
-
-
-def several_of(*words: str) -> SeveralOf:
-    return SeveralOf(words)
-
-
-def prior(sources: Sequence[str]) -> PriorReader:
-    return PriorReader(tuple(sources))
-
-
-def design(value: Any) -> str:
-    """Read a design; "paper" is another word for "columns"."""
+def design_name(value: Any) -> str:
     return OneOf(("records", "columns", "tables"))("columns" if value == "paper" else value)
 
 
-def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
-    """Read a finite number between two bounds, both excluded."""
+def bounded_number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not above < value < below or value > sys.float_info.max:
         wanted = "a positive number" if below == math.inf else f"a number in ({above:g}, {below:g})"
@@ -99,32 +85,27 @@ def number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:
 
 
 def alpha(value: Any) -> float:
-    """Read an α."""
-    found = number(value)
+    found = bounded_number(value)
     if found > LARGEST_TOTAL:
         raise Mistake(f"must be at most {LARGEST_TOTAL:,.0f}; found {value!r}")
     return found
 
 
 def delta(value: Any) -> float:
-    """Read a δ: a probability that is next to nothing."""
-    return number(value, below=LARGEST_DELTA)
+    return bounded_number(value, below=LARGEST_DELTA)
 
 
 def share(value: Any) -> float:
-    """Read a number between zero and one half."""
-    return number(value, below=0.5)
+    return bounded_number(value, below=0.5)
 
 
 def whole(value: Any) -> int:
-    """Read a positive whole number."""
     if type(value) is not int or value < 1:
         raise Mistake(f"must be a positive whole number; found {value!r}")
     return value
 
 
 def rows_of_a_file(value: Any) -> int:
-    """Read how many rows a piece of the data has."""
     if whole(value) % BATCH_ROWS:
         nearest = max(round(value / BATCH_ROWS), 1) * BATCH_ROWS
         raise Mistake(
@@ -135,21 +116,18 @@ def rows_of_a_file(value: Any) -> int:
 
 
 def flag(value: Any) -> bool:
-    """Read true or false."""
     if not isinstance(value, bool):
         raise Mistake(f"must be true or false; found {value!r}")
     return value
 
 
 def string(value: Any) -> str:
-    """Read a string that is not empty."""
     if not isinstance(value, str) or not value:
         raise Mistake(f"must be a string that is not empty; found {value!r}")
     return value
 
 
 def a_list(value: Any, of: str) -> Sequence[Any]:
-    """Read a list."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise Mistake(f"must be a list of {of}; found {value!r}")
     return value
@@ -183,27 +161,24 @@ def labels(value: Any) -> tuple[Any, ...] | None:
 
 
 def missing_code(value: Any) -> Any:
-    """Read what empty cells become: a label, or true."""
     if value is True or (isinstance(value, str | int) and not isinstance(value, bool)):
         return value
     raise Mistake(f"must be a label, or true for a category of its own; found {value!r}")
 
 
 def probabilities(value: Any) -> tuple[float, ...]:
-    """Read public probabilities."""
-    found = tuple(number(part) for part in a_list(value, "probabilities"))
+    found = tuple(bounded_number(part) for part in a_list(value, "probabilities"))
     if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
         raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
+    # Rounded percentages sum to 1 only nearly.
     return tuple(part / math.fsum(found) for part in found)
 
 
 def any_number(value: Any) -> float:
-    """Read a finite number."""
-    return number(value, above=-math.inf) if value != 0 else value
+    return bounded_number(value, above=-math.inf) if value != 0 else value
 
 
 def edges(value: Any) -> tuple[float, ...]:
-    """Read the increasing edges of bands."""
     found = tuple(any_number(part) for part in a_list(value, "increasing numbers"))
     if len(found) < 2 or any(high <= low for low, high in pairwise(found)):
         raise Mistake(f"must be two or more increasing numbers; found {value!r}")
@@ -215,7 +190,7 @@ def bands(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return edges(value)
     if "quantiles" in value:
-        return quantiles(value)
+        return quantile_bands(value)
     try:
         as_bands(value)
     except InvalidInput as error:
@@ -223,7 +198,7 @@ def bands(value: Any) -> Any:
     return dict(value)
 
 
-def quantiles(value: Mapping[str, Any]) -> dict[str, Any]:
+def quantile_bands(value: Mapping[str, Any]) -> dict[str, Any]:
     """Read bands by quantiles: how many, and a public range."""
     if set(value) != {"quantiles", "from", "to"}:
         raise Mistake(f"must have quantiles, from and to; found {dict(value)!r}")
@@ -236,11 +211,10 @@ def quantiles(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def values(value: Any) -> tuple[Any, ...]:
-    """Read values that mean a missing one."""
     return tuple(a_list(value, "values"))
 
 
-def merged(value: Any) -> dict[str, tuple[Any, ...]]:
+def merge_lists(value: Any) -> dict[str, tuple[Any, ...]]:
     """Read a table from new labels to the old ones that they stand for."""
     if not isinstance(value, Mapping) or not value:
         raise Mistake(f"must be a table from new labels to lists of old ones; found {value!r}")
@@ -248,7 +222,6 @@ def merged(value: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def tables(value: Any) -> Any:
-    """Read the wanted tables: how many columns they have, "all", "auto", or lists of columns."""
     if value in ("all", "auto"):
         return value
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -264,7 +237,6 @@ def tables(value: Any) -> Any:
 
 
 def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
-    """Read rules of what is possible; what they name is checked with the columns at hand."""
     found = []
     for rule in a_list(value, "rules"):
         try:
@@ -278,7 +250,6 @@ def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 def one_character(value: Any) -> str:
-    """Read a single character."""
     if not isinstance(value, str) or len(value) != 1:
         raise Mistake(f"must be one character; found {value!r}")
     return value
@@ -293,9 +264,11 @@ def distance(value: Any) -> Any:
     if len(stated) != 1 or set(value) - {*stated, "most", "across"}:
         listed = ", ".join(kinds)
         raise Mistake(f'must be "path", or a table with one of {listed}; found {value!r}')
-    found: dict[str, Any] = {key: number(value[key]) for key in ("most", "across") if key in value}
+    found: dict[str, Any] = {
+        key: bounded_number(value[key]) for key in ("most", "across") if key in value
+    }
     if stated == ["groups"]:
-        return {"groups": merged(value["groups"]), **found}
+        return {"groups": merge_lists(value["groups"]), **found}
     return {stated[0]: string(value[stated[0]]), **found}
 
 
@@ -305,35 +278,18 @@ RANDOMISED = (RECORDS, COLUMNS)
 
 @value
 class Setting:
-    """One setting of a plan.
-
-    Attributes
-    ----------
-    name : str
-    help : str
-        One sentence or two that say what it means.
-    example : str
-        A value, as a plan file has it.
-    read : callable
-        Returns the checked value, or raises `Mistake`.
-    default : object
-    designs : tuple of str
-        The designs in which it has a meaning; in any other it is refused.
-    in_plan : bool
-        Whether a setting of columns may be stated once for all of them, at the top of the plan.
-    """
+    """One setting of a plan."""
 
     name: str
-    help: str
-    example: str
-    read: Reader
+    help: str  # one sentence or two that say what it means
+    example: str  # a value, as a plan file has it
+    read: Reader  # returns the checked value, or raises `Mistake`
     default: Any = None
-    designs: tuple[str, ...] = DESIGNS
-    in_plan: bool = False
+    designs: tuple[str, ...] = DESIGNS  # in any other it is refused
+    in_plan: bool = False  # whether one of columns may be stated for all, at the top of the plan
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that it takes, where it takes some words only."""
         return tuple(getattr(self.read, "words", ()))
 
 
@@ -346,7 +302,6 @@ def setting(
     designs: tuple[str, ...] = DESIGNS,
     in_plan: bool = False,
 ) -> Any:
-    """Return a field that is a setting."""
     row = {"read": read, "help": help, "example": example, "designs": designs, "in_plan": in_plan}
     if callable(default):
         return field(default_factory=default, metadata={"setting": row})

@@ -15,13 +15,13 @@ def contradictions(stated: Mapping[str, Any], spec: ReleaseSpec | None) -> list[
     """
     if spec is None:
         return []
-    found = [*promises(stated, spec), *of_columns(stated, spec)]
+    found = [*promise_contradictions(stated, spec), *column_contradictions(stated, spec)]
     for column in spec.columns:
-        found += [*priors(column), *distances(column)]
+        found += [*prior_contradictions(column), *distance_contradictions(column)]
     return found
 
 
-def promises(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iterator[str]:
+def promise_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iterator[str]:
     own = [column.name for column in spec.columns if column.alpha is not None]
     without = [column.name for column in spec.columns if column.alpha is None]
     far = [column.name for column in spec.columns if column.distance is not None]
@@ -50,7 +50,7 @@ def promises(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iterator[str]:
         yield f"The plan states no alpha in total, and column {without[0]!r} none of its own."
 
 
-def of_columns(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iterator[str]:
+def column_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iterator[str]:
     names = [column.name for column in spec.columns]
     source = spec.columns[0].prior_source
     others = [one.name for one in spec.columns if one.prior_source != source]
@@ -68,21 +68,20 @@ def of_columns(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iterator[str]:
         yield f"The data is written as {spec.output}; copies are in other formats than the data."
     if spec.person in names:
         yield f"Column {spec.person!r} says whose row it is and cannot be randomised."
-    for name in sorted(set().union(*map(columns_of, spec.possible)) - set(names)):
+    for name in sorted(set().union(*map(rule_columns, spec.possible)) - set(names)):
         yield f"A rule of what is possible names {name!r}, which is not randomised."
     for name in spec.drop:
         if name in names:
             yield f"Column {name!r} is both randomised and dropped."
 
 
-def columns_of(rule: Mapping[str, Any]) -> set[str]:
+def rule_columns(rule: Mapping[str, Any]) -> set[str]:
     """Return the columns that a rule of what is possible looks at or repairs."""
     parts = (part for part in rule.values() if isinstance(part, Mapping))
     return {name for part in parts for name in part}
 
 
-def distances(column: ColumnSpec) -> Iterator[str]:
-    """Yield what contradicts the distance, the loss or the circle of a column."""
+def distance_contradictions(column: ColumnSpec) -> Iterator[str]:
     name = column.name
     both = [key for key in ("distance", "loss") if getattr(column, key) is not None]
     if column.family == "circle" and column.invariant:
@@ -95,8 +94,7 @@ def distances(column: ColumnSpec) -> Iterator[str]:
         yield f'Column {name!r}: a {both[0]} goes with family = "general", and not invariant.'
 
 
-def priors(column: ColumnSpec) -> Iterator[str]:
-    """Yield what contradicts the prior of a column."""
+def prior_contradictions(column: ColumnSpec) -> Iterator[str]:
     name, given = column.name, isinstance(column.prior, tuple)
     if column.prior == "public" and column.prior_file is None:
         yield (

@@ -40,28 +40,10 @@ class RiskSpec:
     )
     model: str = setting(
         "two-way",
-        read.one_of(*MODELS),
+        read.OneOf(tuple(MODELS)),
         "The model of how many people of the population share a combination of keys.",
         example='"independence"',
     )
-    weights: str | None = setting(
-        None,
-        read.string,
-        "The column of sampling weights; with it the individual risk is reported too.",
-        example='"weight"',
-    )
-    household: str | None = setting(
-        None,
-        read.string,
-        "The column that says who lives together; with it the risk that somebody of a household is "
-        "found is reported too.",
-        example='"household"',
-    )
-
-    @property
-    def other_columns(self) -> tuple[str, ...]:
-        """The columns of weights and households, where they are named."""
-        return tuple(name for name in (self.weights, self.household) if name is not None)
 
 
 @value
@@ -118,7 +100,7 @@ class ReleaseSpec:
     columns: tuple[ColumnSpec, ...]
     design: str = setting(
         RECORDS,
-        read.design,
+        read.design_name,
         'What is released. ``"tables"``, the default with ``central`` and only with it: protected '
         'tables, and complete records drawn from them. ``"records"``, the default otherwise: '
         'randomised records, all columns designed together for the wanted tables. ``"columns"`` '
@@ -168,7 +150,7 @@ class ReleaseSpec:
     )
     objective: Any = setting(
         "estimation",
-        read.one_of(*OBJECTIVES, *TABLE_OBJECTIVES),
+        read.OneOf((*OBJECTIVES, *TABLE_OBJECTIVES)),
         'What the design is best for. For tables: the least ``"variance"`` of all cells unless '
         'stated; ``"relative"`` errors, each table in shares of its mean count; or the '
         '``"largest"`` error of a cell. For records: ``"estimation"`` of the wanted tables unless '
@@ -234,7 +216,7 @@ class ReleaseSpec:
     )
     output: str = setting(
         "parquet",
-        read.one_of(*OUTPUTS),
+        read.OneOf(OUTPUTS),
         "The format of the data file of randomised records.",
         example='"csv"',
         designs=RANDOMISED,
@@ -249,7 +231,7 @@ class ReleaseSpec:
     )
     copies: tuple[str, ...] = setting(
         (),
-        read.several_of(*COPIES),
+        read.SeveralOf(COPIES),
         "Formats in which the released records, of protected tables the complete ones, are written "
         "again.",
         example='["csv", "stata"]',
@@ -287,17 +269,14 @@ class ReleaseSpec:
 
     @property
     def of_tables(self) -> bool:
-        """Whether protected tables are released, and no randomised records."""
         return self.design == TABLES
 
     @property
     def is_shuffled(self) -> bool:
-        """Whether rows are released in random order."""
         return self.shuffle or (self.central is not None and self.design == RECORDS)
 
     @property
     def ending(self) -> str:
-        """The ending of the names of data files."""
         return next(form for form in FORMATS if form.name == self.output).endings[0]
 
     @property
@@ -306,7 +285,6 @@ class ReleaseSpec:
         return f"data{self.ending}"
 
     def released(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of a file that are released, in order."""
         return [name for name in names if name not in self.drop]
 
     def watched(self, names: Sequence[str]) -> list[str]:
@@ -315,19 +293,16 @@ class ReleaseSpec:
         return [name for name in self.released(names) if name not in known]
 
     def full_reading(self) -> Reading:
-        """Return how to read the file, with the recodings of the columns."""
         recode = {c.name: as_recodings(c.recode) for c in self.columns if c.recode}
         return replace(self.reading, recode={**self.reading.recode, **recode})
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Refuse a plan that names columns which the file does not have."""
         wanted = [
             *((column.name, "to randomise") for column in self.columns),
             *((name, "to drop") for name in self.drop),
             *((name, "to allow") for name in self.allow),
             *((name, "to say whose row it is") for name in [self.person] if name is not None),
             *((name, "as a risk key") for name in (self.risk.keys if self.risk else ())),
-            *((name, "for the risk") for name in (self.risk.other_columns if self.risk else ())),
         ]
         mistakes = [
             f"The plan names the column {name!r} {purpose}, which the file does not have"

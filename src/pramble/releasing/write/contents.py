@@ -16,6 +16,7 @@ from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
+from pramble.releasing.design import TablesDesign, rules_of
 from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import (
     MANIFEST,
@@ -28,12 +29,10 @@ from pramble.releasing.folder.layout import (
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.record_design import rules_of
-from pramble.releasing.table_design import TablesDesign, with_tables_of
 from pramble.releasing.write.copies import copy_names, write_copies
 from pramble.releasing.write.data import shuffled, write_data
 from pramble.releasing.write.scripts import write_scripts
-from pramble.releasing.write.verify import Evidence, Tally, compare, passed
+from pramble.releasing.write.verify import Evidence, WrittenTally, compare, passed
 from pramble.values import Clock
 
 # Shares of the work, for the progress; the rest are checks and pages.
@@ -92,13 +91,11 @@ def write_folder(
 
 
 def published_files(job: Prepared) -> list[str]:
-    """Return the paths in the folder of evidence, copies, complete records and scripts."""
     evidence = job.file.files if not job.spec.of_tables else [TABLES]
     return [*evidence, *copy_names(job), SYNTHETIC, *SCRIPTS]
 
 
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
-    """Write the randomised records, where the rows are, and judge the file."""
     write = on_spark("write_on_spark") if job.records.rows_stay else write_here
     tally, entry, checks = write(job, folder, key=key, clock=clock)
     passed(checks)
@@ -111,8 +108,7 @@ def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> E
 
 def write_here(
     job: Prepared, folder: Path, *, key: bytes, clock: Clock
-) -> tuple[Tally, dict[str, Any], tuple[Check, ...]]:
-    """Write the data file on this machine, shuffled if that is decided, and judge it."""
+) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
     records = job.records
     if job.spec.is_shuffled:
         records = shuffled(
@@ -149,7 +145,7 @@ def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Ev
         raise WriteFailed("The written tables are not what was measured. Nothing was released.")
     cells = sum(own.size for own in measured.parts.values())
     check = Check("tables as they were measured", passed=True, detail=f"{cells:,} cells read again")
-    design = with_tables_of(job.design, measured.plan)
+    design = job.design.with_tables_of(measured.plan)
     return Evidence(entry, measured.total, measured, measured, (check,), design)
 
 
@@ -160,6 +156,7 @@ def write_synthetic(
 
     The seed follows from the SHA-256 of the evidence, so that every reader can draw the same.
     """
+    # A seed drawn anew would make every release of one evidence different for no reason.
     seed = int(hashlib.sha256(evidence.entry["sha256"].encode()).hexdigest()[:12], 16)
     made = synthesis(
         evidence.here,

@@ -32,12 +32,12 @@ from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file, p
 from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.value_sample import MOST_KEPT
-from pramble.releasing.write.verify import Tally
+from pramble.releasing.value_sample import MOST_SAMPLED
+from pramble.releasing.write.verify import WrittenTally
 from pramble.values import Clock
 
 
-def merged(pieces: Iterable[tuple[Tally, Links]]) -> tuple[Tally, Links]:
+def merge_pieces(pieces: Iterable[tuple[WrittenTally, Links]]) -> tuple[WrittenTally, Links]:
     """Return what was counted and sampled in pieces that follow each other, as of one."""
     found = iter(pieces)
     tally, links = next(found)
@@ -56,7 +56,7 @@ def write_piece(
     watched: Sequence[str] = (),
     after_batch: Callable[[int], object] | None = None,
     threads: int = 1,
-) -> tuple[Tally, Links]:
+) -> tuple[WrittenTally, Links]:
     """Randomise some consecutive rows into a file; return what was counted and sampled on the way.
 
     Those of a piece and of the one that follows merge into those of both.
@@ -80,7 +80,7 @@ def write_piece(
     """
     form = format_of(path)
     record = work.record
-    tally = Tally(
+    tally = WrittenTally(
         record.plan,
         work.names,
         coded=work.coded,
@@ -103,12 +103,12 @@ def write_piece(
 
 
 ENTRY = ("file", "format", "bytes", "sha256")
+
+# Writing takes about this many times as long as one pass: writing, and reading again.
 PASSES = 2
-"""Writing takes about this many times as long as one pass: writing, and reading again."""
 
 
 def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
-    """Return the plan of a release, bound to its bits."""
     missing = {column.name: column.missing for column in job.spec.columns}
     nulls = {name: None if label is True else label for name, label in missing.items()}
     return Record(job.plan, key, from_text=not typed, null_labels=nulls, points=job.points)
@@ -116,7 +116,7 @@ def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
 
 def write_data(
     job: Prepared, records: Records, folder: Path, *, key: bytes, clock: Clock
-) -> tuple[Tally, dict[str, Any]]:
+) -> tuple[WrittenTally, dict[str, Any]]:
     """Randomise the records into the data file or its pieces.
 
     Returns what was counted on the way, and what the manifest says of the file. The records are
@@ -125,7 +125,7 @@ def write_data(
     """
     record = bound_record(job, key=key, typed=records.typed)
     work = Canonical(records.schema, record, names=job.names)
-    watched = job.spec.watched(work.names) if job.rows > MOST_KEPT else []
+    watched = job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
     batches = ahead(work.source(records))
     done = 0
 
@@ -134,7 +134,7 @@ def write_data(
         done += rows
         clock.tell("randomising", done / max(job.rows, 1), rows=rows)
 
-    written: list[tuple[Tally, Links]] = []
+    written: list[tuple[WrittenTally, Links]] = []
     pieces = []
     for path, own in zip(paths_of(job.file, folder), in_pieces(batches, job.file), strict=False):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def write_data(
             "bytes": path.stat().st_size,
             "sha256": file_sha256(path),
         })  # fmt: skip
-        written = [merged([*written, found])]
+        written = [merge_pieces([*written, found])]
     tally, links = written[0]
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
@@ -186,7 +186,6 @@ def in_pieces(batches: Iterator[Any], file: DataFile) -> Iterator[Iterator[Any]]
 
 
 def file_entry(file: DataFile, pieces: Sequence[dict[str, Any]], *, form: str) -> dict[str, Any]:
-    """Return what the manifest says of a file, or of a folder of pieces."""
     if file.rows_per_file is None:
         return {key: form if key == "format" else pieces[0][key] for key in ENTRY}
     return {
@@ -198,7 +197,7 @@ def file_entry(file: DataFile, pieces: Sequence[dict[str, Any]], *, form: str) -
     }
 
 
-def rehearse(job: Prepared) -> tuple[int, float]:
+def rehearse_writing(job: Prepared) -> tuple[int, float]:
     """Return about how large the file will be and how many seconds writing will take.
 
     The first batch is randomised into memory, with keys that are thrown away.
@@ -212,6 +211,7 @@ def rehearse(job: Prepared) -> tuple[int, float]:
     assert form.write is not None, "an output is a written format"
     with form.write(sink, work.schema) as writer:
         writer.write(work.released(first, range(first.num_rows)))
+    # The first batch stands for all: batches have the same number of rows.
     scale = job.rows / max(first.num_rows, 1)
     return int(len(sink.getvalue()) * scale), (time.perf_counter() - started) * scale * PASSES
 
@@ -247,7 +247,6 @@ def shuffled(
 
 
 def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
-    """Whether so many rows of some columns are shuffled in memory."""
     return rows * len(names) <= MOST_CELLS_SHUFFLED
 
 

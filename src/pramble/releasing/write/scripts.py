@@ -18,8 +18,9 @@ from pramble.data.bands import Points
 from pramble.data.labels import Labels, label_keys
 from pramble.estimation.inverse.branches import answerable
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.channel import BranchView
 from pramble.mechanisms.measured import own_names
-from pramble.mechanisms.plan import Block, Branch, Plan
+from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.releasing.folder.layout import SCRIPTS, STEM, stated_file
@@ -27,11 +28,12 @@ from pramble.releasing.prepare import Prepared
 
 PLAIN = frozenset(map(chr, range(0x20, 0x7F))) - set('"\\')
 WIDTH = 96
-MOST_ENTRIES, MOST_CHARACTERS = 1_000_000, 1_000_000
-"""Entries of a matrix, and what they take to write, up to which it stands in a script."""
 
+# Entries of a matrix, and what they take to write, up to which it stands in a script.
+MOST_ENTRIES, MOST_CHARACTERS = 1_000_000, 1_000_000
+
+# Cells of a block up to which a script in R holds them.
 MOST_CELLS_HELD = 200_000
-"""Cells of a block up to which a script in R holds them."""
 
 
 def r_text(text: str) -> str:
@@ -58,7 +60,6 @@ def r_vector(parts: Iterable[str]) -> str:
 
 
 def r_list(parts: Iterable[str], *, indent: int = 2) -> str:
-    """Return parts of code as a list, a line each."""
     inside = f",\n{' ' * indent}".join(parts)
     return f"list(\n{' ' * indent}{inside})"
 
@@ -68,9 +69,9 @@ class Unwritable(Exception):
 
 
 def plan_code(plan: Plan) -> dict[str, str]:
-    """Return what of a plan stands in the script in R, by the place that it has there."""
     plan = plan.without_products()
-    if len({frozenset(view.columns) for view in plan.channel().views}) < len(plan.shares):
+    views = plan.channel().views
+    if len({frozenset(view.columns) for view in views}) < len(views):
         raise Unwritable("two branches of the plan show the same columns")
     columns = plan.column_labels()
     before = {name: own.labels for name, own in columns.items()}
@@ -84,7 +85,7 @@ def plan_code(plan: Plan) -> dict[str, str]:
     ]
     written: dict[str, int] = {}
     places: dict[int, int] = {}
-    for _, mechanism in plan.mechanisms():
+    for mechanism in (one for view in views for one in view.mechanisms):
         if id(mechanism) not in places:
             code = mechanism_code(mechanism)
             places[id(mechanism)] = written.setdefault(code, len(written) + 1)
@@ -92,12 +93,11 @@ def plan_code(plan: Plan) -> dict[str, str]:
         "categories": labels_code(before),
         "released": "categories" if after == before else labels_code(after),
         "mechanisms": r_list(written),
-        "branches": r_list((branch_code(one, codes, places) for one in plan.branches), indent=4),
+        "branches": r_list((branch_code(one, codes, places) for one in views), indent=4),
     }
 
 
 def points_code(points: Mapping[str, Points]) -> str:
-    """Return the bands of columns that are written as numbers, as a named list."""
     if not points:
         return "list()"
     parts = [
@@ -109,7 +109,6 @@ def points_code(points: Mapping[str, Points]) -> str:
 
 
 def labels_code(labels: Mapping[str, Labels]) -> str:
-    """Return the labels of columns as a named list of texts."""
     parts = []
     for name, own in labels.items():
         # As a text file has them, with ends of lines as R reads them.
@@ -152,17 +151,20 @@ def r_numbers(given: Iterable[int]) -> str:
 
 
 def branch_code(
-    branch: Branch, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
+    view: BranchView, codes: Sequence[Mapping[str, Mapping[Any, int]]], places: Mapping[int, int]
 ) -> str:
-    """Return a branch: its share and its blocks."""
     before, after = codes
-    blocks = [
-        f"list(columns = {r_vector(map(r_text, block))}, mechanism = {places[id(m)]},\n"
-        f"        cells = {cells_code(block, m.labels, before, side='categories')},\n"
-        f"        outputs = {cells_code(block, m.output_labels, after, side='released')})"
-        for block, m in branch.blocks.items()
-    ]
-    return f"list(share = {branch.share}, blocks = {r_list(blocks, indent=6)})"
+    blocks = []
+    for one in view.seen:
+        cells = cells_code(one.columns, one.mechanism.labels, before, side="categories")
+        outputs = cells_code(one.columns, one.mechanism.output_labels, after, side="released")
+        blocks.append(
+            f"list(columns = {r_vector(map(r_text, one.columns))}, "
+            f"mechanism = {places[id(one.mechanism)]},\n"
+            f"        cells = {cells},\n"
+            f"        outputs = {outputs})"
+        )
+    return f"list(share = {view.share}, blocks = {r_list(blocks, indent=6)})"
 
 
 def cells_code(
@@ -186,8 +188,8 @@ def cells_code(
     return f"`colnames<-`(cbind({columns}), {names})"
 
 
+# Pairs of columns that are looked at for a table to show first.
 MOST_TRIED = 5
-"""Pairs of columns that are looked at for a table to show first."""
 
 R_REFUSAL = """\
 # Tables of this release are estimated by analysis.py: a script in R cannot hold its plan.
@@ -211,13 +213,11 @@ def first_tables(plan: Plan) -> list[list[str]]:
 
 
 def filled_template(template: str, **words: str) -> str:
-    """Return a script from its template, in one pass: what stands in a word is never filled in."""
     text = (files("pramble") / "resources" / template).read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda mark: words[mark[1]], text)
 
 
 def r_vectors(tables: Iterable[Iterable[str]]) -> str:
-    """Return tables as R code: a list of vectors of their columns."""
     return f"list({', '.join(r_vector(map(r_text, table)) for table in tables)})"
 
 
@@ -259,7 +259,6 @@ def table_scripts(plan: TablePlan) -> dict[str, str]:
 
 
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
-    """Write the scripts, and return what the manifest says of each."""
     plan = job.design.plan
     if isinstance(plan, TablePlan):
         texts = table_scripts(plan)

@@ -36,8 +36,8 @@ from pramble.releasing.folder.layout import open_written
 from pramble.values import Integers, value
 from pramble.words import several
 
+# A sound release fails a check with probability at most 2·exp(−NEVER).
 NEVER = 90.0
-"""A sound release fails a check with probability at most 2·exp(−NEVER)."""
 
 
 def same_places(labels: Labels, among: Labels) -> Integers | None:
@@ -52,12 +52,11 @@ def same_places(labels: Labels, among: Labels) -> Integers | None:
     return np.array([known.get(key, -1) for key in label_keys(labels.values)], dtype=np.int64)
 
 
-def kept(x: Codes, z: Codes, places: Integers | None) -> int:
-    """Return how many codes stand for the same label as before."""
+def count_equal(x: Codes, z: Codes, places: Integers | None) -> int:
     return int(((x if places is None else places[x]) == z).sum())
 
 
-class Draws:
+class BlockDraws:
     """Counts the draws of one mechanism, by the true cell: whole numbers, so sums are exact."""
 
     def __init__(self, name: str, mechanism: Mechanism) -> None:
@@ -66,21 +65,18 @@ class Draws:
         self.stay = mechanism.operator.stay()
         self.spread = self.stay * (1 - self.stay)
         self.counts = np.zeros(len(self.stay), dtype=np.int64)
-        self.kept = 0
+        self.unchanged = 0
 
     def add(self, x: Codes, z: Codes) -> None:
-        """Add the codes of some rows before and after."""
         self.counts += np.bincount(x, minlength=len(self.counts))
-        self.kept += kept(x, z, self.places)
+        self.unchanged += count_equal(x, z, self.places)
 
-    def merge(self, later: "Draws") -> None:
-        """Add what another one counted."""
+    def merge(self, later: "BlockDraws") -> None:
         self.counts += later.counts
-        self.kept += later.kept
+        self.unchanged += later.unchanged
 
     @property
     def rows(self) -> int:
-        """How many draws there were."""
         return int(self.counts.sum())
 
     @property
@@ -94,10 +90,10 @@ class Draws:
         return float(self.spread @ self.counts)
 
 
-def change_check(name: str, draws: Sequence[Draws]) -> Check:
+def change_check(name: str, draws: Sequence[BlockDraws]) -> Check:
     r"""Compare the number of changed cells with :math:`\sum_i (1 - M_{x_i x_i})`."""
     rows = max(sum(one.rows for one in draws), 1)
-    changed = rows - sum(one.kept for one in draws)
+    changed = rows - sum(one.unchanged for one in draws)
     expected = rows - sum(one.expected for one in draws)
     spread = math.sqrt(sum(one.variance for one in draws))
     return Check(
@@ -108,15 +104,13 @@ def change_check(name: str, draws: Sequence[Draws]) -> Check:
     )
 
 
-def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], Draws], *, rows: int) -> Check:
-    """Compare how many records each branch got with its share."""
-    found = dict.fromkeys(range(len(plan.shares)), 0)
-    found |= {int(path[1]): one.rows for path, one in draws.items()}
+def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], BlockDraws], *, rows: int) -> Check:
+    found = {int(path[1]): one.rows for path, one in draws.items()}
     off = []
     for number, share in enumerate(map(float, plan.shares)):
         spread = math.sqrt(rows * share * (1 - share))
-        if abs(found[number] - rows * share) > allowed(spread):
-            off.append(f"{found[number]} of {rows} records, where {share:.4%} were meant")
+        if abs(found.get(number, 0) - rows * share) > allowed(spread):
+            off.append(f"{found.get(number, 0)} of {rows} records, where {share:.4%} were meant")
     return Check(
         "records of each branch",
         passed=not off,
@@ -131,29 +125,17 @@ def allowed(spread: float) -> float:
     return NEVER / 3 + math.hypot(NEVER / 3, math.sqrt(2 * NEVER) * spread)
 
 
-class Tally(DrawObserver):
+class WrittenTally(DrawObserver):
     """What was meant to be released, block by block: digests of columns, and counts of codes.
 
     Tallies of consecutive rows, each begun at a multiple of ``BATCH_ROWS``, merge into the tally of
     all of them, wherever they were made.
 
-    Attributes
-    ----------
-    rows : int
-    names : sequence of str
-        Every column, in order.
-    coded : collection of str
-        Untouched columns of text that are held as dictionaries.
-    before, after : dict from column to counts
-        Of true and of released values of a randomised column.
-    changed : dict from column to int
-        Values that are released as others, blanks included.
-    draws : dict from the path of a block's bits to Draws
-    last : dict from column to codes
-        The true codes of the block that was met last.
-    digests : dict from column to list of bytes
-        SHA-256 of each block of ``BATCH_ROWS`` rows: of the values of untouched columns, and of the
-        released codes of randomised ones.
+    ``coded`` are the untouched columns of text that are held as dictionaries. ``before``, ``after``
+    and ``changed`` count the values of randomised columns, ``draws`` those of each block by the
+    path of its bits; ``last`` has the true codes of the batch that was met last. ``digests`` are
+    SHA-256 of each block of ``BATCH_ROWS`` rows: of the values of untouched columns, and of the
+    released codes of randomised ones.
     """
 
     def __init__(
@@ -177,41 +159,37 @@ class Tally(DrawObserver):
             name: same_places(own.labels, own.released) for name, own in self.labels.items()
         }
         self.changed = dict.fromkeys(self.labels, 0)
-        self.draws: dict[tuple[str, ...], Draws] = {}
+        self.draws: dict[tuple[str, ...], BlockDraws] = {}
         self.last: dict[str, Codes] = {}
         self.digests: dict[str, list[bytes]] = {name: [] for name in names}
 
     def keep(self, name: str, values: Any) -> None:
-        """Add a block of an untouched column."""
         if self.as_text and name not in self.coded:
             values = as_text(values, column=name).fill_null("")
         digest = hashlib.sha256()
-        for part in content(values):
+        for part in block_bytes(values):
             digest.update(part)
         self.digests[name].append(digest.digest())
 
     def draw(self, name: str, x: Codes, z: Codes) -> None:
-        """Add the true and the released codes of a block of a randomised column."""
         self.last[name] = x
         self.before[name] += np.bincount(x, minlength=len(self.before[name]))
-        self.changed[name] += len(x) - kept(x, z, self.same[name])
+        self.changed[name] += len(x) - count_equal(x, z, self.same[name])
         self.release(name, z)
 
     def draw_cells(self, block: ColumnBlock, x: Codes, z: Codes) -> None:
-        """Add the cells and the outputs of a block in some rows."""
         path = block.stream.path
         if path not in self.draws:
-            self.draws[path] = Draws(block.names[0], block.mechanism)
+            self.draws[path] = BlockDraws(block.names[0], block.mechanism)
         self.draws[path].add(x, z)
 
     def release(self, name: str, z: Codes) -> None:
-        """Add the released codes of a block."""
         self.after[name] += np.bincount(z, minlength=len(self.after[name]))
+        # Codes, not labels: files of any format are compared by what they mean.
         digest = hashlib.sha256(np.ascontiguousarray(z, dtype=np.int32).tobytes())
         self.digests[name].append(digest.digest())
 
-    def merge(self, later: "Tally") -> None:
-        """Add the tally of the rows that follow."""
+    def merge(self, later: "WrittenTally") -> None:
         self.rows += later.rows
         for name in self.labels:
             self.before[name] += later.before[name]
@@ -230,8 +208,7 @@ class Tally(DrawObserver):
         return {**self.__dict__, "last": {}}
 
 
-def content(values: Any) -> list[Any]:
-    """Return the bytes that a block of values consists of."""
+def block_bytes(values: Any) -> list[Any]:
     kind = values.type
     if pa.types.is_dictionary(kind):
         codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -252,10 +229,10 @@ def content(values: Any) -> list[Any]:
     return [repr(values.to_pylist()).encode("utf-8", "surrogatepass")]
 
 
-def read_again(path: Path, meant: Tally) -> Tally:
+def tally_written(path: Path, meant: WrittenTally) -> WrittenTally:
     """Read a written file and tally it as it was tallied while it was written."""
     plan, names, records = meant.plan, meant.names, open_written(path, meant.points)
-    tally = Tally(plan, names, coded=meant.coded, as_text=not records.typed)
+    tally = WrittenTally(plan, names, coded=meant.coded, as_text=not records.typed)
     encoders = {
         name: Encoder(own.released, name, from_text=not records.typed)
         for name, own in tally.labels.items()
@@ -273,15 +250,14 @@ def read_again(path: Path, meant: Tally) -> Tally:
     return tally
 
 
-def compare(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
+def compare(meant: WrittenTally, path: Path, *, rows: int) -> tuple[Check, ...]:
     """Judge a written file: rows, untouched columns, released values, and rates of change."""
     return (*compare_values(meant, path, rows=rows), *drawn_checks(meant))
 
 
-def compare_values(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
-    """Judge whether a written file holds the rows and values that were meant."""
+def compare_values(meant: WrittenTally, path: Path, *, rows: int) -> tuple[Check, ...]:
     try:
-        found = read_again(path, meant)
+        found = tally_written(path, meant)
     except InvalidData as error:
         return (Check("released values", passed=False, detail=str(error)),)
     differing = [name for name in meant.names if meant.digests[name] != found.digests[name]]
@@ -291,7 +267,6 @@ def compare_values(meant: Tally, path: Path, *, rows: int) -> tuple[Check, ...]:
 def value_checks(
     counted: int, meant: int, found: int, *, differing: Sequence[str] = ()
 ) -> tuple[Check, ...]:
-    """Return what is said of rows as they were counted, meant and found, and of their values."""
     counts_differ = {meant, found} != {counted}
     return (
         Check(
@@ -309,9 +284,9 @@ def value_checks(
     )
 
 
-def drawn_checks(meant: Tally) -> tuple[Check, ...]:
-    """Judge the draws: block by block of a simple plan, else all together, and the branches."""
+def drawn_checks(meant: WrittenTally) -> tuple[Check, ...]:
     plan, draws = meant.plan, meant.draws
+    # Blocks and branches share columns, so that rates of single columns mean nothing there.
     if plan.is_simple:
         order = sorted(draws, key=lambda path: plan.columns.index(path[0]))
         return tuple(change_check(f"in {draws[path].name}", [draws[path]]) for path in order)
@@ -332,27 +307,12 @@ def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
 
 @value(eq=False)
 class Evidence:
-    """What was written of the confidential file: records, or protected tables.
+    """What was written of the confidential file: records, or protected tables."""
 
-    Attributes
-    ----------
-    entry : dict
-        What the manifest says of the file.
-    rows : int
-        The number of records; as it was measured, where it is secret.
-    data : Records or Measured
-        What an analyst would hand to an estimate; ``here`` is the same on this machine.
-    checks : tuple of Check
-    design : ReleaseDesign
-        What was done, with the tables that were chosen meanwhile.
-    tally : Tally or None
-        What was counted while records were written.
-    """
-
-    entry: Mapping[str, Any]
-    rows: int
-    data: Any
-    here: Any
+    entry: Mapping[str, Any]  # what the manifest says of the file
+    rows: int  # the number of records; as it was measured, where it is secret
+    data: Any  # what an analyst would hand to an estimate
+    here: Any  # the same on this machine
     checks: tuple[Check, ...]
-    design: ReleaseDesign
-    tally: Tally | None = None
+    design: ReleaseDesign  # with the tables that were chosen meanwhile
+    tally: WrittenTally | None = None  # what was counted while records were written
