@@ -207,8 +207,6 @@ def release(
         if not is_address(place):
             building_in(folder)
         bits = secret
-        # The same key with another matrix or file must give other bits: two releases that shared
-        # some could be compared bit by bit.
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
             whole = digest() if spec.is_shuffled and job.untouched else ""
             bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
