@@ -54,7 +54,7 @@ import numpy as np
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.branches import refuse_large_table
+from pramble.estimation.inverse.channel_tables import refuse_large_table
 from pramble.estimation.inverse.intervals import check_level
 from pramble.estimation.inverse.likelihood import inverse_moments
 from pramble.estimation.inverse.moments import SecondMoments, normal_draws, right_inverses

@@ -5,7 +5,7 @@ import pytest
 from tests.estimation.record_plans import PLANS, SINGLE, can_give, people, rough
 
 import pramble
-import pramble.estimation.inverse.branches as branches
+import pramble.estimation.inverse.channel_tables as branches
 from pramble.errors import NotShown
 from pramble.estimation.follow.numbers import located
 from pramble.estimation.inverse.tabulate import tabulate

@@ -29,7 +29,7 @@ from pramble.data.crosstab import Crosstab, totals
 from pramble.data.labels import Label
 from pramble.data.records import Records
 from pramble.errors import InvalidData, NotIdentifiable
-from pramble.estimation.inverse.branches import (
+from pramble.estimation.inverse.channel_tables import (
     gather,
     refuse_large_table,
     refuse_no_weight,

@@ -19,7 +19,7 @@ from pramble.data.open import is_frame, open_records
 from pramble.data.recode import Reading
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
-from pramble.estimation.inverse.branches import (
+from pramble.estimation.inverse.channel_tables import (
     BranchTable,
     branch_table,
     branches_of,

@@ -31,7 +31,7 @@ import numpy as np
 from pramble.errors import InvalidInput, NotShown
 from pramble.estimation.follow.queries import parse_queries
 from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.branches import refuse_large_table
+from pramble.estimation.inverse.channel_tables import refuse_large_table
 from pramble.estimation.inverse.intervals import (
     errors_within,
     inner_point,
