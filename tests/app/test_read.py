@@ -1,6 +1,7 @@
 """Step 5 in a browser: a folder is opened, asked, and compared with the confidential file."""
 
 import csv
+import math
 import re
 import shutil
 
@@ -9,7 +10,6 @@ import pytest
 from tests.app.looking import faults, fits, torn
 
 import pramble
-from pramble import numbers
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("desk")]
 
@@ -64,11 +64,15 @@ def rows_of(page, answer):
     return [one.split("\t") for one in rows.all_inner_texts()]
 
 
+def percent(share):
+    return "—" if math.isnan(share) else f"{share:.2%}"
+
+
 def shown(estimate):
     """An estimate as the page is to show it."""
     figures = (estimate.values, estimate.standard_errors, estimate.lower, estimate.upper)
     return [
-        [*map(str, cell), *(numbers.percent(one, 2) for one in own)]
+        [*map(str, cell), *(percent(one) for one in own)]
         for cell, own in zip(
             zip(*estimate.cells.values(), strict=True), zip(*figures, strict=True), strict=True
         )
@@ -177,12 +181,12 @@ def test_a_shuffled_file_is_asked_and_compared_with_the_file_of_the_first_step(p
     release = pramble.open_release(folders / "central")
     e = pramble.estimate(release, by="SEX")
     rows = asked(page, "Estimate", "table_answer")
-    assert [row[1] for row in rows] == [numbers.count(20_000 * one) for one in e.values]
+    assert [row[1] for row in rows] == [f"{20_000 * one:,.0f}" for one in e.values]
 
     rows = asked(page, "Compare", "truth_answer")
     people = pq.read_table(folders / "people.parquet")["SEX"].to_pylist()
     assert [row[:2] for row in rows] == [
-        [label, numbers.count(people.count(label))] for label in e.cells["SEX"]
+        [label, f"{people.count(label):,}"] for label in e.cells["SEX"]
     ]
     page.get_by_text(re.compile("of 2 intervals hold what is in the file")).wait_for()
     page.get_by_text("Confidential: this shows counts of the original file").wait_for()

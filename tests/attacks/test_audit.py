@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import beta
 
 import pramble
-from pramble.engine import canonical
+from tests.attacks.seams import keep_dictionaries
 
 ALPHA = 0.5
 SEX = pramble.randomized_response(["f", "a far longer label"], ALPHA)
@@ -74,7 +74,7 @@ def test_bytes_tell_no_more_than_alpha(tmp_path, target):
 
 def test_the_audit_finds_a_container_that_tells(tmp_path, monkeypatch):
     """With the dictionary of the source kept, the bytes tell who was met first."""
-    monkeypatch.setattr(canonical, "sorted_dictionary", lambda values: values)
+    keep_dictionaries(monkeypatch)
     runs = [outputs(path, tmp_path / "out.parquet", RUNS) for path in neighbours(tmp_path)]
     assert alpha_from_below(*runs) > 2 * ALPHA
 

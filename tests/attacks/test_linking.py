@@ -4,22 +4,13 @@ The attacks get a plan that keeps almost everything, so that any order that is s
 Each must succeed on files that are broken on purpose, and be no better than chance on the real.
 """
 
-from importlib import import_module
-from types import SimpleNamespace
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import pramble
-import pramble.releasing.record_design as record_design
-from pramble.data.records import TableRecords
-from pramble.engine.shuffle import random_order
-from pramble.solvers.record.problem import RecordDesign
-
-contents = import_module("pramble.releasing.write.contents")
-figures = import_module("pramble.releasing.figures")
+from tests.attacks.seams import order_by_key, reorder, take_unproven
 
 ROWS, NAMES = 3000, 300
 CHANCE = 5.0
@@ -27,11 +18,6 @@ CHANCE = 5.0
 
 CODES = list(range(NAMES))
 MARKS = pramble.randomized_response(CODES, 12.0)
-STATED = SimpleNamespace(epsilon=90.0, delta=1e-5, rows_per_person=1, lower=0.0, method="none")
-DESIGN = RecordDesign(
-    pramble.Plan({"a": MARKS}), 12.1, "estimation", 1.0, 1.0, {("a",): 1e-6}, central=STATED
-)
-"""What is proven of so little noise is beside the point here."""
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +29,7 @@ def people():
 @pytest.fixture
 def released(people, tmp_path, monkeypatch):
     """The released column as a reader has it."""
-    monkeypatch.setattr(record_design, "design_record", lambda *_, **__: DESIGN)
-    monkeypatch.setattr(figures, "observed_record", lambda record, _, **__: record)
+    take_unproven(monkeypatch, pramble.Plan({"a": MARKS}))
 
     def release(name="out", key=bytes(32)):
         made = pramble.release(
@@ -118,13 +103,7 @@ def test_two_releases_of_the_same_people_share_no_order(released):
 
 def test_the_attacks_succeed_where_an_order_is_shared(released, monkeypatch):
     """Power: releases in the order of one key are linked by every attack that looks for it."""
-
-    def shared(records, names, *, rows, key, **_):
-        table = pa.Table.from_batches(list(records.batches(list(names))))
-        order = pa.array(random_order(rows, key=bytes(32)))
-        return as_records(table.take(order), records)
-
-    monkeypatch.setattr(contents, "shuffled", shared)
+    reorder(monkeypatch, lambda rows, _: order_by_key(rows, bytes(32)))
     one, other = released("one", bytes(32)), released("other", bytes([1] * 32))
     for attack in (by_rank, by_row, by_neighbours):
         assert attack(one, other) > 3 * CHANCE, attack.__name__
@@ -134,20 +113,13 @@ def test_the_attacks_succeed_where_the_order_is_that_of_the_source(released, peo
     """Power: files in order, and files whose halves alone are shuffled, are found out."""
     source = people["a"].to_numpy()
 
-    def halves(records, names, *, rows, key, **_):
-        table = pa.Table.from_batches(list(records.batches(list(names))))
-        first = random_order(rows // 2, key=key)
-        order = pa.array(np.concatenate([first, rows // 2 + first]))
-        return as_records(table.take(order), records)
+    def halves(rows, key):
+        first = order_by_key(rows // 2, key)
+        return np.concatenate([first, rows // 2 + first])
 
-    monkeypatch.setattr(contents, "shuffled", halves)
+    reorder(monkeypatch, halves)
     assert by_rank(released("halves"), source) > 2 * CHANCE
-    monkeypatch.setattr(contents, "shuffled", lambda records, *_, **__: records)
+    reorder(monkeypatch, lambda rows, _: np.arange(rows))
     file = released("as it is")
     assert by_row(file, source) > 3 * CHANCE
     assert by_neighbours(file, source) > 3 * CHANCE
-
-
-def as_records(table, records):
-    """A table in place of the shuffled records."""
-    return TableRecords(table, name=records.name, has_types=records.typed)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import pramble
 from pramble.errors import InvalidData, PrambleError
 from pramble.limits import MOST_DOCUMENT_BYTES, MOST_LABELS
-from pramble.mechanisms.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("damaged manifests")  # one worker makes what all need
 
@@ -99,7 +98,7 @@ def test_many_blocks_together_are_limited():
     many = [{"columns": [f"c{i}"], **block} for i in range(1000)]
     plan = {"schema": "pramble/plan/1", "branches": [{"share": "1", "blocks": many}]}
     with pytest.raises(pramble.InvalidPlan, match="together"):
-        Plan.from_json(plan)
+        pramble.Plan.from_json(plan)
 
 
 def test_a_million_categories_are_read():
@@ -113,7 +112,7 @@ def test_shares_are_plain_fractions(share):
     block = {"columns": ["a"], "mechanism": body}
     branch = {"share": share, "blocks": [block]}
     with pytest.raises(pramble.InvalidPlan):
-        Plan.from_json({"schema": "pramble/plan/1", "branches": [branch]})
+        pramble.Plan.from_json({"schema": "pramble/plan/1", "branches": [branch]})
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,8 @@ import hashlib
 import json
 import shutil
 from fractions import Fraction
-from importlib import import_module
 
 import duckdb
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather
@@ -21,17 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pramble
-import pramble.releasing.advice as advice
-import pramble.releasing.record_design as record_design
-import pramble.releasing.write.verify as check
-from pramble.engine import canonical
-from pramble.engine.block import ColumnBlock
-from pramble.releasing.folder.layout import SCRIPTS
-from pramble.releasing.spec.spec import COPIES
-from pramble.solvers.record.central import as_promise
-from pramble.solvers.record.problem import RecordDesign
-
-release_verb = import_module("pramble.releasing.release")
+from tests.attacks import seams
 
 LABELS = ["f", "m", "a label that is much longer than the others, with a comma", 'quo"ted', None]
 SEX = pramble.randomized_response(LABELS, 1.0)
@@ -56,43 +44,10 @@ BLOCK = 11
 """Rows of a block, so that small files have several."""
 
 
-def forced(name, rows, outputs):
-    """An output for each row that depends on its number and column alone."""
-    numbers = np.arange(rows.start, rows.stop) if isinstance(rows, range) else rows
-    return (numbers * 2654435761 + len(name)) % outputs
-
-
-DESIGNS = {}
-
-
-def design_once(labels, alpha, **options):
-    """The same plan for both files: a search ends by the clock, which knows neither."""
-    key = tuple(labels), alpha, str(options["tables"])
-    if key not in DESIGNS:
-        DESIGNS[key] = pramble.design_record(labels, alpha, **{**options, "time_limit": 2.0})
-    return DESIGNS[key]
-
-
 @pytest.fixture(autouse=True, scope="module")
 def same_outputs():
-    """Draw the same outputs whatever the inputs are; the check of change rates is beside this."""
-
-    def draw(self, codes, rows):
-        return forced(self.names[0], rows, self.mechanism.shape[1]).astype(codes.dtype)
-
-    def passes(name, *_):
-        return check.Check(f"rate of change in {name}", passed=True, detail="")
-
-    patch = pytest.MonkeyPatch()
-    patch.setattr(ColumnBlock, "draw", draw)
-    patch.setattr(check, "change_check", passes)
-    patch.setattr(check, "BATCH_ROWS", BLOCK)
-    patch.setattr(canonical, "BATCH_ROWS", BLOCK)
-    patch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
-    for module in (record_design, advice):
-        patch.setattr(module, "design_record", design_once)
-    yield
-    patch.undo()
+    with seams.same_outputs(BLOCK):
+        yield
 
 
 @st.composite
@@ -157,7 +112,7 @@ DOORS = {
 
 def copies(target):
     """Every copy that may lie beside data of a format."""
-    return [word for word in COPIES if word != target]
+    return [word for word in ("csv", "stata", "spss", "excel") if word != target]
 
 
 def digest(path):
@@ -213,25 +168,12 @@ MISSING = {"sex": {"categories": LABELS[:-1], "missing": "missing"},
            "code": {"categories": [0, 1, 2], "missing": 3}}  # fmt: skip
 PAIR = pramble.randomized_response([(sex, code) for sex in TEXTS for code in range(4)], 2.0)
 CENTRAL = pramble.Plan({("sex", "code"): PAIR})
-PROVEN = {}
-
-
-def designed(rows):
-    """The plan with what is proven of so many rows."""
-    if rows not in PROVEN:
-        promise = as_promise((9.0, 1e-6), rows)
-        PROVEN[rows] = RecordDesign(
-            CENTRAL, pramble.certify(CENTRAL).alpha, "estimation", 1.0, 1.0,
-            {("sex", "code"): 1e-9}, central=promise.guarantee(CENTRAL),
-        )  # fmt: skip
-    return PROVEN[rows]
 
 
 def central_folders(pair, folder, *, source, target, coded, pages=False):
     """Every file of both releases under a central promise, by path; the time aside."""
     found = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_design, "design_record", lambda _, **o: designed(o["rows"]))
+    with seams.designed_as(CENTRAL, (9.0, 1e-6)):
         for name, people in zip("ab", pair, strict=True):
             r = pramble.release(
                 DOORS[source](table_of(people, coded=coded), folder / name),
@@ -272,7 +214,9 @@ def promising(count):
         folder = tmp_path_factory.mktemp("neighbours")
         one, other = central_folders(pair, folder, source=source, target=target, coded=coded)
         shutil.rmtree(folder)
-        assert len(one) == 1 + len(copies(target)) + len(SCRIPTS) + 1
+        assert len(one) == len({"data", "analysis.R", "analysis.py", "manifest"}) + len(
+            copies(target)
+        )
         assert one == other
 
     return law
@@ -362,8 +306,7 @@ def test_what_is_stored_says_nothing_of_the_source(tmp_path):
     table = pa.Table.from_pandas(people).drop_columns(["__index_level_0__"])
     table = table.replace_schema_metadata({**table.schema.metadata, b"secret": b"secret"})
     pq.write_table(table, tmp_path / "people.parquet")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_design, "design_record", lambda _, **o: designed(o["rows"]))
+    with seams.designed_as(CENTRAL, (9.0, 1e-6)):
         made = pramble.release(
             tmp_path / "people.parquet", tmp_path / "out", columns=MISSING, central=9.0,
             design="records", delta=1e-6, drop=["age", "town"], ledger=False,
@@ -396,7 +339,7 @@ def test_the_page_of_a_release_is_the_same(tmp_path, design):
 
 def test_the_law_would_catch_a_dictionary_of_the_source(tmp_path, monkeypatch):
     """A writer that keeps the source's dictionary breaks the law."""
-    monkeypatch.setattr(canonical, "sorted_dictionary", lambda values: values)
+    seams.keep_dictionaries(monkeypatch)
     found = []
     for name, order in (("a", [0, 1, 2]), ("b", [2, 1, 0])):
         towns = pa.DictionaryArray.from_arrays(

@@ -16,6 +16,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from tests.engine import cuts
 
 import pramble
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, WriteFailed
@@ -75,17 +76,9 @@ def values(table):
     return table.to_pydict()
 
 
+small_batches, small_groups = cuts.small_batches, cuts.small_groups
 SOURCES = ["in.parquet", "in.csv", "in.csv.gz", "in.feather", "in.ipc"]
 TARGETS = ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"]
-
-
-@pytest.fixture
-def small_batches(monkeypatch):
-    for module in ("data.formats.base", "data.formats.arrow", "engine.canonical"):
-        monkeypatch.setattr(f"pramble.{module}.BATCH_ROWS", 211)
-    monkeypatch.setattr("pramble.data.formats.base.sliced.__defaults__", (211,))
-    monkeypatch.setattr("pramble.data.formats.delimited.BLOCK", 5000)
-    monkeypatch.setattr("pramble.data.formats.arrow.GROUP_ROWS", 1024)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -140,9 +133,7 @@ def test_parquet_has_the_types_of_values_and_labels_and_nothing_else_of_the_sour
 
 
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.csv.gz", "out.arrow"])
-def test_how_the_source_was_cut_leaves_no_trace(tmp_path, monkeypatch, target):
-    monkeypatch.setattr("pramble.data.formats.arrow.GROUP_ROWS", 1024)
-    monkeypatch.setattr("pramble.data.formats.arrow.BATCH_ROWS", 512)
+def test_how_the_source_was_cut_leaves_no_trace(tmp_path, small_groups, target):
     contents = set()
     for size in (100, 700, N):
         pq.write_table(TABLE, tmp_path / "in.parquet", row_group_size=size)
@@ -211,9 +202,8 @@ STATISTICS = {
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_statistics_files_are_read(tmp_path, name, monkeypatch):
+def test_statistics_files_are_read(tmp_path, name, small_batches):
     pyreadstat = pytest.importorskip("pyreadstat")
-    monkeypatch.setattr("pramble.data.formats.programs.BATCH_ROWS", 500)
     frame = TABLE.select(["id", "sex", "age"]).to_pandas()
     frame.columns = [column.upper() for column in frame.columns]
     getattr(pyreadstat, STATISTICS[name])(frame, str(tmp_path / name))

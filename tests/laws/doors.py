@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import shutil
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,11 +12,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pyreadstat
+from tests.laws.drafts import init
 
 import pramble
-from pramble.data.open import open_records
-from pramble.data.recode import Reading
-from pramble.releasing.profile.survey import survey_file
 
 N = 900
 RNG = np.random.default_rng(20)
@@ -137,13 +133,9 @@ def perturb(data, folder):
 def released_by(data, plan, folder):
     if not isinstance(data, Path):
         return released(pramble.perturb(data, plan, key=KEY))
-    target = folder / (f"out-{data.name}" if data.is_dir() else "out.parquet")
-    if target.is_dir():
-        shutil.rmtree(target)
-    target.unlink(missing_ok=True)
-    pramble.perturb_file(data, target, plan, key=KEY)
-    records = open_records(target)
-    return released(pa.Table.from_batches(list(records.batches()), schema=records.schema))
+    target = folder / "out.parquet"
+    pramble.perturb_file(data, target, plan, key=KEY, overwrite=True)
+    return released(pq.read_table(target))
 
 
 def released(frame):
@@ -206,11 +198,6 @@ def release(data, folder):
         # what would help is found by searches that end by the clock
         tuple(said.partition(" What would help")[0] for said in o.warnings),
     )
-
-
-def init(data, _):
-    survey = replace(survey_file(data), reading=Reading())  # how it was read differs by door
-    return survey.draft(accepted={look.name for look in survey.profiles})
 
 
 VERBS = {

@@ -1,16 +1,19 @@
-"""Every operator against the dense matrix."""
+"""Every operator and every kind of mechanism against the dense matrix."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import find, given
 from hypothesis import strategies as st
-from tests.laws.strategies import mechanisms
+from tests.laws.strategies import KINDS, mechanisms, uniform_rows
 
 import pramble
 from pramble.data.labels import as_labels
 from pramble.errors import NotIdentifiable
+from pramble.mechanisms import base
 from pramble.mechanisms.arcs import Arcs
+from pramble.mechanisms.general import General
 from pramble.mechanisms.operators.dense import DenseOperator
+from pramble.mechanisms.ratios import largest_ratio
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
@@ -111,3 +114,24 @@ def test_largest_moves_are_those_beside_the_diagonal(m, seed):
         beside = np.array(operator.dense())
         np.fill_diagonal(beside, 0.0)
         np.testing.assert_allclose(operator.largest_moves(), beside.max(axis=1), **CLOSE)
+
+
+@given(mechanisms)
+def test_closed_form_and_generic_path_agree(mechanism):
+    certificate, generic = pramble.certify(mechanism), largest_ratio(mechanism.weights)
+    assert (
+        certificate.numerator * generic.denominator == generic.numerator * certificate.denominator
+    )
+
+
+@given(uniform_rows())
+def test_equality_does_not_depend_on_the_kind(mechanism):
+    dense = General(mechanism.labels, mechanism.output_labels, mechanism.weights)
+    assert dense == mechanism
+    assert mechanism == dense
+    assert hash(dense) == hash(mechanism)
+
+
+def test_every_kind_is_under_the_laws():
+    drawn = {find(kind, lambda _: True).to_json()["kind"] for kind in KINDS.values()}
+    assert drawn == set(base.KINDS)

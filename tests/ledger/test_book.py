@@ -1,5 +1,6 @@
-"""The ledger adds up, refuses to pass a budget, and survives many writers and kills."""
+"""The ledger adds up both ways, refuses to pass a budget, and survives many writers and kills."""
 
+import json
 import os
 import signal
 import stat
@@ -11,11 +12,15 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.ledger.test_central_budgets import old_ledger
+from typer.testing import CliRunner
 
+from pramble.cli.app import app
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.ledger.book import KnownFile, Ledger, default_ledger
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.ledger.account import open_account
+from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, smaller
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, composed
 
 
 @pytest.fixture
@@ -204,3 +209,197 @@ def test_entries_come_back_as_they_were_entered(ledger):
     assert ledger.entries() == [first]
     assert ledger.total("x") == RecordPrivacy(Fraction(4, 3), 4)
     assert Ledger(ledger.path).is_new is False
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "alike"),
+    [
+        (1000, ("sex", "x", "y", "z"), True),
+        (1050, ("sex", "x", "y", "z"), True),
+        (2000, ("sex", "x", "y", "z"), False),
+        (None, ("sex", "x", "y", "z"), True),
+        (1000, ("age", "x", "y", "z"), False),
+        (5, ("age", "town"), True),
+    ],
+)
+def test_which_files_look_alike(rows, columns, alike):
+    known = KnownFile("a", "a", 1000, ("sex", "age", "town", "job"))
+    assert KnownFile("b", "b", rows, columns).may_hold_the_people_of(known, ["sex"]) is alike
+
+
+MOST = CentralPrivacy(Fraction(1), Fraction(1, 10**5))
+
+
+def enter_central(ledger, epsilon, delta=0, *, people="x", alpha=8, **options):
+    spent = RecordPrivacy(Fraction(alpha))
+    given = None if epsilon is None else CentralPrivacy(Fraction(epsilon), Fraction(delta))
+    return ledger.enter(
+        people, spent, file=FILE, columns=["sex"], target="out", central=given, **options
+    )
+
+
+def test_local_and_central_sums_are_kept_apart(ledger):
+    enter_central(ledger, Fraction(1, 3), Fraction(1, 10**6), alpha=8)
+    enter_central(ledger, None, alpha=2)
+    enter_central(ledger, Fraction(1, 7), Fraction(1, 10**7), alpha=5)
+    enter_central(ledger, 9, people="others")
+    assert ledger.total("x") == RecordPrivacy(Fraction(15))
+    assert ledger.central_total("x").epsilon == Fraction(1, 3) + 2 + Fraction(1, 7)
+    assert ledger.central_total("x").delta == Fraction(11, 10**7)
+    assert ledger.central_total("nobody") == NOTHING
+    assert Ledger(ledger.path).central_total("x") == ledger.central_total("x")
+
+
+def test_neither_epsilon_nor_delta_of_a_budget_is_passed(ledger):
+    enter_central(ledger, Fraction(1, 2), Fraction(1, 10**6), central_budget=MOST)
+    for epsilon, delta in ((Fraction(501, 1000), 0), (0, Fraction(91, 10**7))):
+        with pytest.raises(PrivacyError, match=r"central budget .*Nothing was released"):
+            enter_central(ledger, epsilon, delta)
+    enter_central(ledger, Fraction(1, 2), Fraction(9, 10**6))
+    assert ledger.central_total("x") == MOST
+    with pytest.raises(PrivacyError, match="central budget"):
+        enter_central(ledger, None, alpha=1)  # unshuffled: ε = α
+    assert len(ledger.entries()) == 2
+
+
+def test_a_central_budget_is_none_on_alpha_and_the_other_way_round(ledger):
+    enter_central(ledger, Fraction(1, 10), alpha=50, central_budget=MOST)
+    with pytest.raises(PrivacyError, match="of the budget 60"):
+        enter_central(ledger, Fraction(1, 10), alpha=20, budget=RecordPrivacy(Fraction(60)))
+    assert ledger.budgets("x") == (None, MOST)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1e-5)), max_size=8),
+    st.tuples(st.floats(0.1, 2), st.floats(1e-6, 1e-4)),
+)
+def test_whatever_is_asked_both_parts_of_the_budget_hold(tmp_path_factory, amounts, budget):
+    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "l.sqlite")
+    most, spent = CentralPrivacy(*map(Fraction, budget)), NOTHING
+    for epsilon, delta in amounts:
+        more = CentralPrivacy(Fraction(epsilon), Fraction(delta))
+        try:
+            enter_central(ledger, epsilon, delta, central_budget=most)
+        except PrivacyError:
+            assert not most.allows(spent + more)
+            continue
+        spent = spent + more
+    assert ledger.central_total("x") == spent
+    assert most.allows(spent)
+
+
+pairs = st.builds(
+    CentralPrivacy, st.fractions(0, 2, max_denominator=9), st.fractions(0, 1, max_denominator=9)
+)
+
+
+@given(pairs, pairs, pairs)
+def test_the_smaller_of_two_budgets_is_what_both_allow(one, two, spent):
+    both = smaller(one, two)
+    assert both.allows(spent) == (one.allows(spent) and two.allows(spent))
+
+
+def test_a_release_does_not_raise_a_central_budget(ledger):
+    enter_central(ledger, Fraction(1, 10), central_budget=MOST)
+    facts = {"name": "people.csv", "rows": 100, "columns": ("sex", "age")}
+    for larger in ((2, 1e-6), (0.5, 1e-4)):
+        with pytest.raises(PrivacyError, match=r"does not raise.*--central-budget"):
+            open_account(ledger, facts, digest="d", people="x", central_budget=larger)
+    open_account(ledger, facts, digest="d", people="x", central_budget=(0.5, 1e-6))
+    ledger.set_budget("x", CentralPrivacy(Fraction(2), Fraction(1, 10**5)))
+    open_account(ledger, facts, digest="d", people="x", central_budget=(2, 1e-6))
+
+
+CENTRAL_WRITER = """
+import sys
+from fractions import Fraction
+from pramble.errors import PrivacyError
+from pramble.ledger.book import Ledger
+from pramble.ledger.book import KnownFile
+from pramble.privacy.guarantee import CentralPrivacy
+from pramble.privacy.guarantee import RecordPrivacy
+ledger = Ledger(sys.argv[1])
+file = KnownFile("f", "f", 1, ("a",))
+most = CentralPrivacy(Fraction(1), Fraction(1, 1000))
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(int(sys.argv[2])):
+    try:
+        ledger.confirm(ledger.enter(
+            "x", RecordPrivacy(Fraction(9)), file=file, columns=["a"], target="",
+            central=CentralPrivacy(Fraction(1) / int(sys.argv[3]), Fraction(1, 10**6)),
+            central_budget=most))
+        print("got", flush=True)
+    except PrivacyError:
+        print("refused", flush=True)
+"""
+
+
+def race(path, *, writers, rounds, parts):
+    """Processes that wait until all are there, and then enter releases at once."""
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", CENTRAL_WRITER, str(path), str(rounds), str(parts)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(writers)
+    ]
+    for run in runs:
+        run.stdout.readline()
+    for run in runs:
+        run.stdin.write("go\n")
+        run.stdin.flush()
+    return [run.communicate(timeout=120)[0].split() for run in runs]
+
+
+def test_of_two_processes_that_race_for_a_budget_one_gets_it(tmp_path):
+    path = tmp_path / "l.sqlite"
+    ends = race(path, writers=2, rounds=1, parts=1)
+    assert sorted(ends) == [["got"], ["refused"]]
+    assert Ledger(path).central_total("x").epsilon == 1
+
+
+def test_many_writers_meet_a_central_budget_exactly(tmp_path):
+    ends = race(tmp_path / "l.sqlite", writers=3, rounds=5, parts=8)
+    assert sum(end.count("got") for end in ends) == 8
+    assert Ledger(tmp_path / "l.sqlite").central_total("x").epsilon == 1
+
+
+def test_an_old_ledger_is_written_on_and_opened_again(tmp_path):
+    old = old_ledger(tmp_path)
+    fingerprint = Ledger(old).fingerprint("digest")
+    for ledger in (Ledger(old), Ledger(old)):
+        entry = enter_central(
+            ledger, Fraction(1, 8), Fraction(1, 10**6), people="staff", alpha=Fraction(1, 2)
+        )
+        ledger.confirm(entry)
+    ledger = Ledger(old)
+    assert [entry.id for entry in ledger.entries()] == [1, 4, 5, 6, 7]
+    assert ledger.central_total("staff").epsilon == Fraction(7, 2) + Fraction(1, 4)
+    with pytest.raises(PrivacyError, match="of the budget 5"):
+        enter_central(ledger, Fraction(1, 8), people="staff", alpha=1)
+    ledger.cancel(4)
+    assert ledger.fingerprint("digest") == fingerprint
+    assert ledger.total("staff").alpha == Fraction(5, 2)
+
+
+def test_two_processes_may_open_an_old_ledger_at_once(tmp_path):
+    old = old_ledger(tmp_path)
+    code = "import sys; from pramble.ledger.book import Ledger; Ledger(sys.argv[1])"
+    runs = [
+        subprocess.Popen([sys.executable, "-c", code, str(old)], stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    assert [run.communicate(timeout=60)[1] for run in runs] == [b""] * 2
+    assert len(Ledger(old).entries()) == 3
+
+
+def test_the_command_composes_what_central_releases_spent(ledger):
+    parts = [enter_central(ledger, Fraction(own, 8), Fraction(1, 10**6)).central for own in (1, 2)]
+    answer = CliRunner().invoke(app, ["ledger", "--ledger", str(ledger.path), "--json"])
+    last = json.loads(answer.stdout)[-1]
+    assert last["together"] == composed(parts, delta=2 * last["total_delta"])
+    assert last["together"] <= last["total_epsilon"]

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.releasing.conftest import in_ledger
 
 import pramble
 from pramble.errors import PrivacyError
-from pramble.ledger.book import KnownFile, Ledger
 
 RNG = np.random.default_rng(5)
 PLAN = {"alpha": 2.0, "columns": {"sex": {"categories": ["f", "m"]}}}
@@ -119,7 +119,7 @@ def test_the_same_people_in_another_file_are_asked_about(office, change):
     assert second.outcome.ledger_total.alpha == 4
     with pytest.raises(PrivacyError, match="at most 1 is left"):
         released(folder, source, "third", people="people")  # the budget came with the first release
-    assert len(Ledger(book).entries()) == 2
+    assert len(in_ledger(book)) == 2
 
 
 def test_the_very_same_file_needs_no_word(office):
@@ -138,7 +138,7 @@ def test_a_release_does_not_raise_a_budget(office):
     with pytest.raises(PrivacyError, match=r"pramble ledger --people 'people' --budget 9"):
         released(folder, "people.parquet", "second", budget=9.0)
     released(folder, "people.parquet", "second", budget=4.5)
-    assert Ledger(book).budgets("people")[0].alpha == 4.5
+    assert in_ledger(book)[-1]["budget"] == 4.5
 
 
 def test_other_files_hold_other_people(office):
@@ -149,7 +149,7 @@ def test_other_files_hold_other_people(office):
     pramble.release(
         folder / "people.v2.parquet", folder / "flats", plan=plan, ledger=book, pages=False
     )
-    assert [entry.people for entry in Ledger(book).entries()] == ["people", "people-2"]
+    assert [entry["people"] for entry in in_ledger(book)] == ["people", "people-2"]
 
 
 def test_a_name_in_the_plan(office):
@@ -158,7 +158,7 @@ def test_a_name_in_the_plan(office):
     pramble.release(
         folder / source, folder / "b", plan={**PLAN, "people": "people"}, ledger=book, pages=False
     )
-    assert Ledger(book).total("people").alpha == 4
+    assert in_ledger(book)[-1]["total"] == 4
 
 
 def test_a_new_ledger_says_so(office, tmp_path):
@@ -174,9 +174,9 @@ def test_a_file_that_is_randomised_on_its_own_is_entered(office):
     sex = pramble.randomized_response(["f", "m"], 1.0)
     done = {"ledger": book, "people": None}
     pramble.perturb_file(folder / "people.parquet", folder / "z.parquet", {"sex": sex}, **done)
-    entry = Ledger(book).entries()[-1]
-    assert (entry.people, entry.columns, entry.state) == ("people", ("sex",), "done")
-    assert entry.spent == pramble.certify({"sex": sex}).guarantee
+    entry = in_ledger(book)[-1]
+    assert (entry["people"], entry["columns"], entry["state"]) == ("people", ["sex"], "done")
+    assert entry["alpha"] == pramble.certify({"sex": sex}).guarantee.shown
     high = pramble.randomized_response(["f", "m"], 3.0)
     with pytest.raises(PrivacyError, match="at most"):
         pramble.perturb_file(folder / "people.parquet", folder / "y.parquet", {"sex": high}, **done)
@@ -190,23 +190,7 @@ def test_a_failed_run_is_not_counted(office):
         pramble.perturb_file(
             folder / "people.parquet", folder / "z.parquet", {"sex": sex}, ledger=book
         )
-    assert len(Ledger(book).entries()) == 1
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "alike"),
-    [
-        (1000, ("sex", "x", "y", "z"), True),
-        (1050, ("sex", "x", "y", "z"), True),
-        (2000, ("sex", "x", "y", "z"), False),
-        (None, ("sex", "x", "y", "z"), True),
-        (1000, ("age", "x", "y", "z"), False),
-        (5, ("age", "town"), True),
-    ],
-)
-def test_which_files_look_alike(rows, columns, alike):
-    known = KnownFile("a", "a", 1000, ("sex", "age", "town", "job"))
-    assert KnownFile("b", "b", rows, columns).may_hold_the_people_of(known, ["sex"]) is alike
+    assert len(in_ledger(book)) == 1
 
 
 def test_a_dry_run_makes_no_ledger_and_keeps_to_the_budget(office, tmp_path):

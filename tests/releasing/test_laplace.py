@@ -1,14 +1,18 @@
-"""The noise follows its law exactly; wrong laws are rejected."""
+"""The noise follows its law exactly, wrong laws are rejected, and priors state what they spend."""
 
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
+from pramble.information.consistent import nearest_on_simplex
 from pramble.releasing.noise import bernoulli_exp, discrete_laplace, noisy_histogram
+from pramble.releasing.priors import Prior, RecordPrior, private_prior, uniform_prior
 
 
 class OutOfDrawsError(Exception):
@@ -102,3 +106,63 @@ def test_neighbouring_histograms_differ_within_epsilon():
 def test_no_noise_is_refused():
     with pytest.raises(InvalidInput, match="positive; found 0"):
         discrete_laplace(Fraction(0))
+
+
+counts = st.lists(st.integers(0, 10**6), min_size=2, max_size=12).filter(any)
+
+
+@given(counts, st.floats(0.001, 2).map(Fraction))
+def test_private_priors_are_positive_and_state_what_they_spent(found, epsilon):
+    prior = private_prior(found, epsilon)
+    assert prior.spent == epsilon
+    assert prior.source == "private"
+    assert min(prior.probabilities) > 0
+    assert math.fsum(prior.probabilities) == pytest.approx(1, abs=1e-12)
+
+
+def test_private_prior_is_near_the_truth_for_a_large_file_and_not_exact():
+    found = [300_000, 500_000, 200_000]
+    prior = private_prior(found, Fraction(2, 100))
+    truth = np.array(found) / 1e6
+    assert np.abs(np.array(prior.probabilities) - truth).max() < 0.005
+    draws = {private_prior(found, Fraction(2, 100)).probabilities for _ in range(5)}
+    assert len(draws) == 5
+
+
+@given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=7), st.integers(0, 60))
+def test_nearest_on_simplex_satisfy_the_optimality_conditions(values, total):
+    v = np.array(values)
+    x = nearest_on_simplex(v, total=float(total))
+    assert x.min() >= 0
+    assert x.sum() == pytest.approx(total, abs=1e-9)
+    multiplier = x - v  # constant where x > 0, and nowhere smaller
+    free = x > 1e-9
+    if free.any():
+        assert np.ptp(multiplier[free]) < 1e-9
+        assert multiplier.min() >= multiplier[free].max() - 1e-9
+
+
+def test_only_private_priors_spend():
+    with pytest.raises(PrivacyError):
+        Prior((0.5, 0.5), "public", Fraction(1), "x")
+    with pytest.raises(PrivacyError):
+        Prior((0.5, 0.5), "private", Fraction(0), "x")
+    assert uniform_prior(3).spent == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "source", "spent", "error", "message"),
+    [
+        ([0.5, 0.4], "uniform", 0, InvalidPrior, "must sum to 1"),
+        ([1.5, -0.5], "uniform", 0, InvalidPrior, "zero or more"),
+        ([0.5, 0.5], "guessed", 0, InvalidPrior, "is one of"),
+        ([0.5, 0.5], "public", 1, PrivacyError, "no other prior does"),
+        ([0.5, 0.5], "private", 0, PrivacyError, "spends part of α"),
+        ([0.5, 0.5], "private", -1, PrivacyError, "spends part of α"),
+    ],
+)
+def test_priors_of_columns_and_of_records_are_checked_alike(values, source, spent, error, message):
+    with pytest.raises(error, match=message):
+        Prior(tuple(values), source, Fraction(spent), "")
+    with pytest.raises(error, match=message):
+        RecordPrior({("a",): np.array(values)}, source, Fraction(spent), "")

@@ -6,9 +6,6 @@ from itertools import chain, combinations, combinations_with_replacement, produc
 
 import numpy as np
 
-from pramble.data.labels import as_labels
-from pramble.mechanisms.table_plan import TablePlan
-
 
 def records(sizes):
     """All records of columns with some numbers of categories."""
@@ -110,8 +107,3 @@ def within(tables, sizes):
     }
     place = {name: i for i, name in enumerate(sizes)}
     return sorted(found, key=lambda part: (len(part), [place[name] for name in part]))
-
-
-def plan_of(sizes, tables, precision, *, delta=1e-6, rows=1):
-    labels = {name: as_labels(n) for name, n in sizes.items()}
-    return TablePlan(labels, tuple(tables), precision, delta, rows)

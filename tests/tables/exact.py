@@ -1,12 +1,11 @@
 """Slow references in ball arithmetic and fractions, written apart from what they check."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 from flint import arb, ctx, fmpq
-
-from pramble.mechanisms.table_plan import TablePlan
 
 BITS = 400
 
@@ -99,13 +98,12 @@ class Later:
         return self.own[: len(rows)]
 
 
-def without_noise(plan: TablePlan) -> TablePlan:
+def without_noise(plan):
     """The plan with the largest precision: all its noise is zero, as the lattice is far coarser."""
-    precision = dict.fromkeys(plan.precision, 1e29)
-    return TablePlan(plan.labels, plan.tables, precision, plan.delta, plan.rows_per_person)
+    return replace(plan, precision=dict.fromkeys(plan.precision, 1e29))
 
 
-def exact_parts(plan: TablePlan, measured) -> dict:
+def exact_parts(plan, measured) -> dict:
     """The parts in people, as fractions in one line each; that of no columns is the total."""
     found = {(): [Fraction(measured.total)]}
     for part, numbers in measured.parts.items():

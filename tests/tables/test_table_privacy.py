@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tables.brute import largest_of_rows, plan_of, within
+from tests.tables.brute import largest_of_rows, within
 from tests.tables.brute import largest_shift as brute_shift
 
 import pramble
+from pramble.data.labels import as_labels
 from pramble.errors import InvalidInput, PrivacyError
+from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy import largest_shift
 from pramble.privacy.guarantee import delta_above
 from pramble.privacy.largest_shift import exchangeable
@@ -78,6 +80,11 @@ def test_columns_that_may_be_swapped_stand_together(numbers, order, data):
     alone, values = largest_shift.one_by_one(parts, [precision[own[0]] for own in parts.members])
     assert len(alone.classes) == len(sizes)
     assert largest_shift.largest_shift(alone, values).bound == merged.bound
+
+
+def plan_of(sizes, tables, precision, *, delta=1e-6, rows=1):
+    labels = {name: as_labels(n) for name, n in sizes.items()}
+    return TablePlan(labels, tuple(tables), precision, delta, rows)
 
 
 def test_columns_may_be_swapped_although_others_may_not():

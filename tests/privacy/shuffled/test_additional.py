@@ -7,7 +7,6 @@ import pytest
 from tests.privacy.shuffled.exact import exact_delta
 
 import pramble
-from pramble.privacy.evidence import evidence_of
 
 ROUNDING = 1e-12
 
@@ -28,11 +27,10 @@ def test_a_prior_beside_a_file_is_added():
     np.fill_diagonal(M, math.exp(3.0))
     m = pramble.Mechanism.from_matrix(M / M.sum(axis=1, keepdims=True))
     alone = pramble.central_guarantee(m, rows=50_000, delta=1e-6)
-    known = evidence_of(m, rows=50_000, additional=0.03)
-    epsilon, method = known.epsilon(lambda _: 1e-6)
-    assert (epsilon, method) == (pytest.approx(alone.epsilon + 0.03), alone.method)
-    assert known.delta(epsilon)[0] <= 1e-6
-    assert known.delta(0.02) == (1.0, "none")
+    more = pramble.central_guarantee(m, rows=50_000, delta=1e-6, additional=0.03)
+    assert (more.epsilon, more.method) == (pytest.approx(alone.epsilon + 0.03), alone.method)
+    assert more.curve(more.epsilon) <= 1e-6
+    assert more.curve(0.02) == 1.0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -40,26 +38,13 @@ def test_what_was_spent_besides_one_file_against_brute_force(seed):
     rng = np.random.default_rng(seed)
     M = rng.dirichlet(np.full(3, 5.0), size=3)
     m, c, rows = pramble.Mechanism.from_matrix(M), float(rng.uniform(0.05, 0.5)), 4
-    known, chance = evidence_of(m, rows=rows, additional=c), 1 / (1 + math.exp(-c))
+    more, alone = (
+        pramble.central_guarantee(m, rows=rows, delta=1e-3, additional=own) for own in (c, 0.0)
+    )
+    chance = 1 / (1 + math.exp(-c))
     epsilons = np.linspace(c + 0.01, c + 1.0, 4)
     high, low = (exact_delta(m.matrix, rows, epsilons - sign * c) for sign in (1, -1))
     for epsilon, truth in zip(epsilons, chance * high + (1 - chance) * low, strict=True):
-        proven = known.delta(epsilon)[0]
+        proven = more.curve(epsilon)
         assert proven >= truth - ROUNDING
-        assert proven <= evidence_of(m, rows=rows).delta(epsilon - c)[0] * (1 + 1e-9)
-
-
-def test_pairs_that_are_alike_are_asked_once(monkeypatch):
-    import pramble.privacy.blanket as module
-
-    asked = []
-    true = module.worst_pair
-    monkeypatch.setattr(
-        module, "worst_pair", lambda *a, **k: asked.append(k["known"]) or true(*a, **k)
-    )
-    both = pramble.product([pramble.randomized_response(5, 1.0)] * 2)
-    known = evidence_of(pramble.Mechanism.from_matrix(both.matrix), rows=10_000)
-    for epsilon in (0.0, 0.01, 0.05):
-        asked.clear()
-        known.delta(epsilon)
-        assert len(asked) <= 2
+        assert proven <= alone.curve(epsilon - c) * (1 + 1e-9)

@@ -1,0 +1,108 @@
+"""Where attacks reach into a release: what it draws, by which plan, in which order it writes."""
+
+from contextlib import contextmanager
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pramble
+import pramble.releasing.advice as advice
+import pramble.releasing.record_design as record_design
+import pramble.releasing.write.verify as check
+from pramble.data.records import TableRecords
+from pramble.engine import canonical
+from pramble.engine.block import ColumnBlock
+from pramble.engine.shuffle import random_order
+from pramble.solvers.record.central import as_promise
+from pramble.solvers.record.problem import RecordDesign
+
+contents = import_module("pramble.releasing.write.contents")
+figures = import_module("pramble.releasing.figures")
+release_verb = import_module("pramble.releasing.release")
+DESIGNS, PROVEN = {}, {}
+
+
+def design_once(labels, alpha, **options):
+    """The same plan for both files: a search ends by the clock, which knows neither."""
+    key = tuple(labels), alpha, str(options["tables"])
+    if key not in DESIGNS:
+        DESIGNS[key] = pramble.design_record(labels, alpha, **{**options, "time_limit": 2.0})
+    return DESIGNS[key]
+
+
+@contextmanager
+def same_outputs(block):
+    """Draw outputs that depend on row and column alone, in blocks of so many rows.
+
+    The check of change rates is beside this.
+    """
+
+    def draw(self, codes, rows):
+        numbers = np.arange(rows.start, rows.stop) if isinstance(rows, range) else rows
+        outputs = (numbers * 2654435761 + len(self.names[0])) % self.mechanism.shape[1]
+        return outputs.astype(codes.dtype)
+
+    def passes(name, *_):
+        return check.Check(f"rate of change in {name}", passed=True, detail="")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ColumnBlock, "draw", draw)
+        patch.setattr(check, "change_check", passes)
+        patch.setattr(check, "BATCH_ROWS", block)
+        patch.setattr(canonical, "BATCH_ROWS", block)
+        patch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
+        for module in (record_design, advice):
+            patch.setattr(module, "design_record", design_once)
+        yield
+
+
+@contextmanager
+def designed_as(plan, central):
+    """Take a plan in place of a design, with what is proven of it towards readers."""
+
+    def design(_labels, **options):
+        key = id(plan), options["rows"]
+        if key not in PROVEN:
+            PROVEN[key] = RecordDesign(
+                plan, pramble.certify(plan).alpha, "estimation", 1.0, 1.0,
+                dict.fromkeys(options["tables"], 1e-9),
+                central=as_promise(central, options["rows"]).guarantee(plan),
+            )  # fmt: skip
+        return PROVEN[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_design, "design_record", design)
+        yield
+
+
+def take_unproven(monkeypatch, plan):
+    """Take a plan of nearly no noise in place of a design; what is proven of it is beside this."""
+    stated = SimpleNamespace(epsilon=90.0, delta=1e-5, rows_per_person=1, lower=0.0, method="none")
+    costs = {(name,): 1e-6 for name in plan.columns}
+    found = RecordDesign(plan, 12.1, "estimation", 1.0, 1.0, costs, central=stated)
+    monkeypatch.setattr(record_design, "design_record", lambda *_, **__: found)
+    monkeypatch.setattr(figures, "observed_record", lambda record, _, **__: record)
+
+
+def reorder(monkeypatch, order_of):
+    """Write rows in an order of the test's own, from their number and the key."""
+
+    def ordered(records, names, *, rows, key, **_):
+        table = pa.Table.from_batches(list(records.batches(list(names))))
+        table = table.take(pa.array(order_of(rows, key)))
+        return TableRecords(table, name=records.name, has_types=records.typed)
+
+    monkeypatch.setattr(contents, "shuffled", ordered)
+
+
+def order_by_key(rows, key):
+    """The order in which a release under a key is written."""
+    return random_order(rows, key=key)
+
+
+def keep_dictionaries(monkeypatch):
+    """Break the writer: the dictionary of the source stays as it is."""
+    monkeypatch.setattr(canonical, "sorted_dictionary", lambda values: values)
