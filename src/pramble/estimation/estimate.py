@@ -4,19 +4,29 @@ Estimates of every cell of a table.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from pramble.data.recode import Reading
-from pramble.errors import InvalidInput
+from pramble.data.records import Job, Records, scan
+from pramble.errors import InvalidInput, PrambleError
 from pramble.estimation.follow.functions import conditional
 from pramble.estimation.follow.queries import group_estimate, query_estimate
 from pramble.estimation.follow.result import Covers, Estimate, Method, Settings
 from pramble.estimation.inverse.intervals import errors_within, nothing_known
 from pramble.estimation.inverse.likelihood import FittedTable, fit_table
 from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
-from pramble.estimation.inverse.tabulate import Tabulated, data_and_plan, measured_of, tabulate
+from pramble.estimation.inverse.tabulate import (
+    Counting,
+    Tabulated,
+    as_tabulated,
+    counting,
+    data_and_plan,
+    measured_of,
+    tabulate,
+)
 from pramble.estimation.survey import Survey, as_survey, surveyed
 from pramble.estimation.tables.cells import refuse_records, table_estimate
 from pramble.mechanisms.base import Mechanism
@@ -232,3 +242,26 @@ def estimate(
         if not survey.is_simple:
             table = surveyed(table, data, plan, survey=survey, weights=weights, reading=reading)
         return table if given is None else conditional(table, names_of(given))
+
+
+def estimate_columns(
+    records: Records, plan: Plan, names: Sequence[str], *, beside: Sequence[Job] = ()
+) -> dict[str, Estimate]:
+    """Return the distribution of each column that can be estimated, of the file itself.
+
+    The randomised records are read once, for all columns and for the jobs ``beside``.
+    """
+    settings = Settings(0.95, "randomisation", None, "mle")
+    asked: dict[str, Counting] = {}
+    found: dict[str, Estimate] = {}
+    for name in names:
+        with suppress(PrambleError):
+            asked[name] = counting(plan, [name])
+    jobs = {name: own.job(records) for name, own in asked.items()}
+    scan(records, [*jobs.values(), *beside])
+    with one_thread():
+        for name, own in asked.items():
+            with suppress(PrambleError):
+                cells = own.cells(jobs[name].result(), records)
+                found[name] = cell_estimate(as_tabulated(cells, backend=records.backend), settings)
+    return found

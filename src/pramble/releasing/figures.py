@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab, crosstab
-from pramble.data.open import open_records
-from pramble.errors import NotIdentifiable, PrambleError
+from pramble.data.crosstab import Crosstab, Tabulation
+from pramble.errors import NotIdentifiable
 from pramble.estimation.draws.synthesize import Synthesis
-from pramble.estimation.estimate import estimate
+from pramble.estimation.estimate import estimate, estimate_columns
+from pramble.estimation.follow.result import Estimate
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import (
@@ -38,21 +38,36 @@ def observed_figures(
         assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
         expected = job.design.figures()["protected"]  # of the tables that were chosen meanwhile
+        answers = {
+            name: estimate(evidence.data, by=[name], covers="randomisation")
+            for name in (column.name for column in expected.columns)
+            if evidence.data.plan.is_measured([name])
+        }
         protected = replace(
             expected,
-            columns=observed_columns(expected.columns, evidence.data),
+            columns=with_estimates(expected.columns, answers),
             fit=float(np.mean(fit)) if fit else 0.0,
         )
         return {"total": evidence.rows, "protected": protected}
-    tally, record = evidence.tally, outcome.record
+    tally, record, risk = evidence.tally, outcome.record, outcome.risk
+    # All that is read of the file is read at once; blanks would count as a label of their own and
+    # make records look alone.
+    keys = None
+    if risk is not None and not job.plan.is_split:
+        keys = Tabulation(evidence.data, risk.keys)
+    names = [] if record is None else [column.name for column in record.columns]
+    jobs = [] if keys is None else [keys]
+    reads = bool(names or jobs)
+    answers = estimate_columns(evidence.data, job.plan, names, beside=jobs) if reads else {}
+    if risk is not None and keys is not None:
+        risk = observed_risk(risk, keys.result())
     return {
-        "record": record
-        and replace(record, columns=observed_columns(record.columns, evidence.data, record.plan)),
+        "record": record and replace(record, columns=with_estimates(record.columns, answers)),
         "columns": tuple(
             observed_column(one, tally.after[one.name], tally.changed[one.name])
             for one in outcome.columns
         ),
-        "risk": outcome.risk and observed_risk(outcome.risk, evidence.data, job.plan),
+        "risk": risk,
     }
 
 
@@ -73,14 +88,14 @@ def observed_column(outcome: ColumnOutcome, after: Integers, changed: int) -> Co
     )
 
 
-def observed_columns(
-    columns: Sequence[FrequencyOutcome], evidence: Any, plan: Plan | None = None
+def with_estimates(
+    columns: Sequence[FrequencyOutcome], answers: Mapping[str, Estimate]
 ) -> tuple[FrequencyOutcome, ...]:
+    """Add what the release says of each column, where it can be estimated."""
     found = []
     for column in columns:
-        try:
-            one = estimate(evidence, plan, by=[column.name], covers="randomisation")
-        except PrambleError:
+        one = answers.get(column.name)
+        if one is None:
             found.append(column)
             continue
         order = {label: place for place, label in enumerate(one.cells[column.name])}
@@ -123,11 +138,8 @@ def risk_figures(table: Crosstab, risk: RiskSpec, *, plan: Plan) -> RiskOutcome:
     )
 
 
-def observed_risk(outcome: RiskOutcome, data: Any, plan: Plan) -> RiskOutcome:
-    """Add how many released records are alone by the keys at face value, if all keep them."""
-    # Blanks would count as a label of their own and make records look alone.
-    if plan.is_split:
-        return outcome
-    counts = crosstab(open_records(data), list(outcome.keys)).counts
+def observed_risk(outcome: RiskOutcome, table: Crosstab) -> RiskOutcome:
+    """Add how many released records are alone by the keys at face value."""
+    counts = table.counts
     below = tuple(int(counts[counts < k].sum()) for k in (2, 3, 5))
     return replace(outcome, uniques_after=below[0], classes_after=(below[1], below[2]))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.crosstab import Crosstab, Powers, crosstab, refuse_empty
+from pramble.data.crosstab import Crosstab, Powers, Tabulation, crosstab, refuse_empty
 from pramble.data.frames import backend_of
 from pramble.data.labels import Label
 from pramble.data.open import is_frame, open_records
@@ -183,31 +183,55 @@ class ReleasedCells:
         return [seen.output_place(released) for seen in self.blocks]
 
 
-def count_released(
-    records: Records,
+@value(eq=False)
+class Counting:
+    """How the released cells of a table are counted: over which columns, and what of them."""
+
+    by: tuple[str, ...]
+    channel: Channel
+    table: BranchTable | None
+    columns: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    def job(self, records: Records) -> Tabulation:
+        """Return the job that counts them in a scan of the records."""
+        return Tabulation(records, (*self.columns, *self.options["presence"]), **self.options)
+
+    def cells(self, found: Crosstab, records: Records) -> ReleasedCells:
+        refuse_empty(found, records.name)
+        return ReleasedCells(self.by, found, self.channel, self.table)
+
+
+def counting(
     plan: Plan,
-    *,
     by: Sequence[str],
+    *,
     beside: Sequence[str] = (),
     weights: Any = None,
     measure: str | None = None,
-) -> ReleasedCells:
+) -> Counting:
     channel = plan.channel(by)
     table = branch_table(plan, by) if channel.axes is None else None
     needed = [name for seen in channel.axes or () for name in seen.columns]
     needed = needed if table is None else table.needed
     coding, powers = channel.coding, () if weights is None else WEIGHTED
-    found = crosstab(
-        records,
-        [*(name for name in by if name not in channel.columns), *beside, *needed],
-        labels={name: coding.outputs[name] for name in needed},
-        weights=weights,
-        measure=measure,
-        powers=powers if measure is None else MEASURED,
-        presence=() if table is None else [name for name in coding.blank if name not in needed],
-    )
-    refuse_empty(found, records.name)
-    return ReleasedCells(tuple(by), found, channel, table)
+    options = {
+        "labels": {name: coding.outputs[name] for name in needed},
+        "weights": weights,
+        "measure": measure,
+        "powers": powers if measure is None else MEASURED,
+        "presence": () if table is None else tuple(n for n in coding.blank if n not in needed),
+    }
+    untouched = [name for name in by if name not in channel.columns]
+    return Counting(tuple(by), channel, table, (*untouched, *beside, *needed), options)
+
+
+def count_released(
+    records: Records, plan: Plan, *, by: Sequence[str], **options: Any
+) -> ReleasedCells:
+    """Count the released cells of a table; ``options`` are those of `counting`."""
+    asked = counting(plan, by, **options)
+    return asked.cells(crosstab(records, asked.columns, **asked.options), records)
 
 
 def tabulate(
