@@ -7,6 +7,8 @@ exact the tables must be. :func:`pramble.try_release` answers both for a file, o
 for central promises, kept by protected tables, without releasing anything.
 """
 
+import math
+
 import pramble
 
 people = pramble.datasets.synthetic_new_york(20_000).select(["SEX", "MARST"])
@@ -15,7 +17,8 @@ found = pramble.try_release(
 )
 for one in found:
     print(
-        f"{one.name:8} half sure becomes {one.belief:4.0%}   ± {100 * one.half_width:5.2f} points"
+        f"{one.name:8} half sure becomes {math.ceil(100 * one.belief)} % at most   "
+        f"± {100 * one.half_width:5.2f} points"
     )
 
 # %%

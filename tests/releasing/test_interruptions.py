@@ -152,3 +152,17 @@ def test_trouble_while_moving_into_place(people_file, tmp_path, monkeypatch, tro
             release(people_file, tmp_path / "out", plan=PLAN, ledger=ledger, pages=False)
         assert not list(tmp_path.glob("*out*"))
         assert in_ledger(ledger) == []
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(people_file, tmp_path, monkeypatch):
+    real = os.fsync
+
+    def fail(handle):
+        if list(tmp_path.glob(".out-report.html.*")):
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(InvalidInput, match=r"No space left on device\. Nothing was released"):
+        release(people_file, tmp_path / "out", plan=PLAN, ledger=False)
+    assert not list(tmp_path.glob("*out*"))

@@ -187,8 +187,11 @@ def write_new(path: Path, content: bytes) -> None:
 def write_private(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{PARTIAL}")
     partial.unlink(missing_ok=True)
-    write_new(partial, text.encode())
-    partial.replace(path)
+    try:
+        write_new(partial, text.encode())
+        partial.replace(path)
+    finally:  # what is the curator's alone does not stay beside the release on a full disk
+        partial.unlink(missing_ok=True)
 
 
 def write_key(path: Path, key: bytes, *, release: Path) -> None:
