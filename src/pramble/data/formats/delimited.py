@@ -188,8 +188,9 @@ def all_quoted(lines: Lines) -> bool:
     return any(field.quoted for field in fields) and all(NUMBER.fullmatch(text) for text in bare)
 
 
-# Neighbouring columns of few labels are written as one, of at most so many combinations.
 BLOCK = 1 << 22
+
+# Neighbouring columns of few labels are written as one, of at most so many combinations.
 TOGETHER = 1 << 12
 
 
