@@ -33,8 +33,9 @@ from pramble.values import Integers, value
 
 Codes = NDArray[Any]
 
-# Integer labels that span less than this are looked up in a table rather than by hashing.
 UNDECLARED = -1
+
+# Integer labels that span less than this are looked up in a table rather than by hashing.
 DIRECT_SPAN = 1 << 20
 
 

@@ -61,7 +61,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return a document; `pramble.privacy.guarantee` reads it back."""
+        """Return a document, which `guarantee_from_json` reads back."""
 
     def of_the_same_notion(self, other: "Guarantee") -> None:
         """Refuse to compare or add different notions."""
