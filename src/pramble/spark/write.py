@@ -74,7 +74,8 @@ class PieceTask:
             rows, state = tally.rows, pickle.dumps((tally, links))
         except PrambleError as error:
             state = pickle.dumps(error)
-        yield written_line(piece, rows, size, sha256, state)
+        said = {"piece": piece, "rows": rows, "bytes": size, "sha256": sha256, "state": state}
+        yield written_line(said)
 
     def written(self, batches: Iterable[Any], piece: int) -> tuple[WrittenTally, Links, int, str]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
@@ -106,14 +107,10 @@ class PieceTask:
         return tally, links, *found
 
 
-def written_line(piece: int, rows: int, size: int, sha256: str, state: bytes) -> Any:
-    return line(
-        piece=(piece, pa.int32()),
-        rows=(rows, pa.int64()),
-        bytes=(size, pa.int64()),
-        sha256=(sha256, pa.string()),
-        state=(state, pa.binary()),
-    )
+def written_line(said: Mapping[str, Any]) -> Any:
+    kinds = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
+    pairs = zip(said.items(), kinds, strict=True)
+    return line(**{name: (one, kind) for (name, one), kind in pairs})
 
 
 def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTally, Links]]:
@@ -140,7 +137,7 @@ def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
     except PrambleError as error:
         state = pickle.dumps(error)
     for place, one in enumerate(lines):
-        yield written_line(*list(one.values())[:-1], b"" if place else state)
+        yield written_line({**one, "state": b"" if place else state})
 
 
 def merged_on_spark(frame: Any, *, pieces: int) -> Any:
