@@ -191,6 +191,9 @@ def all_quoted(lines: Lines) -> bool:
 # Bytes of a file that are read at a time.
 BLOCK = 1 << 22
 
+# Neighbouring columns of few labels are written as one, of at most so many combinations.
+TOGETHER = 1 << 12
+
 
 def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
     return find_dialect(beginning(path), reading, separator=separator)
