@@ -17,7 +17,7 @@ from pramble.releasing.spec.document import COLUMN, FILE, PLAN, RISK
 from pramble.releasing.spec.readers import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 63_700, 276
+MOST_LINES, MOST_MODULES = 63_700, 278
 # Functions and classes of one name in several modules.
 MOST_SHARED_NAMES = 12
 # Modules that one other alone imports.
@@ -68,7 +68,7 @@ DOORS = {
         "ratios table_plan uniform"
     ),
     "plots": "estimates images map mechanisms tradeoffs",
-    "privacy": "central certificate guarantee largest_shift table_privacy",
+    "privacy": "central certificate gaussian guarantee largest_shift notions table_privacy",
     "releasing": (
         "bands compare folder.build folder.layout folder.open linkage prepare profile.columns "
         "profile.survey profile.vocabulary repair scan spec.column spec.document spec.readers "

@@ -171,7 +171,7 @@ class ReleaseOutcome:
     columns: tuple[ColumnOutcome, ...]
     untouched: tuple[str, ...]  # released as they are, **not protected**
     dropped: tuple[str, ...]
-    guarantee: RecordPrivacy  # what is spent on each record
+    guarantee: RecordPrivacy  # what is spent on each person, with all their rows
     limit: RecordPrivacy | CentralPrivacy  # what the plan allows
     warnings: tuple[str, ...]  # what the curator must read; the first ones matter most
     checks: tuple[Check, ...]  # of the written files; empty in a dry run
@@ -211,7 +211,7 @@ class ReleaseOutcome:
 
     @property
     def alpha(self) -> float:
-        """α spent on each record, rounded up."""
+        """α spent on each person, with all their rows, rounded up."""
         return self.guarantee.shown
 
     def without_raw(self) -> "ReleaseOutcome":

@@ -11,7 +11,7 @@ import pramble
 from pramble.calibration.calibrate import parts_of_alpha
 from pramble.calibration.calibration import Target, Trial, bracket, close_in
 from pramble.errors import InvalidInput
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.gaussian import float_below
 from pramble.values import Clock
 
 KEYS = ["age", "sex", "region"]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidData, PrivacyError
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, composed, guarantee_from_json
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, composed
+from pramble.privacy.notions import guarantee_from_json
 
 fractions = st.fractions(0, 5, max_denominator=10**9)
 chances = st.fractions(0, 1, max_denominator=10**12)

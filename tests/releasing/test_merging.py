@@ -135,6 +135,24 @@ def test_values_of_a_part_stay_whole(monkeypatch):
     assert np.bincount(sample.codes()[0]).tolist() == [len(sizes)] * 3
 
 
+@pytest.mark.parametrize("batch", [317, 40_000])
+def test_rows_of_one_person_in_a_file_larger_than_the_sample(monkeypatch, batch):
+    """Two waves, one after the other: mates are far apart, and most rows are not kept."""
+    for place in (links_module, value_sample):
+        monkeypatch.setattr(place, "MOST_SAMPLED", 2000)
+    n = 20_000
+    sex = RNG.integers(0, 2, n)
+    names = np.array([f"P{i:06d}" for i in RNG.permutation(n)])
+    waves = pa.table({"sex": np.tile(sex, 2), "who": np.tile(names, 2)})
+    links = Links(["who"], ["sex"])
+    for part in waves.to_batches(max_chunksize=batch):
+        links.add(part, {"sex": part["sex"].to_numpy()})
+    assert sum(map(len, links.sampled)) <= 2000
+    [link] = links.found(rows_per_person=1)
+    assert (link.column, link.protected, link.kind) == ("who", "sex", "alike")
+    assert not list(links.found(rows_per_person=2))
+
+
 def test_texts_have_equal_hashes_where_they_are_equal():
     texts = pa.array(["a", "b", None, "", "a", "ab" * 50, "ab" * 50]).slice(1)
     assert (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidInput
-from pramble.privacy.guarantee import delta_above, epsilon_above, largest_mu_squared
+from pramble.privacy.gaussian import delta_above, epsilon_above, largest_mu_squared
 
 powers = st.floats(-6, 6).map(lambda power: 10.0**power)
 mus = st.floats(-6, 2.5).map(lambda power: 10.0**power)

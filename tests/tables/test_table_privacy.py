@@ -16,7 +16,7 @@ from pramble.data.labels import as_labels
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy import largest_shift
-from pramble.privacy.guarantee import delta_above
+from pramble.privacy.gaussian import delta_above
 from pramble.privacy.largest_shift import exchangeable
 from pramble.privacy.table_privacy import presence, shift_of
 

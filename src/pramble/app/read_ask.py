@@ -25,7 +25,6 @@ BY = {
 WITHIN = {"given": "Shares within each (optional)", "given_too": "and within each (optional)"}
 ANSWER_IN = {"shares": "shares", "counts": "numbers of records"}
 COVERS = {"both": "the people behind the file", "randomisation": "the file itself"}
-# What is chosen in this step, which the wizard remembers.
 ABOUT = {
     "records": (
         "Numbers in the released file itself are those of randomised values; these are estimates "

@@ -20,7 +20,7 @@ from pramble.information.distributions import as_prior, as_tables
 from pramble.information.fisher import estimation_variance, typical_error
 from pramble.information.measures import entropy
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.gaussian import float_below
 from pramble.risk.assess import Assessment, Model, assess
 from pramble.risk.readings import information_of_keys, shares_over
 from pramble.solvers.design import design as design_column

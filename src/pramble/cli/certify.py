@@ -15,7 +15,7 @@ from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.certificate import Certificate, distance_sentence
-from pramble.privacy.guarantee import float_above, float_below
+from pramble.privacy.gaussian import float_above, float_below
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.releasing.spec.spec import DELTA
 

@@ -43,7 +43,7 @@ COUNTED = (
 )
 OF_DESIGN = (
     "alpha", "family", "objective", "value", "bound", "gap", "stopped", "information", "share",
-    "kept",
+    "unchanged",
 )  # fmt: skip
 
 

@@ -96,8 +96,9 @@ def dates_of(texts: Any, wrong: InvalidData) -> Any:
         raise wrong from None
 
 
-# How far from a whole number the number of bands may be, as a share of it.
 MOST_BANDS = 2_000
+
+# How far from a whole number the number of bands may be, as a share of it.
 CLOSE = 1e-9
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

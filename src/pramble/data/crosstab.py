@@ -18,9 +18,10 @@ from pramble.data.records import LazyRecords, Records, Watch, scan
 from pramble.errors import InvalidData, InvalidInput, bad_row
 from pramble.values import Floats, Integers, value
 
-# The powers of the weight and of the measure whose product is summed.
 LARGEST_INDEX = 2**62
 DENSE = 1 << 20
+
+# The powers of the weight and of the measure whose product is summed.
 Powers = tuple[int, int]
 
 

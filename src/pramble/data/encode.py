@@ -33,8 +33,9 @@ from pramble.values import Integers, value
 
 Codes = NDArray[Any]
 
-# Integer labels that span less than this are looked up in a table rather than by hashing.
 UNDECLARED = -1
+
+# Integer labels that span less than this are looked up in a table rather than by hashing.
 DIRECT_SPAN = 1 << 20
 
 
@@ -416,6 +417,9 @@ class Presence:
         if not isinstance(values, pa.Array | pa.ChunkedArray):
             listed = values.tolist() if isinstance(values, np.ndarray) else values
             return np.array([object_key(one) != NULL for one in listed], dtype=np.int64)
+        if pa.types.is_dictionary(values.type) and not isinstance(values, pa.ChunkedArray):
+            table = np.append(self.codes(values.dictionary), 0)
+            return np.asarray(table[dictionary_places(values, null=len(table) - 1)])
         plain = values.cast(value_type(values.type))
         shown = pc.is_valid(plain)
         if pa.types.is_floating(plain.type):

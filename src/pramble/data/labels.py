@@ -13,8 +13,9 @@ from pramble.errors import InvalidMechanism
 # ``str | int | bool | None``, or a tuple of those for a product of mechanisms.
 Label = Any
 
-# The key of a value that cannot be a label.
 LABEL_TYPES = (str, int, bool, type(None))
+
+# The key of a value that cannot be a label.
 NO_LABEL = (object,)
 
 

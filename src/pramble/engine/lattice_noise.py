@@ -198,7 +198,7 @@ def drawn_by_digits(stream: KeyStream, cell: int, variance: Fraction) -> int:
 def magnitude(digits: int, count: int, variance: Fraction) -> int | None:
     r"""Return :math:`|k|` if all p within :math:`[w, w + 1) / 2^{count}` have the same; else None.
 
-    >>> magnitude(2**62, 64, Fraction(100)), size_of(0, 64, Fraction(100))
+    >>> magnitude(2**62, 64, Fraction(100)), magnitude(0, 64, Fraction(100))
     (7, None)
     """
     from flint import arb, ctx, fmpq

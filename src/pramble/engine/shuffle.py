@@ -71,8 +71,9 @@ def in_word_order(words: Words) -> Integers:
     return np.lexsort((last, first)) if agree.any() else order
 
 
-# A pass distributes over 2**7 buckets at most: so many files are open at once.
 WORD_BITS = 64
+
+# A pass distributes over 2**7 buckets at most: so many files are open at once.
 MOST_BITS = 7
 
 # Buckets have a quarter of what is shuffled at once: one is sorted while another is drawn from,

@@ -1,7 +1,4 @@
-"""The verb of the analyst: what a release says about the original.
-
-Estimates of every cell of a table.
-"""
+"""The verb of the analyst: what a release says of every cell of a table of the original."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -221,8 +221,9 @@ def privacy_test(
     ratio = own_ratio(A)
     if alpha is None:
         return None if ratio is None else ratios_within(ratio)
-    refuse_far_from(math.inf if ratio is None else math.log(ratio), check_alpha(alpha))
-    return ratios_within(exp_below(alpha))
+    level = check_alpha(alpha)
+    refuse_far_from(math.inf if ratio is None else math.log(ratio), level)
+    return ratios_within(exp_below(level))
 
 
 def checked_matrix(M: ArrayLike) -> NDArray[np.float64]:

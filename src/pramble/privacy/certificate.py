@@ -30,7 +30,8 @@ from pramble.mechanisms.ratios import (
     smallest_alpha,
     steepest,
 )
-from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
+from pramble.privacy.gaussian import float_above, float_below
+from pramble.privacy.guarantee import RecordPrivacy
 from pramble.values import Floats, value
 
 T = TypeVar("T")

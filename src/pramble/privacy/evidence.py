@@ -69,7 +69,7 @@ from pramble.privacy.blanket import (
     single,
 )
 from pramble.privacy.certificate import certify
-from pramble.privacy.guarantee import float_above
+from pramble.privacy.gaussian import float_above
 from pramble.privacy.hockey_stick import UNIT, Curve, smallest_epsilon
 from pramble.values import Floats, value
 

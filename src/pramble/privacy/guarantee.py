@@ -2,29 +2,20 @@ r"""What is promised: one value that says which notion of privacy, how much, and
 
 Everything that decides is rational: a guarantee holds exact fractions, comparing and adding never
 rounds, and floats are shown rounded to the safe side.
-
-**Gaussian noise.** Add Gaussian noise to a vector that one person moves by at most :math:`\mu`
-standard deviations. The release is then μ-Gaussian differentially private, which is (ε, δ) for
-
-.. math:: \delta(\varepsilon) = \Phi\left(-\frac\varepsilon\mu + \frac\mu2\right)
-          - e^\varepsilon\,\Phi\left(-\frac\varepsilon\mu - \frac\mu2\right)
-
-(Balle and Wang 2018; Dong, Roth and Su 2022). Several such releases of the same people are
-:math:`\sqrt{\sum\mu_i^2}`-Gaussian. The square of μ is a rational number here, the two terms are
-evaluated as balls that contain them, and every answer is rounded to the safe side.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from reprlib import repr as short
 from typing import Any
 
 from pramble import numbers
-from pramble.errors import InvalidData, InvalidInput, PrivacyError
+from pramble.errors import InvalidData, PrivacyError
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
+from pramble.privacy.gaussian import delta_above, epsilon_above, float_above, float_below
 from pramble.privacy.hockey_stick import LossSum, approximate
 from pramble.values import value
 
@@ -61,7 +52,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return a document; `pramble.privacy.guarantee` reads it back."""
+        """Return a document, which `guarantee_from_json` reads back."""
 
     def of_the_same_notion(self, other: "Guarantee") -> None:
         """Refuse to compare or add different notions."""
@@ -212,114 +203,6 @@ def no_local_promise(rows: int = 1) -> RecordPrivacy:
     """
     nothing: Any = math.inf
     return RecordPrivacy(nothing, rows)
-
-
-def float_below(number: Fraction) -> float:
-    """Return the largest float that is not above a rational.
-
-    >>> Fraction(float_below(Fraction(1, 10))) <= Fraction(1, 10)
-    True
-    """
-    nearest = float(number)
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
-
-
-def float_above(number: Fraction) -> float:
-    nearest = float(number)
-    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
-
-
-# Of the balls: δ is a difference of two numbers that agree in up to some 60 bits.
-BITS = 192
-
-# Below it searches end: nothing is left to be protected.
-SMALLEST = 1e-290
-
-
-def delta_above(epsilon: float, mu_squared: Fraction) -> float:
-    """Return δ at ε as a float, rounded up.
-
-    >>> delta_above(1.0, Fraction(1))
-    0.12693673750664403
-    >>> delta_above(0.0, Fraction(0))
-    0.0
-    """
-    if mu_squared == 0:
-        return 0.0
-    top = float(delta_ball(epsilon, mu_squared).upper())
-    found = math.nextafter(math.nextafter(top, math.inf), math.inf)  # float() may round down
-    return 1.0 if math.isnan(found) else min(max(found, 0.0), 1.0)
-
-
-def epsilon_above(delta: float, mu_squared: Fraction) -> float:
-    """Return a float ε at which δ is proven: the smallest, but for the last digits.
-
-    >>> epsilon_above(1e-6, Fraction(1, 25)) < 0.8767
-    True
-    """
-    if mu_squared == 0 or delta >= delta_above(0.0, mu_squared):
-        return 0.0
-    if not delta > 0:
-        return math.inf
-    return smallest_float(lambda epsilon: delta_above(epsilon, mu_squared) <= delta)
-
-
-def largest_mu_squared(epsilon: float, delta: float) -> Fraction:
-    """Return a μ² that keeps (ε, δ): the largest, but for the last digits of a float.
-
-    >>> mu_squared = largest_mu_squared(1.0, 1e-6)
-    >>> round(float(mu_squared), 5), epsilon_above(1e-6, mu_squared) <= 1.0
-    (0.05603, True)
-    """
-    if not (0 < epsilon <= LARGEST_TOTAL and 0 < delta < 1):
-        raise InvalidInput(
-            "A central guarantee by Gaussian noise needs epsilon > 0, at most 10**6, and delta > 0 "
-            f"below 1; found {epsilon!r} and {delta!r}."
-        )
-
-    def is_too_much(mu_squared: float) -> bool:
-        return delta_above(epsilon, Fraction(mu_squared)) > delta
-
-    if is_too_much(SMALLEST):
-        raise InvalidInput(
-            f"epsilon = {epsilon!r} and delta = {delta!r} are too small for any release."
-        )
-    return Fraction(math.nextafter(smallest_float(is_too_much), 0.0))
-
-
-def delta_ball(epsilon: float, mu_squared: Fraction) -> Any:
-    from flint import arb, ctx, fmpq
-
-    before, ctx.prec = ctx.prec, BITS
-    try:
-        mu = arb(fmpq(mu_squared.numerator, mu_squared.denominator)).sqrt()
-        level, root = arb(epsilon), arb(2).sqrt()
-        less, more = (level / mu - mu / 2) / root, (level / mu + mu / 2) / root
-        return (less.erfc() - level.exp() * more.erfc()) / 2
-    finally:
-        ctx.prec = before
-
-
-def smallest_float(holds: Callable[[float], bool]) -> float:
-    """Return nearly the smallest positive float from which on something holds; one that does.
-
-    >>> smallest_float(lambda number: number * number >= 2)
-    1.4142135623730951
-    """
-    high = 1.0
-    while not holds(high):
-        high *= 2
-        if math.isinf(high):
-            return high
-    # Halves until it fails, then bisection down to neighbouring floats.
-    low = high / 2
-    while low > SMALLEST and holds(low):
-        low, high = low / 2, low
-    while True:
-        middle = low + (high - low) / 2
-        if not low < middle < high:
-            return high
-        low, high = (low, middle) if holds(middle) else (middle, high)
 
 
 FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
@@ -480,15 +363,3 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     }
     losses = LossSum(tuple(known[part.epsilon, part.delta] for part in spent))
     return min(losses.epsilon(lambda _: delta, most=basic), basic)
-
-
-# A new notion is a class and a line here.
-NOTIONS: dict[str, Any] = {"record": RecordPrivacy, "central": CentralPrivacy}
-
-
-def guarantee_from_json(document: Any) -> Guarantee:
-    notion = document.get("notion") if isinstance(document, Mapping) else None
-    if notion not in NOTIONS:
-        raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
-    found: Guarantee = NOTIONS[notion].from_json(document)
-    return found

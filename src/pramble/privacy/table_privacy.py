@@ -31,7 +31,8 @@ from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
-from pramble.privacy.guarantee import CentralPrivacy, delta_above, epsilon_above
+from pramble.privacy.gaussian import delta_above, epsilon_above
+from pramble.privacy.guarantee import CentralPrivacy
 from pramble.privacy.largest_shift import LargestShift, exchangeable, largest_shift
 from pramble.shown import Display, Facts
 from pramble.values import value

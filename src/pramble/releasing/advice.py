@@ -9,12 +9,13 @@ from pramble.information.accuracy import TableOutcome
 from pramble.information.distributions import Table, as_distribution
 from pramble.information.structural_zeros import as_possible
 from pramble.numbers import points
-from pramble.releasing.design import Valuation, protected_outcome, rules_of
+from pramble.releasing.design import Valuation, rules_of
 from pramble.releasing.distances import column_metrics, promise_keywords
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.priors import restricted
 from pramble.releasing.record_design import needs_whole_records
 from pramble.releasing.spec.rules import rule_columns
+from pramble.releasing.table_design import protected_outcome
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.tables.design_tables import design_tables
 

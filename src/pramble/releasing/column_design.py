@@ -20,7 +20,8 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.outcome import ColumnOutcome
 from pramble.privacy.certificate import certify, distance_sentence
-from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
+from pramble.privacy.gaussian import float_above, float_below
+from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.design import LOST, ReleaseDesign, categories_by_column, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
@@ -83,7 +84,7 @@ class ColumnDesign:
 
 
 @value(eq=False)
-class ColumnsDesign(ReleaseDesign):
+class ColumnReleaseDesign(ReleaseDesign):
     """A matrix for each column, designed one by one: their α add up."""
 
     parts: tuple[ColumnDesign, ...]
@@ -266,9 +267,9 @@ def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> Co
     return ColumnDesign(column, prior, alpha, mechanism, (note,), distance)
 
 
-def design_columns(
+def design_release_of_columns(
     spec: ReleaseSpec, found: FileCounts, *, confidential_allowed: bool = False, effort: Any = None
-) -> ColumnsDesign:
+) -> ColumnReleaseDesign:
     r"""Design every column within the budget.
 
     Private priors are drawn first, each with its part of α; what is left is split over the
@@ -307,7 +308,7 @@ def design_columns(
     labels = categories_by_column(columns)
     margins = {(d.column.name,): np.array(d.prior.probabilities) for d in designs}
     distribution = as_distribution(margins, {name: len(own) for name, own in labels.items()})
-    return ColumnsDesign(columns, spent, as_possible(None, labels), distribution, designs)
+    return ColumnReleaseDesign(columns, spent, as_possible(None, labels), distribution, designs)
 
 
 def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:

@@ -21,16 +21,20 @@ from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Prepared, Scanned, design_scanned, scan_for
 from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
-from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES
-from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.releasing.spec.readers import (
+    LARGEST_DELTA,
+    RANDOMISED,
+    RECORDS,
+    TABLES,
+    plain_design,
+)
+from pramble.releasing.spec.spec import DELTA, ReleaseSpec
 from pramble.shown import Display, Grid
 from pramble.values import Clock, Watcher, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-DELTA = 1e-6
 
 # Of the search for the plan of each promise.
 EFFORT = 3.0
@@ -109,12 +113,12 @@ class Trials:
     def design_for(self, kind: str) -> str:
         """Return the design that keeps a kind of promise: the stated one, where it can."""
         plan = {} if self.plan is None else plan_document(self.plan)
-        stated = {**plan, **self.settings}.get("design")
+        stated = plain_design({**plan, **self.settings}.get("design"))
         if kind == "shuffled":
             return RECORDS
         if kind == "central":
             return stated if stated in (RECORDS, TABLES) else TABLES
-        return stated if stated in (*RANDOMISED, "paper") else RECORDS
+        return stated if stated in RANDOMISED else RECORDS
 
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
         watched = clock or Clock(None)

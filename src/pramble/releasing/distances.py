@@ -11,7 +11,7 @@ from pramble.errors import InvalidInput, InvalidPlan
 from pramble.geography.areas import Areas
 from pramble.mechanisms.distance import Distance
 from pramble.privacy.certificate import distance_sentence
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.gaussian import float_below
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.values import value
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pramble.data.crosstab import Crosstab, Tabulation
-from pramble.errors import NotIdentifiable
+from pramble.errors import NotIdentifiable, PrambleError
 from pramble.estimation.draws.synthesize import Synthesis
 from pramble.estimation.estimate import estimate, estimate_columns
 from pramble.estimation.follow.result import Estimate
@@ -38,11 +39,12 @@ def observed_figures(
         assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
         expected = job.design.figures()["protected"]  # of the tables that were chosen meanwhile
-        answers = {
-            name: estimate(evidence.data, by=[name], covers="randomisation")
-            for name in (column.name for column in expected.columns)
-            if evidence.data.plan.is_measured([name])
-        }
+        answers = {}
+        for column in expected.columns:
+            # A release must not fail because of its noise, such as a total that is not positive.
+            with suppress(PrambleError):
+                one = estimate(evidence.data, by=[column.name], covers="randomisation")
+                answers[column.name] = one
         protected = replace(
             expected,
             columns=with_estimates(expected.columns, answers),

@@ -19,17 +19,19 @@ from pramble.information.distributions import Table
 from pramble.ledger.book import pair
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.central import CentralGuarantee, central_guarantee
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, float_above
+from pramble.privacy.gaussian import float_above
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.bands import points_of
-from pramble.releasing.column_design import design_columns
-from pramble.releasing.design import ReleaseDesign, design_of_tables, requested_tables
+from pramble.releasing.column_design import design_release_of_columns
+from pramble.releasing.design import ReleaseDesign, requested_tables
 from pramble.releasing.folder.layout import DataFile
 from pramble.releasing.linkage import Link, links_at_the_start, refuse_links
-from pramble.releasing.record_design import design_of_record
+from pramble.releasing.record_design import design_release_of_records
 from pramble.releasing.scan import MOST_TABLE_CELLS, FileCounts, count_columns
 from pramble.releasing.spec.readers import COLUMNS, RECORDS
 from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.releasing.table_design import design_release_of_tables
 from pramble.values import Clock, value
 from pramble.words import visible_names
 
@@ -170,9 +172,9 @@ def design_scanned(
     records, found = scanned.records, scanned.counts
     if spec.design != COLUMNS:
         clock.tell("designing", 1.0)
-    design_release: Any = design_of_record
+    design_release: Any = design_release_of_records
     if spec.of_tables or spec.design == COLUMNS:
-        design_release = design_of_tables if spec.of_tables else design_columns
+        design_release = design_release_of_tables if spec.of_tables else design_release_of_columns
     design: ReleaseDesign = design_release(
         spec, found, confidential_allowed=confidential_allowed, effort=effort
     )

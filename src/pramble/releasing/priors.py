@@ -27,7 +27,7 @@ from pramble.errors import InvalidData, InvalidPrior, PrivacyError
 from pramble.information.consistent import consistent, nearest_on_simplex
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Possible
-from pramble.privacy.guarantee import float_above
+from pramble.privacy.gaussian import float_above
 from pramble.releasing.noise import RandBelow, noisy_histogram
 from pramble.values import Floats, Integers, value
 

@@ -19,7 +19,8 @@ from pramble.mechanisms.column_labels import EMPTY
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import RecordOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.privacy.guarantee import RecordPrivacy, float_above, float_below
+from pramble.privacy.gaussian import float_above, float_below
+from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.design import (
     ReleaseDesign,
     categories_by_column,
@@ -56,7 +57,7 @@ EFFORT: float | None = None
 
 
 @value(eq=False)
-class RecordsDesign(ReleaseDesign):
+class RecordReleaseDesign(ReleaseDesign):
     """A plan for whole records with its prior.
 
     ``costs`` are those of each wanted table for an analyst: n times the summed variance of its
@@ -174,9 +175,9 @@ def tables_at_hand(
     return (*affordable, *((name,) for name in left)), [note]
 
 
-def design_of_record(
+def design_release_of_records(
     spec: ReleaseSpec, found: FileCounts, *, confidential_allowed: bool, effort: float | None = None
-) -> RecordsDesign:
+) -> RecordReleaseDesign:
     r"""Design the plan for records within the budget.
 
     A person of :math:`k` rows spends k times what a record does, so that a record's prior and plan
@@ -223,14 +224,14 @@ def design_of_record(
             "for a plan that costs less."
         )
     spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
-    return RecordsDesign(
+    return RecordReleaseDesign(
         found.columns, spent, possible, distribution, best, prior, costs, tuple(notes), metrics
     )
 
 
 def design_for_readers(
     spec: ReleaseSpec, found: FileCounts, *, notes: Sequence[str], **options: Any
-) -> RecordsDesign:
+) -> RecordReleaseDesign:
     """Return the plan for records that keeps a central promise."""
     labels, possible = categories_by_column(found.columns), options["possible"]
     prior = EVEN
@@ -253,7 +254,7 @@ def design_for_readers(
     sizes = {name: len(own) for name, own in labels.items()}
     distribution = as_distribution(dict(prior.tables) or None, sizes)
     spent = best.certificate.guarantee.of_rows(found.rows_per_person)
-    return RecordsDesign(
+    return RecordReleaseDesign(
         found.columns, spent, possible, distribution, best, prior, dict(best.costs), tuple(notes)
     )
 

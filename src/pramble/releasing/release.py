@@ -34,7 +34,7 @@ from pramble.releasing.folder.build import (
     write_private,
     write_signature,
 )
-from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES
+from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
@@ -300,7 +300,7 @@ def expected_outcome(
 
 def files_text(job: Prepared) -> str:
     if job.spec.of_tables:
-        return f"{SYNTHETIC} and {TABLES}"
+        return f"{SYNTHETIC} and {TABLES_FILE}"
     file = job.file
     if file.rows_per_file is None:
         return file.name

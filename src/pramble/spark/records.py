@@ -64,9 +64,10 @@ def counted(
         )
 
 
-# Some rows on their way to the run that they belong to, with the number of the first.
 LANES = ("one", "two", "three")
 STATES = "partition int, rows long, state binary"
+
+# Some rows on their way to the run that they belong to, with the number of the first.
 CHUNKS = "run int, number long, chunk binary"
 
 

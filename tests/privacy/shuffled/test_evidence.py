@@ -13,7 +13,7 @@ import pramble
 import pramble.privacy.blanket as module
 from pramble.privacy.blanket import blanket_delta, corner_delta, factor_below, pair_summand
 from pramble.privacy.evidence import evidence_of, of_population, of_sample
-from pramble.privacy.guarantee import float_above
+from pramble.privacy.gaussian import float_above
 
 ROUNDING = 1e-13
 

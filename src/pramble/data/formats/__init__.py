@@ -1,1 +1,1 @@
-"""File formats: one file each; `registry` lists them."""
+"""File formats: how each is read and written; `registry` lists them."""

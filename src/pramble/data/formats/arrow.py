@@ -80,8 +80,9 @@ def write_arrow(sink: IO[bytes], schema: Any) -> Iterator[Writer]:
             writer.put(writer.pile.waiting)
 
 
-# Row groups of so many columns or fewer have ``GROUP_ROWS`` rows; wider ones fewer.
 GROUP_ROWS = 1 << 20
+
+# Row groups of so many columns or fewer have ``GROUP_ROWS`` rows; wider ones fewer.
 GROUP_COLUMNS = 16
 
 

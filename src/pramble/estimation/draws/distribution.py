@@ -189,12 +189,18 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
     if len(table) == 1 or not own.noise:
         return own.shares
     shape, size = own.shares.shape, len(table) - 1
-    parts = [(part, np.maximum(smaller[part], 0.0)) for part in combinations(table, size)]
+    parts = [(part, without_negatives(smaller[part])) for part in combinations(table, size)]
     base = join_tables(shape, table, parts, start=own.possible.astype(np.float64))
     beyond = contrasts(own.shares - base)
     signal = float((beyond**2).sum())
     signal_share = max(0.0, 1 - own.noise / signal) if signal else 0.0
     return np.where(own.possible, base + signal_share * beyond, 0.0)
+
+
+def without_negatives(table: Floats) -> Floats:
+    """Return a table with zero for negative cells; where noise left nothing, all cells alike."""
+    found = np.maximum(table, 0.0)
+    return found if found.any() else np.full(table.shape, 1 / table.size)
 
 
 def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:

@@ -303,11 +303,11 @@ def sums_of_cells(table: Crosstab, place: Integers, shape: tuple[int, ...]) -> d
 
 def gather(
     table: BranchTable, found: Crosstab, branch_of: Integers, *, group_of: Integers
-) -> tuple[StackedOperator, dict[Powers, Floats]]:
-    """Return all branches as one operator, and the sums over its outputs; refuse if none helps."""
+) -> tuple[StackedOperator, dict[Powers, Floats]] | None:
+    """Return all branches as one operator, and the sums over its outputs; None if none helps."""
     useful, sizes, place = stacked_places(table, found, branch_of)
     if not useful:
-        raise table.refusal()
+        return None
     outer = (int(group_of.max()) + 1, sum(sizes) + 1)
     flat = np.ravel_multi_index((group_of, place), outer)
     sums = sums_of_cells(found, flat, outer)

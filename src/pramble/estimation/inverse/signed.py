@@ -167,9 +167,10 @@ def axes_shown(counted: ReleasedCells) -> tuple[list[Axis], Integers]:
     if table is None:
         pairs = zip(counted.blocks, counted.places(), strict=True)
         return [axis_of(seen.mechanism.operator, place) for seen, place in pairs], none
-    operator, _ = gather(table, found, counted.branch_of, group_of=none)
-    if operator.lost.shape[1]:
+    gathered = gather(table, found, counted.branch_of, group_of=none)
+    if gathered is None or gathered[0].lost.shape[1]:
         raise table.refusal()
+    operator, _ = gathered
     _, sizes, place = stacked_places(table, found, counted.branch_of)
     branch = np.searchsorted(np.cumsum(sizes), place, side="right")
     return [axis_of(operator.of_group(0), place)], branch

@@ -314,15 +314,18 @@ def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False)
         sums = sums_of_cells(found, place, (len(groups), *output_shape(axes)))
         known = {seen.columns: seen.mechanism for seen in blocks}
         return Tabulated(layout, axes, sums, float(found.n), known, backend=backend)
-    operator, sums = gather(table, found, counted.branch_of, group_of=group_of)
+    gathered = gather(table, found, counted.branch_of, group_of=group_of)
+    if gathered is None:
+        raise table.refusal()
+    operator, sums = gathered
     if operator.lost.shape[1]:
         if not partial:
             raise table.refusal()
         operator = replace(operator, refusal=table.refusal())
     fine, finer = table.finer(), None
     if fine is not None:
-        whole, fine_sums = gather(fine, found, counted.branch_of, group_of=group_of)
-        finer = whole, fine_sums[1, 0]
+        whole = gather(fine, found, counted.branch_of, group_of=group_of)
+        finer = None if whole is None else (whole[0], whole[1][1, 0])
     return Tabulated(layout, (operator,), sums, float(found.n), {}, backend=backend, finer=finer)
 
 

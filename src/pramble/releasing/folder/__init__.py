@@ -1,1 +1,1 @@
-"""The release folder: built whole, described, entered in the ledger, opened again."""
+"""The release folder: built whole, described by its manifest, opened and checked again."""

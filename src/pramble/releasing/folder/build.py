@@ -38,9 +38,9 @@ def check_target(target: Path) -> None:
 def building(target: Path) -> Iterator[Path]:
     """Give an empty folder beside the target, and move it into place when all went well.
 
-    Everything is synced to disk before the move, which is atomic. The folder is its owner's alone,
-    since the curator's report lies in it until the rest is published. After any error or interrupt
-    it is removed; one left by a killed process is removed by the next release to that target.
+    Everything is synced to disk before the move, which is atomic. Until then the folder is its
+    owner's alone: nobody reads what is not complete. After any error or interrupt it is removed;
+    one left by a killed process is removed by the next release to that target.
     """
     check_target(target)
     store = place_in(target)

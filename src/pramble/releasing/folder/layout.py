@@ -61,7 +61,7 @@ def piece_file(number: int, ending: str) -> str:
 
 
 MANIFEST = "manifest.json"
-TABLES = "tables.parquet"
+TABLES_FILE = "tables.parquet"
 COMPLETE = "synthetic"
 SYNTHETIC = f"{COMPLETE}.parquet"
 SCRIPTS = ("analysis.R", "analysis.py")

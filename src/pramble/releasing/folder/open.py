@@ -23,12 +23,8 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.guarantee import (
-    CentralPrivacy,
-    Guarantee,
-    RecordPrivacy,
-    guarantee_from_json,
-)
+from pramble.privacy.guarantee import CentralPrivacy, Guarantee, RecordPrivacy
+from pramble.privacy.notions import guarantee_from_json
 from pramble.releasing.folder.layout import check_files, open_written
 from pramble.releasing.folder.reading import (
     central_promise,

@@ -23,14 +23,9 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import is_proven
 from pramble.privacy.certificate import certify
-from pramble.privacy.guarantee import (
-    CentralPrivacy,
-    RecordPrivacy,
-    float_above,
-    float_below,
-    guarantee_from_json,
-    stated_alpha,
-)
+from pramble.privacy.gaussian import float_above, float_below
+from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, stated_alpha
+from pramble.privacy.notions import guarantee_from_json
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature

@@ -22,6 +22,7 @@ from pramble.releasing.spec.readers import (
     TABLES,
     Mistake,
     Setting,
+    plain_design,
     settings_of,
 )
 from pramble.releasing.spec.rules import contradictions, rule_columns
@@ -280,8 +281,7 @@ def overridden(
 
 def without_others(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document without the settings that a design which is asked for does not have."""
-    design = asked.get("design", default_design(asked))
-    design = "columns" if design == "paper" else design
+    design = plain_design(asked.get("design", default_design(asked)))
     return {
         name: own
         for name, own in document.items()

@@ -72,8 +72,13 @@ class PriorReader:
         return probabilities(value) if is_list else OneOf(self.words)(value)
 
 
+def plain_design(value: Any) -> Any:
+    """Return the name of a design; ``"paper"`` is another word for columns."""
+    return COLUMNS if value == "paper" else value
+
+
 def design_name(value: Any) -> str:
-    return OneOf(("records", "columns", "tables"))("columns" if value == "paper" else value)
+    return OneOf(DESIGNS)(plain_design(value))
 
 
 def bounded_number(value: Any, *, above: float = 0.0, below: float = math.inf) -> float:

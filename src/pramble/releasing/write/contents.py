@@ -16,19 +16,20 @@ from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
-from pramble.releasing.design import TablesDesign, rules_of
+from pramble.releasing.design import rules_of
 from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import (
     MANIFEST,
     SCRIPTS,
     SYNTHETIC,
-    TABLES,
+    TABLES_FILE,
     open_written,
     stated_file,
 )
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
+from pramble.releasing.table_design import TableReleaseDesign
 from pramble.releasing.write.copies import copy_names, write_copies
 from pramble.releasing.write.data import shuffled, write_data
 from pramble.releasing.write.scripts import write_scripts
@@ -91,7 +92,7 @@ def write_folder(
 
 
 def published_files(job: Prepared) -> list[str]:
-    evidence = job.file.files if not job.spec.of_tables else [TABLES]
+    evidence = job.file.files if not job.spec.of_tables else [TABLES_FILE]
     return [*evidence, *copy_names(job), SYNTHETIC, *SCRIPTS]
 
 
@@ -127,7 +128,7 @@ def write_here(
 
 def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
     """Measure the tables once, write them, and read them again."""
-    assert isinstance(job.design, TablesDesign), "asked for where there are tables"
+    assert isinstance(job.design, TableReleaseDesign), "asked for where there are tables"
     measured = measure_records(
         job.records,
         job.design.plan,
@@ -136,9 +137,9 @@ def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Ev
         nulls=job.design.nulls,
         clock=clock,
     )
-    path = folder / TABLES
+    path = folder / TABLES_FILE
     save_table(measured.to_table(), path)
-    entry = {**stated_file(folder, TABLES, "parquet"), "sentence": ABOUT_TABLES}
+    entry = {**stated_file(folder, TABLES_FILE, "parquet"), "sentence": ABOUT_TABLES}
     written = parquet.read_table(arrow_input(path))
     found = Measured.from_table(written, measured.plan, measured.total)
     if not all(np.array_equal(found.parts[part], own) for part, own in measured.parts.items()):

@@ -53,6 +53,7 @@ class CopyFormat:
     most_columns: int
     longest_text: int  # in bytes; in UTF-16 units for Excel
     longest_label: int  # of a value, in the same units
+    most_labels: int
     first_day: date
     sentence: str
     library: str  # what writes it
@@ -77,15 +78,15 @@ LIMITED: Mapping[str, CopyFormat] = {
     kind.form.name: kind
     for kind in (
         CopyFormat(
-            STATA, "Stata", 2**31 - 1, 32_767, 2_044, 32_000, date(100, 1, 1), CODED,
+            STATA, "Stata", 2**31 - 1, 32_767, 2_044, 32_000, 65_536, date(100, 1, 1), CODED,
             "pyreadstat", "statfiles",
         ),
         CopyFormat(
-            SPSS, "SPSS", 2**31 - 1, 32_767, 32_767, 120, date(1582, 10, 15), CODED,
+            SPSS, "SPSS", 2**31 - 1, 32_767, 32_767, 120, 2**31 - 1, date(1582, 10, 15), CODED,
             "pyreadstat", "statfiles",
         ),
         CopyFormat(
-            EXCEL, "Excel", 1_048_575, 16_384, 32_767, 32_767, date(1900, 3, 1),
+            EXCEL, "Excel", 1_048_575, 16_384, 32_767, 32_767, 2**31 - 1, date(1900, 3, 1),
             "The same records; an empty cell is blank or missing in the data. Times are to the "
             "millisecond.",
             "xlsxwriter", "excel", f"[{CONTROLS}]|_x[0-9A-Fa-f]{{4}}_",
@@ -159,7 +160,9 @@ def refuse_labels(kind: CopyFormat, name: str, labels: Labels) -> None:
     """Refuse labels of a protected column that the format cannot hold."""
     texts = [text_of_label(label) or "" for label in labels.values if isinstance(label, str)]
     wrong = None
-    if any(kind.size_of(text) > kind.longest_label for text in texts):
+    if len(texts) > kind.most_labels:
+        wrong = f"{len(texts):,} labels, and {kind.title} holds {kind.most_labels:,}"
+    elif any(kind.size_of(text) > kind.longest_label for text in texts):
         wrong = f"a label of more than the {kind.longest_label:,} bytes that {kind.title} holds"
     elif any(re.search(kind.forbidden, text) for text in texts):
         wrong = f"a label with characters that {kind.title} cannot hold"
@@ -202,18 +205,19 @@ def unfit_values(kind: CopyFormat, values: Any) -> str | None:
         texts = pc.unique(plain_texts(values)).drop_null().to_pylist()
         if any(kind.size_of(text) > kind.longest_text for text in texts):
             return f"texts of more than {kind.longest_text:,} bytes"
-        return (
-            "texts with characters" if any(map(re.compile(kind.forbidden).search, texts)) else None
-        )
-    if pa.types.is_integer(found):
+        if any(re.search(kind.forbidden, text) for text in texts):
+            return "texts with characters"
+    elif pa.types.is_integer(found):
         ends = pc.min_max(values).as_py().values()
         if any(end is not None and abs(end) > LARGEST_INTEGER for end in ends):
             return "whole numbers beyond 2^53, which are rounded there"
     elif pa.types.is_floating(found):
-        return "infinite numbers" if pc.any(pc.is_inf(values)).as_py() else None
+        if pc.any(pc.is_inf(values.cast(pa.float64()))).as_py():
+            return "infinite numbers"
     elif pa.types.is_date(found) or pa.types.is_timestamp(found):
-        first = pc.min(values.cast(pa.timestamp("s"), safe=False)).as_py()
-        if first is not None and first.date() < kind.first_day:
+        seconds = values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
+        first = pc.min(seconds).as_py()
+        if first is not None and first < (kind.first_day - date(1970, 1, 1)).days * 86_400:
             return f"dates before {kind.first_day.isoformat()}"
     return None
 
@@ -221,7 +225,7 @@ def unfit_values(kind: CopyFormat, values: Any) -> str | None:
 def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]:
     """Write copies of the data in a folder, and return what the manifest says of each."""
     assert release.folder is not None, "copies lie in a folder"
-    complete = release.tables is not None
+    complete = isinstance(release.plan, TablePlan)
     stated = release.manifest["synthetic"] if complete else stated_data(release.manifest)
     source, found = release.folder / stated["file"], []
     for word in words:
@@ -251,7 +255,7 @@ def write_text(source: Path, path: Path) -> None:
 def table_for(kind: CopyFormat, release: Release, source: Path) -> tuple[Any, dict[str, Labels]]:
     """Return the records, refused where the format cannot hold them, and labels of columns."""
     points = stated_points(release.manifest)
-    table = release.synthetic if release.tables is not None else release.data
+    table = release.synthetic if isinstance(release.plan, TablePlan) else release.data
     if points:  # the file has numbers where an opened release has bands
         records = open_written(source)
         written = pa.Table.from_batches(list(records.batches(list(points))))

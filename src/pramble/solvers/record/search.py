@@ -22,7 +22,7 @@ from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.gaussian import float_below
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
 from pramble.solvers.record.matrices import (

@@ -24,7 +24,7 @@ from pramble.errors import InvalidPlan
 from pramble.limits import MOST_CANDIDATE_CELLS, MOST_CHOSEN_TABLES
 from pramble.mechanisms.table_plan import Columns, TableChoice, TablePlan, subsets
 from pramble.one_thread import one_thread
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.gaussian import float_below
 from pramble.privacy.table_privacy import shift_of
 from pramble.solvers.tables.least_noise import (
     TableProblem,

@@ -16,7 +16,7 @@ from pramble.mechanisms.table_plan import TablePlan, subsets
 from pramble.one_thread import one_thread
 from pramble.privacy.central import positive_count
 from pramble.privacy.certificate import certify
-from pramble.privacy.guarantee import epsilon_above, largest_mu_squared
+from pramble.privacy.gaussian import epsilon_above, largest_mu_squared
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.tables.choice import plan_with_choice, problem_of

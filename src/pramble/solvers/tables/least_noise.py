@@ -44,7 +44,7 @@ from pramble.errors import InvalidInput
 from pramble.information.distributions import Table, as_tables
 from pramble.limits import MOST_MEASURED_CELLS
 from pramble.mechanisms.table_plan import parts_within, subsets
-from pramble.privacy.guarantee import float_below
+from pramble.privacy.gaussian import float_below
 from pramble.privacy.largest_shift import (
     MOST_PATTERNS,
     Exchangeable,

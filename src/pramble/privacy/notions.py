@@ -1,0 +1,18 @@
+"""The notions of privacy that a manifest or ledger may state, by their names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pramble.errors import InvalidData
+from pramble.privacy.guarantee import CentralPrivacy, Guarantee, RecordPrivacy
+
+# A new notion is a class and a line here.
+NOTIONS: dict[str, Any] = {"record": RecordPrivacy, "central": CentralPrivacy}
+
+
+def guarantee_from_json(document: Any) -> Guarantee:
+    notion = document.get("notion") if isinstance(document, Mapping) else None
+    if notion not in NOTIONS:
+        raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
+    found: Guarantee = NOTIONS[notion].from_json(document)
+    return found

@@ -1,0 +1,141 @@
+"""Designs of releases of protected tables: which tables are measured, and with how much noise."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pramble.errors import InvalidInput, InvalidPlan
+from pramble.information.accuracy import TableOutcome
+from pramble.information.distributions import (
+    Table,
+    as_distribution,
+)
+from pramble.mechanisms.table_plan import TablePlan
+from pramble.outcome import ProtectedOutcome
+from pramble.privacy.guarantee import no_local_promise
+from pramble.privacy.table_privacy import TableGuarantee
+from pramble.releasing.design import (
+    ReleaseDesign,
+    categories_by_column,
+    possible_records,
+    requested_tables,
+)
+from pramble.releasing.scan import FileCounts
+from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.solvers.tables.design_tables import TableDesign, design_of_chosen, design_tables
+from pramble.values import value
+
+ABOUT_TABLES = (
+    "The tables hold noise; they agree with each other and may have negative cells. Estimates and "
+    "intervals come from them (pramble.estimate)."
+)
+ABOUT_RECORDS = (
+    "The complete records were drawn from the tables alone: open and count those. What was not "
+    "measured together is modelled in them, without interactions beyond those measured."
+)
+
+
+@value(eq=False)
+class TableReleaseDesign(ReleaseDesign):
+    """Which tables of a file are measured, and how."""
+
+    design: TableDesign
+
+    @property
+    def plan(self) -> TablePlan:
+        return self.design.plan
+
+    @property
+    def wanted(self) -> tuple[Table, ...]:
+        return self.plan.tables
+
+    @property
+    def guarantee(self) -> TableGuarantee:
+        return self.design.guarantee
+
+    @property
+    def nulls(self) -> Mapping[str, Any]:
+        """What an empty cell of each column counts as, where that is a label."""
+        found = {column.name: column.spec.missing for column in self.columns}
+        return {name: label for name, label in found.items() if label not in (None, True)}
+
+    def notes(self) -> list[str]:
+        several = self.spent.rows
+        rest = [f"Of a person with more than {several} rows a random {several} were counted."]
+        return [ABOUT_TABLES, ABOUT_RECORDS, *(rest if several > 1 else [])]
+
+    def entry(self) -> dict[str, Any]:
+        figures = {"value": self.design.value, "bound": self.design.bound}
+        return {"kind": "tables", "objective": self.design.objective, **figures}
+
+    def figures(self) -> dict[str, Any]:
+        chosen = None
+        if self.plan.choice is not None:
+            chosen = tuple(" × ".join(table) for table in self.plan.chosen)
+        protected = ProtectedOutcome(
+            tables=len(self.plan.tables),
+            noise=self.design.typical,
+            gap=self.design.gap,
+            worst=self.design.guarantee.worst,
+            rows_per_person=self.spent.rows,
+            columns=self.frequencies(),
+            chosen=chosen,
+        )
+        return {"protected": protected}
+
+    def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
+        singles: list[Table] = [(name,) for name in self.plan.columns]
+        asked = dict.fromkeys([*self.plan.tables, *singles])
+        return tuple(protected_outcome(self.plan, table, rows=rows) for table in asked)
+
+    def with_tables_of(self, plan: TablePlan) -> "TableReleaseDesign":
+        """Return the design with the tables that were chosen when the file was measured."""
+        if plan.choice is None:
+            return self
+        return replace(self, design=design_of_chosen(plan, self.design.epsilon))
+
+
+def protected_outcome(plan: TablePlan, table: Table, *, rows: int) -> TableOutcome:
+    """Return what readers will get of a protected table, sampling included.
+
+    Its cells are taken as equally likely; the noise is the same whatever the records are.
+    """
+    cells, noise = plan.cells(table), plan.cell_variance(table)
+    cost = 1 - 1 / cells + cells * noise / max(rows, 1)
+    return TableOutcome(
+        table, cells, cost, rows, wanted=table in plan.tables, noise=math.sqrt(noise)
+    )
+
+
+def design_release_of_tables(
+    spec: ReleaseSpec,
+    found: FileCounts,
+    *,
+    confidential_allowed: bool = False,
+    effort: float | None = None,
+) -> TableReleaseDesign:
+    """Return the tables with the least noise that keep the central promise.
+
+    Nothing of the file is used but its categories, where the plan declares none.
+    """
+    del confidential_allowed, effort  # what every designer takes: there is no prior, no search
+    labels = categories_by_column(found.columns)
+    limit = spec.central
+    assert limit is not None, "tables go with a central promise"
+    possible = possible_records(spec, labels)
+    try:
+        design = design_tables(
+            labels,
+            limit,
+            spec.delta,
+            tables="auto" if spec.tables == "auto" else requested_tables(spec, list(labels)),
+            rows_per_person=found.rows_per_person,
+            objective=spec.objective,
+        )
+    except InvalidInput as error:
+        raise InvalidPlan(str(error)) from None
+    assert math.isfinite(design.guarantee.epsilon), "a design keeps its promise"
+    spent = no_local_promise(found.rows_per_person)
+    even = as_distribution(None, {name: len(own) for name, own in labels.items()})
+    return TableReleaseDesign(found.columns, spent, possible, even, design)
