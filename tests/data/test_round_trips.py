@@ -133,6 +133,23 @@ def test_dictionaries_are_written_as_their_values(tmp_path):
         assert read(tmp_path / f"a{ending}")["s"].to_pylist() == ["a", None, "b"]
 
 
+@pytest.mark.parametrize("together", [0, 30, 1 << 12])
+def test_columns_of_few_labels_are_written_like_others(tmp_path, monkeypatch, together):
+    monkeypatch.setattr("pramble.data.formats.delimited.TOGETHER", together)
+    few = [["a", None, "x,y"] * 40, ["", "f"] * 60, list("klmno") * 24, [None] * 120]
+    kinds = (pa.int8(), pa.int32(), pa.uint8(), pa.int16())
+    coded = [
+        pa.array(one, pa.string()).dictionary_encode().cast(pa.dictionary(kind, pa.string()))
+        for one, kind in zip(few, kinds, strict=True)
+    ]
+    plain, number = [pa.array(one, pa.string()) for one in few], pa.array(range(120))
+    written = []
+    for a, b, c, d in (coded, plain):
+        write(pa.table([a, b, number, c, d, a], names=list("abncde")), tmp_path / "a.csv", cut=50)
+        written.append((tmp_path / "a.csv").read_bytes())
+    assert written[0] == written[1]
+
+
 def test_nothing_of_the_sources_notes_is_written(tmp_path):
     noted = pa.field("s", pa.string(), nullable=False, metadata={"about": "secret note"})
     table = pa.table([pa.array(["x"])], schema=pa.schema([noted], metadata={"by": "secret note"}))

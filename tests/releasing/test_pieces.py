@@ -1,5 +1,7 @@
 """A released file in pieces: the same rows, each piece by one function, and every piece checked."""
 
+import hashlib
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -64,6 +66,8 @@ def test_the_rows_are_those_of_the_single_file(whole, honest):
         path = honest.folder / piece["file"]
         assert piece["rows"] == len(table)
         assert (piece["bytes"], piece["sha256"]) == (path.stat().st_size, sha256(path))
+    together = "".join(piece["sha256"] for piece in stated["pieces"])
+    assert stated["sha256"] == hashlib.sha256(together.encode()).hexdigest()
     assert honest.outcome.data_file == "3 files in data/"
     assert all(check.passed for check in honest.outcome.checks)
 

@@ -417,6 +417,9 @@ class Presence:
         if not isinstance(values, pa.Array | pa.ChunkedArray):
             listed = values.tolist() if isinstance(values, np.ndarray) else values
             return np.array([object_key(one) != NULL for one in listed], dtype=np.int64)
+        if pa.types.is_dictionary(values.type) and not isinstance(values, pa.ChunkedArray):
+            table = np.append(self.codes(values.dictionary), 0)
+            return np.asarray(table[dictionary_places(values, null=len(table) - 1)])
         plain = values.cast(value_type(values.type))
         shown = pc.is_valid(plain)
         if pa.types.is_floating(plain.type):

@@ -90,12 +90,19 @@ class WordSampler(Sampler):
     def exact(self, codes: Codes, words: Codes, extras: Codes) -> Codes:
         """Return the output that each (code, word, extra) stands for: the distribution itself."""
 
+    @abstractmethod
+    def decide_compiled(self, codes: Codes, words: Codes, *, out: Codes, ties: Integers) -> int:
+        """Write what words alone say; list the rows where they do not decide, and count them."""
+
     def decide(self, codes: Codes, words: Codes) -> tuple[Codes, Integers]:
         """Return what words alone say, and the rows in which further bits can change it.
 
         The units of a word that give one output follow each other, so a word decides if the least
         and the greatest further bits agree.
         """
+        if is_compiled(len(codes)):
+            out, ties = np.empty_like(codes), np.empty(len(codes), dtype=np.int64)
+            return out, ties[: self.decide_compiled(codes, words, out=out, ties=ties)]
         least = np.zeros(len(words), dtype=np.uint32)
         greatest = np.full(len(words), (1 << self.width.extra) - 1, dtype=np.uint32)
         drawn = self.exact(codes, words, least)
@@ -212,15 +219,11 @@ class AliasSampler(WordSampler):
         own = (words < cut) | ((words == cut) & (extras < self.low[at]))
         return np.where(own, cell, entry.astype(np.uint32))
 
-    def decide(self, codes: Codes, words: Codes) -> tuple[Codes, Integers]:
-        if not is_compiled(len(codes)):
-            return WordSampler.decide(self, codes, words)
+    def decide_compiled(self, codes: Codes, words: Codes, *, out: Codes, ties: Integers) -> int:
         from pramble.engine.kernels import draw_alias
 
-        out, ties = np.empty_like(codes), np.empty(len(codes), dtype=np.int64)
         shift = self.width.word - self.index_bits
-        found = draw_alias(codes, words, self.table, self.index_bits, shift, out, ties)
-        return out, ties[:found]
+        return int(draw_alias(codes, words, self.table, self.index_bits, shift, out, ties))
 
 
 @value(eq=False)
@@ -237,6 +240,12 @@ class UniformSampler(WordSampler):
         moved = unit - ((1 << self.width.bits) - (len(self.off) - 1) * off)
         step = moved // np.maximum(off, 1)
         return np.where(moved < 0, x, step + (step >= x))
+
+    def decide_compiled(self, codes: Codes, words: Codes, *, out: Codes, ties: Integers) -> int:
+        from pramble.engine.kernels import draw_uniform
+
+        total, extra = 1 << self.width.bits, self.width.extra
+        return int(draw_uniform(codes, words, self.off, total, extra, out, ties))
 
 
 @value(eq=False)
@@ -265,6 +274,13 @@ class ArcSampler(WordSampler):
         steps = np.array(self.steps)
         distance = distances[stretch] + (unit - units[stretch]) // steps[stretch]
         return np.asarray(self.slots[(self.positions[codes] - distance) % len(self.slots)])
+
+    def decide_compiled(self, codes: Codes, words: Codes, *, out: Codes, ties: Integers) -> int:
+        from pramble.engine.kernels import draw_arc
+
+        circle = (self.positions, self.slots)
+        stretches = (*self.bounds, np.array(self.steps))
+        return int(draw_arc(codes, words, circle, stretches, self.width.extra, out, ties))
 
 
 @value(eq=False)

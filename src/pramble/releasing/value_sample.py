@@ -97,14 +97,14 @@ def hashes(values: Any) -> Any:
 
     They depend on the values alone, not on the process.
     """
-    from pramble.releasing.kernels import hash_texts
-
     kind = values.type
     if pa.types.is_boolean(kind):
         return hashes(values.cast(pa.uint8()))
     if pa.types.is_primitive(kind) and kind.bit_width in UNSIGNED:
         bits = values.view(UNSIGNED[kind.bit_width]).fill_null(0).cast(pa.uint64())
         return bits.to_numpy(zero_copy_only=False)
+    from pramble.releasing.kernels import hash_texts
+
     if not is_text(values):
         values = pa.array(list(map(repr, values.to_pylist())), pa.large_string())
     texts = values.cast(pa.large_string()).fill_null("")

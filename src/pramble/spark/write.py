@@ -47,7 +47,7 @@ from pramble.releasing.write.verify import (
     value_checks,
 )
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
-from pramble.spark.workers import line
+from pramble.spark.workers import line, map_partitions
 from pramble.values import Clock, value
 
 # The folder, in the one that is built, in which tasks write before a piece gets its name.
@@ -74,13 +74,8 @@ class PieceTask:
             rows, state = tally.rows, pickle.dumps((tally, links))
         except PrambleError as error:
             state = pickle.dumps(error)
-        yield line(
-            piece=(piece, pa.int32()),
-            rows=(rows, pa.int64()),
-            bytes=(size, pa.int64()),
-            sha256=(sha256, pa.string()),
-            state=(state, pa.binary()),  # what was counted and sampled, or an error
-        )
+        said = {"piece": piece, "rows": rows, "bytes": size, "sha256": sha256, "state": state}
+        yield written_line(said)
 
     def written(self, batches: Iterable[Any], piece: int) -> tuple[WrittenTally, Links, int, str]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
@@ -112,12 +107,48 @@ class PieceTask:
         return tally, links, *found
 
 
+def written_line(said: Mapping[str, Any]) -> Any:
+    kinds = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
+    pairs = zip(said.items(), kinds, strict=True)
+    return line(**{name: (one, kind) for (name, one), kind in pairs})
+
+
 def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTally, Links]]:
+    """Yield what was counted and sampled; where a line has nothing, an earlier one has it too.
+
+    An error is raised.
+    """
     for one in lines:
+        if not one["state"]:
+            continue
         state = pickle.loads(one["state"])  # noqa: S301 (our workers')
         if isinstance(state, PrambleError):
             raise state
         yield state
+
+
+def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the lines of some pieces with all that was counted in the first line, or an error."""
+    lines = [one for batch in batches for one in batch.to_pylist()]
+    if not lines:
+        return
+    try:
+        state = pickle.dumps(merge_pieces(piece_states(lines)))
+    except PrambleError as error:
+        state = pickle.dumps(error)
+    for place, one in enumerate(lines):
+        yield written_line({**one, "state": b"" if place else state})
+
+
+def merged_on_spark(frame: Any, *, pieces: int) -> Any:
+    """Return the lines of many pieces with what was counted merged in groups of them."""
+    if pieces <= MERGED_TOGETHER:
+        return frame
+    group = f"cast(piece div {MERGED_TOGETHER} as int) as group"
+    groups = -(-pieces // MERGED_TOGETHER)
+    near = frame.selectExpr("*", group).repartitionById(groups, "group")
+    near = near.sortWithinPartitions("piece").drop("group")
+    return map_partitions(near, merge_lines, WRITTEN_PIECES)
 
 
 def sample_step(rows: int) -> int:
@@ -172,6 +203,9 @@ class PieceAssignment:
 # Rows of a piece on Spark, unless the plan says otherwise.
 ROWS_PER_FILE = 1 << 22
 
+# Pieces whose counts and samples are merged by a task, where there are more.
+MERGED_TOGETHER = 16
+
 # How often leftovers of attempts are removed, in case one of them is still at work.
 PATIENCE = 5
 
@@ -225,7 +259,7 @@ def write_on_spark(
         chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
     try:
-        lines = done_on_spark(frame)
+        lines = done_on_spark(merged_on_spark(frame, pieces=len(file.files)))
     finally:
         remove_attempts(folder / ATTEMPTS)
     clock.tell("randomising", 1.0)

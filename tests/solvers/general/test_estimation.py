@@ -6,6 +6,7 @@ import pytest
 import pramble
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
+from pramble.solvers.general.outputs import fewer_outputs, float_variance
 from pramble.solvers.general.sets import all_sets, block_designs
 from pramble.solvers.general.squares import SquareSearch
 from pramble.solvers.general.variance import Variance, optimal_mixture, query_variance
@@ -188,3 +189,18 @@ def test_a_rare_category_does_not_spoil_the_bound():
     """The prices of the bound had not settled when the variance had."""
     d = estimation(np.array([0.9, 0.1, 1e-6]) / 1.000001, 6.0)
     assert d.gap < 1e-4
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_outputs_that_carry_nothing_more_go_without_loss(size):
+    sets = all_sets(size)
+    columns = (np.where(sets, np.e, 1.0) * (1 + sets.sum(axis=1, keepdims=True))).T
+    matrix = columns / columns.sum(axis=1, keepdims=True)
+    prior, queries = np.random.default_rng(size).dirichlet(np.ones(size)), np.eye(size)
+    most = size * (size + 1) // 2
+    fewer = fewer_outputs(matrix, prior, queries, most=most)
+    assert fewer.shape[1] <= most
+    assert fewer.sum(axis=1) == pytest.approx(np.ones(size), abs=1e-13)
+    assert float_variance(fewer, prior, queries) == pytest.approx(
+        float_variance(matrix, prior, queries)
+    )

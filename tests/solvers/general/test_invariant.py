@@ -10,7 +10,7 @@ from pramble.mechanisms.base import TOTAL
 from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.invariant import balance_margins, invariant_bound, keep_or_draw_matrix
-from pramble.solvers.general.invariant_search import Vertices, ratio_information
+from pramble.solvers.general.invariant_search import Goal, Vertices, ratio_information
 from pramble.solvers.general.sets import matrix_information
 
 SCENARIO_I = scenario("I")
@@ -136,3 +136,24 @@ def test_a_heavy_output_tells_little():
     d = pramble.design(prior, 1.0, family="general", invariant=True)
     assert d.bound < 0.4 * d.details["information_without_invariance"]
     assert d.notes[-1].startswith("The gap is")
+
+
+@pytest.mark.parametrize("part", ["invariant.bayes_mechanisms", "invariant_search.Vertices"])
+def test_ctrl_c_before_the_climb_returns_the_best_so_far(part, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"pramble.solvers.general.{part}", stop)
+    d = pramble.design([0.5, 0.3, 0.2], 1.0, family="general", invariant=True)
+    assert d.stopped == "interrupted"
+    assert units_off(d.prior, d.mechanism) <= 1
+    assert d.certificate.satisfies(1.0)
+
+
+def test_a_start_that_loses_a_query_is_left():
+    prior = np.random.default_rng(0).dirichlet(np.ones(3))
+    vertices = Vertices(prior, 1.0)
+    lost = Goal(lambda ratios: -np.inf if np.allclose(ratios, first) else 1.0, lambda _: away)
+    toward, away = np.eye(3), -np.eye(3)
+    first = vertices.vertex_along(toward, SearchBudget(1e-6))
+    assert vertices.climb(toward, lost, SearchBudget(1e-6))[1] == 1.0

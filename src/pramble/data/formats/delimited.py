@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import is_text, over_labels, plain_texts
+from pramble.data.arrays import dictionary_places, is_text, plain_texts
 from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated, unpacked
 from pramble.data.recode import Reading
 from pramble.errors import InvalidData
@@ -188,7 +188,11 @@ def all_quoted(lines: Lines) -> bool:
     return any(field.quoted for field in fields) and all(NUMBER.fullmatch(text) for text in bare)
 
 
+# Bytes of a file that are read at a time.
 BLOCK = 1 << 22
+
+# Neighbouring columns of few labels are written as one, of at most so many combinations.
+TOGETHER = 1 << 12
 
 
 def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
@@ -382,27 +386,43 @@ class DelimitedWriter:
         sink.write(line.getvalue().encode())
 
     def write(self, batch: Any) -> None:
-        """Write one batch; the texts of a dictionary are made once."""
-        empty = '""' if self.single else ""  # to most programs an empty line is no row
-        columns = []
+        """Write one batch; columns of few labels go together, each combination made once."""
+        parts: list[tuple[Any, Any]] = []
         for column, name in zip(batch.columns, batch.schema.names, strict=True):
-            found = over_labels(column, partial(self.cells, name=name))
-            columns.append(found.cast(pa.large_string()).fill_null(empty))
-        end = pa.scalar("\n", pa.large_string())
-        columns[-1] = pc.binary_join_element_wise(columns[-1], end, pa.scalar("", end.type))
-        mark = pa.scalar(self.separator, pa.large_string())
-        self.sink.write(text_bytes(pc.binary_join_element_wise(*columns, mark)))
+            texts, places = self.texts_and_places(column, name)
+            few = parts and places is not None and parts[-1][1] is not None
+            if few and len(parts[-1][0]) * len(texts) <= min(TOGETHER, batch.num_rows):
+                before, at = parts.pop()
+                places = at.astype(np.int32) * len(texts) + places.astype(np.int32)
+                each = np.divmod(np.arange(len(before) * len(texts)), len(texts))
+                texts = join_texts(before.take(each[0]), texts.take(each[1]), mark=self.separator)
+            parts.append((texts, places))
+        parts[-1] = (join_texts(parts[-1][0], "\n"), parts[-1][1])
+        rows = [texts if places is None else texts.take(places) for texts, places in parts]
+        self.sink.write(text_bytes(join_texts(*rows, mark=self.separator)))
 
-    def cells(self, column: Any, *, name: str) -> Any:
+    def texts_and_places(self, column: Any, name: str) -> tuple[Any, Any]:
+        """Return the texts of a column and where each row finds its own; None: in order."""
+        empty = '""' if self.single else ""  # to most programs an empty line is no row
+        coded = pa.types.is_dictionary(column.type)
+        texts = self.cells(column.dictionary if coded else column, name)
+        texts = texts.cast(pa.large_string()).fill_null(empty)
+        if not coded:
+            return texts, None
+        places = dictionary_places(column, null=len(texts))
+        if column.indices.null_count:
+            texts = pa.concat_arrays([texts, pa.array([empty], pa.large_string())])
+        return texts, places
+
+    def cells(self, column: Any, name: str) -> Any:
         """Return the texts of a column, with quotes around those that need them."""
         texts = as_text(column, column=name)
         needs = self.needs_quotes(texts) if is_text(column) else None
         if needs is None:
             return texts
-        texts, quote = texts.cast(pa.large_string()), pa.scalar('"', pa.large_string())
+        texts = texts.cast(pa.large_string())
         doubled = pc.replace_substring(texts.filter(needs), '"', '""')
-        quoted = pc.binary_join_element_wise(quote, doubled, quote, pa.scalar("", quote.type))
-        return pc.replace_with_mask(texts, needs, quoted)
+        return pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"'))
 
     def needs_quotes(self, texts: Any) -> Any:
         """Return which texts need quotes; None if none does."""
@@ -411,6 +431,12 @@ class DelimitedWriter:
         masks = [pc.equal(texts, "")] if empty else []
         masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
         return reduce(pc.or_, masks) if masks else None
+
+
+def join_texts(*parts: Any, mark: str = "") -> Any:
+    """Return large texts joined row by row, with a mark between them."""
+    large = [pa.scalar(one, pa.large_string()) if isinstance(one, str) else one for one in parts]
+    return pc.binary_join_element_wise(*large, pa.scalar(mark, pa.large_string()))
 
 
 def text_bytes(texts: Any) -> memoryview:

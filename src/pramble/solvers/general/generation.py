@@ -7,7 +7,7 @@ off it, :math:`a = e^\alpha` (Kairouz, Oh and Viswanath 2016), so the problem is
           \quad\text{s.t.}\quad \sum_A \theta_A s_A(x) = 1 \text{ for every } x,
 
 over all :math:`2^S` sets. A linear programme over the sets found so far gives θ and prices λ;
-:mod:`~pramble.solvers.general.generation` finds the set that would improve it most.
+:func:`price` finds the set that would improve it most.
 
 **Every λ proves a bound.** Let :math:`v = \max_A [\varphi(p(A)) - \sum_x \lambda_x s_A(x)]^+`. For
 every feasible θ
@@ -31,6 +31,23 @@ over all :math:`2^S` sets. With items sorted by :math:`w/p` the fractional relax
 closed form: by concavity items enter in that order until the marginal gain :math:`\varphi'` of mass
 meets the item's price, which happens at the mass :math:`\varphi'^{-1}(w_x/p_x)`; at most one item
 is split. Branch and bound does the rest.
+
+Exact pricing: branch and bound, also when masses are nearly but not quite equal.
+
+Branch and bound leaves out sets by comparing items of equal mass. Masses that differ in the ninth
+digit defeat that, and the tree explodes. So replace p by :math:`\tilde p`, equal within clusters,
+and w by :math:`\tilde w = w - c\,(p - \tilde p)`. Because φ lies below its tangent at
+:math:`\tilde P = \tilde p(A)`, and with :math:`D = \tfrac12\sum_x |p_x - \tilde p_x| \ge
+|P - \tilde P|` (the differences sum to zero, so those of one sign sum to D at most),
+
+.. math:: \varphi(P) - w(A) \le \varphi(\tilde P) - \tilde w(A)
+          + |\varphi'(\tilde P) - c| \, D .
+
+With :math:`c = \varphi'(P_0)`, for sets with mass within h of :math:`P_0` the last term is at most
+:math:`R(h) D`, R the largest deviation of φ' from c on :math:`[P_0 - h - D, P_0 + h + D]`. Sets
+with another mass are bounded by the fractional relaxation of the original problem, which is concave
+in the mass and therefore largest at :math:`P_0 \pm h` when :math:`P_0` is its maximiser. The least
+of the bounds over some h is returned.
 """
 
 import math
@@ -91,6 +108,8 @@ def branch(
             w=w[items],
             target=gain.mass_at(w[items] / p[items]),
             group=groups.astype(np.int64),
+            sum_p=np.append(0.0, np.cumsum(p[items])),
+            sum_w=np.append(0.0, np.cumsum(w[items])),
             a1=gain.a1,
             slope=gain.slope,
         ),
@@ -109,7 +128,7 @@ def branch(
 
 
 def node_cost(p: Floats) -> float:
-    """Return the operations of a node: more where items of equal mass are passed over."""
+    """Return the operations of a node: more where items of equal mass rule out sums."""
     items = p[p > 0]
     return 60.0 if len(np.unique(items)) == len(items) else 40.0 + 2.0 * len(items)
 
@@ -121,9 +140,11 @@ def float_margin(w: Floats, gain: Gain) -> float:
     return UNIT * (sums + 32 * terms)
 
 
+SPAN = 1e-4
 FEW_NODES = 20_000
 TANGENTS = 4
 MOST_COUNTED = 500
+WINDOWS = np.geomspace(0.5, 1e-4, 40).tolist()
 
 
 def price(
@@ -138,7 +159,8 @@ def price(
     r"""Maximise :math:`\varphi(p(A)) - w(A)` over all sets A, within ``slack``.
 
     A search that runs out of a few nodes is bounded by the number of members, and if that is not
-    enough goes on. The better of the bounds is kept.
+    enough goes on; one that runs out of all is done again with nearly equal masses made equal. The
+    best of these bounds is returned.
     """
     found = branch(p, w, gain, slack=slack, most_nodes=min(FEW_NODES, most_nodes), budget=budget)
     if found.nodes <= FEW_NODES:
@@ -148,6 +170,10 @@ def price(
     most_nodes = int(min(most_nodes, max(budget.left(), 0.0) * OPERATIONS / (2 * node_cost(p))))
     if counted > found.value + slack and most_nodes > FEW_NODES:
         found = branch(p, w, gain, slack=slack, most_nodes=most_nodes, budget=budget)
+        if found.nodes > most_nodes:
+            found = price_equalised(
+                p, w, gain, found, slack=slack, most_nodes=most_nodes, budget=budget
+            )
     return replace(found, bound=max(min(found.bound, counted), found.value))
 
 
@@ -174,6 +200,80 @@ def count_bound(p: Floats, w: Floats, gain: Gain) -> float:
         masses = np.column_stack([np.zeros(len(touched)), np.cumsum(p[order], axis=1)])
         touched = np.diagonal(masses).copy()
     return float(least.max()) - base + float_margin(w, gain)
+
+
+def price_equalised(
+    p: Floats,
+    w: Floats,
+    gain: Gain,
+    first: Priced,
+    *,
+    slack: float,
+    most_nodes: int,
+    budget: SearchBudget,
+) -> Priced:
+    """Return the sets of both searches and the better of both bounds."""
+    equal = equalise(p)
+    profile = Profile(p, w, gain)
+    centre = profile.best_mass()
+    slope = float(gain.derivative(np.array(centre)))
+    found = branch(
+        equal, w - slope * (p - equal), gain, slack=slack, most_nodes=most_nodes, budget=budget
+    )
+    spread = float(np.abs(p - equal).sum()) / 2
+    bounds = [first.bound]
+    for window in WINDOWS:
+        ends = np.clip([centre - window - spread, centre + window + spread], 0.0, 1.0)
+        deviation = float(np.abs(gain.derivative(ends) - slope).max())
+        edges = max(profile.at(centre - window), profile.at(centre + window))
+        bounds.append(max(found.bound + deviation * spread, edges))
+    sets = np.vstack([first.sets, found.sets])
+    values = gain(sets @ p) - sets @ w
+    order = np.argsort(values, kind="stable")
+    margin = float_margin(w, gain)
+    value = float(values[order[-1]])
+    return Priced(sets[order], value, max(min(bounds) + margin, value), first.nodes + found.nodes)
+
+
+def equalise(p: Floats) -> Floats:
+    """Return the masses with each run of nearly equal ones replaced by its mean."""
+    order = np.argsort(p, kind="stable")
+    sorted_p = p[order]
+    equal = np.empty(len(p))
+    start = 0
+    for end in range(1, len(p) + 1):
+        if end == len(p) or sorted_p[end] > sorted_p[start] * (1 + SPAN):
+            equal[order[start:end]] = sorted_p[start:end].mean()
+            start = end
+    return equal
+
+
+class Profile:
+    """The fractional maximum of φ(p(A)) − w(A) as a concave function of the mass p(A)."""
+
+    def __init__(self, p: Floats, w: Floats, gain: Gain) -> None:
+        self.gain = gain
+        self.base = float(w[p == 0].clip(max=0).sum())
+        price = w[p > 0] / p[p > 0]
+        order = np.argsort(price, kind="stable")
+        self.price = price[order]
+        self.mass = np.concatenate([[0.0], np.cumsum(p[p > 0][order])])
+        self.cost = np.concatenate([[0.0], np.cumsum(w[p > 0][order])])
+
+    def at(self, mass: float) -> float:
+        """Return the maximum at one mass; minus infinity where there is none."""
+        if not 0 <= mass <= self.mass[-1]:
+            return -np.inf
+        cost = float(np.interp(mass, self.mass, self.cost))
+        return float(self.gain(np.array(mass))) - cost - self.base
+
+    def best_mass(self) -> float:
+        """Return the mass where the marginal gain meets the price."""
+        target = self.gain.mass_at(self.price)
+        past = np.flatnonzero(self.mass[1:] > target)
+        if not past.size:
+            return float(self.mass[-1])
+        return float(max(target[past[0]], self.mass[past[0]]))
 
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)

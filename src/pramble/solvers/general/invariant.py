@@ -96,22 +96,24 @@ def solve_invariant(problem: DesignProblem) -> Design:
     budget = problem.budget()
     free, without = best_without(problem, budget)
     bound = min(without, invariant_bound(prior, problem.alpha))
-    candidates = [
-        keep_or_draw_matrix(prior, problem.alpha),
-        *bayes_mechanisms(prior, problem.alpha, free),
-    ]
-    stopped = budget.reason if budget.is_over() else "search"
+    candidates, stopped = [keep_or_draw_matrix(prior, problem.alpha)], "search"
     small = 2 <= len(prior) <= MOST_CLIMBED and problem.alpha <= LARGEST_ALPHA
-    if stopped == "search" and small:
-        best, stopped = best_invariant(
-            prior,
-            problem.alpha,
-            candidates,
-            goal=goal_of(problem, prior),
-            bound=bound if problem.objective == "information" else 0.0,
-            budget=budget,
-        )
-        candidates.append(best)
+    try:
+        candidates.extend(bayes_mechanisms(prior, problem.alpha, free))
+        if budget.is_over():
+            stopped = budget.reason
+        elif small:
+            best, stopped = best_invariant(
+                prior,
+                problem.alpha,
+                candidates,
+                goal=goal_of(problem, prior),
+                bound=bound if problem.objective == "information" else 0.0,
+                budget=budget,
+            )
+            candidates.append(best)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
     exact = [on_all_categories(one, problem) for one in candidates]
     return best_invariant_design(
         problem, exact, without=without, bound=bound, stopped=stopped, budget=budget

@@ -101,7 +101,9 @@ class Vertices:
             if after is None:
                 break
             gained = goal.value(after)
-            if not gained > value + 1e-10 * abs(value):
+            # where a vertex loses a query its value is -inf, and any finite one is better
+            least = value + 1e-10 * abs(value) if math.isfinite(value) else value
+            if not gained > least:
                 break
             ratios, value = after, gained
         return ratios, value

@@ -28,13 +28,15 @@ def gain(mass: float, a1: float, slope: float) -> float:
 class Items(NamedTuple):
     """Items sorted by price w/p, with the mass where the marginal gain meets each price.
 
-    Items of equal mass form a ``group``.
+    Items of equal mass form a ``group``; ``sum_p`` and ``sum_w`` are sums of the items before.
     """
 
     p: Floats
     w: Floats
     target: Floats
     group: Integers
+    sum_p: Floats
+    sum_w: Floats
     a1: float
     slope: float
 
@@ -56,6 +58,24 @@ def relax(items: Items, first: int, mass: float, cost: float, closed: Integers) 
         cost += items.w[i] * (items.target[i] - mass) / items.p[i]
         mass = items.target[i]
         break
+    return gain(mass, items.a1, items.slope) - cost
+
+
+@compiled
+def relax_by_sums(items: Items, first: int, mass: float, cost: float) -> float:
+    """Return the same when no two items have equal mass, by bisection on prefix sums."""
+    low, high = first, len(items.p)
+    while low < high:
+        middle = (low + high) // 2
+        if mass + (items.sum_p[middle + 1] - items.sum_p[first]) <= items.target[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    cost += items.sum_w[low] - items.sum_w[first]
+    mass += items.sum_p[low] - items.sum_p[first]
+    if low < len(items.p) and mass < items.target[low]:
+        cost += items.w[low] * (items.target[low] - mass) / items.p[low]
+        mass = items.target[low]
     return gain(mass, items.a1, items.slope) - cost
 
 
@@ -108,7 +128,10 @@ def branch_and_bound(
                 i += 1
                 continue
             nodes += 1
-            bound = relax(items, i, masses[depth], costs[depth], closed)
+            if tied:
+                bound = relax(items, i, masses[depth], costs[depth], closed)
+            else:
+                bound = relax_by_sums(items, i, masses[depth], costs[depth])
             if bound <= best + slack or nodes > most_nodes:
                 # the subtree is left out; its relaxation stays part of the bound
                 passed = max(passed, bound)

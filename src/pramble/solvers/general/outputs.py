@@ -96,6 +96,9 @@ def name_outputs(problem: DesignProblem, matrix: Floats) -> Mechanism:
 
 TURNS = 60
 
+# How far sums of rows may be from 1, so that small α stay exact.
+EXACT = 1e-13
+
 
 def float_variance(matrix: Floats, prior: Floats, queries: Floats) -> float:
     """Return the variance of the queries under a float matrix; infinite if they are lost."""
@@ -104,11 +107,41 @@ def float_variance(matrix: Floats, prior: Floats, queries: Floats) -> float:
 
 
 def fewer_outputs(matrix: Floats, prior: Floats, queries: Floats, *, most: int) -> Floats:
-    """Return the best matrix of at most so many columns that merging gives."""
+    """Return at most so many columns: without loss if that is enough, else the best merged ones."""
     if matrix.shape[1] <= most:
         return matrix
+    smaller = without_loss(matrix, prior)
+    if smaller.shape[1] <= most:
+        return smaller
     fewer = [one for one in merged_columns(matrix, prior, queries) if one.shape[1] <= most]
     return min(fewer, key=lambda one: float_variance(one, prior, queries))
+
+
+def without_loss(matrix: Floats, prior: Floats) -> Floats:
+    r"""Return at most :math:`S(S+1)/2` multiples of the columns that carry as much.
+
+    The information :math:`\sum_z \theta_z s_z s_z^\top / (p \cdot s_z)` is held, and with it the
+    sums of rows, since it maps p to them; a vertex of what is left has so few columns
+    (Carathéodory).
+    """
+    from scipy.optimize import linprog
+
+    S, used = matrix.shape
+    if used <= S * (S + 1) // 2:
+        return matrix
+    upper = np.triu_indices(S)
+    scaled = matrix * np.sqrt(prior)[:, None] / np.sqrt(prior @ matrix)
+    products = scaled[upper[0]] * scaled[upper[1]]
+    sums = products.sum(axis=1)
+    found = linprog(prior @ matrix, A_eq=products, b_eq=sums, bounds=(0, None), method="highs-ds")
+    if found.x is None:
+        return matrix
+    positive = found.x > 1e-12
+    exact = np.linalg.lstsq(products[:, positive], sums, rcond=None)[0]
+    columns = matrix[:, positive] * exact
+    if exact.min() <= 0 or np.abs(columns.sum(axis=1) - 1).max() > EXACT:
+        return matrix
+    return np.asarray(columns)
 
 
 def merged_columns(matrix: Floats, prior: Floats, queries: Floats) -> Iterator[Floats]:

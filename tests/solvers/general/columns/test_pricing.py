@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import pramble
 from pramble.information.measures import information_bound
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.generation import price
+from pramble.solvers.general.generation import branch, price, price_equalised
 from pramble.solvers.general.sets import Gain
 
 
@@ -81,7 +81,10 @@ def test_nearly_equal_masses_still_prove_a_bound(problem, noise, nodes):
     p /= p.sum()
     w = gain.a1 * prices
     truth = every_value(p, w, gain).max()
-    found = price(p, w, gain, slack=0.0, budget=SearchBudget(1e-9), most_nodes=nodes)
+    first = branch(p, w, gain, slack=0.0, most_nodes=nodes, budget=SearchBudget(1e-9))
+    found = price_equalised(
+        p, w, gain, first, slack=0.0, most_nodes=nodes, budget=SearchBudget(1e-9)
+    )
     assert found.value <= truth + 1e-13 * (gain.slope + np.abs(w).sum())
     assert found.bound >= truth
 
@@ -93,3 +96,14 @@ def test_nearly_flat_priors_close_the_gap(noise):
     d = pramble.design(prior / prior.sum(), 1.0, family="general")
     assert d.gap <= 1e-6
     assert d.stopped == "tolerance"
+
+
+def test_a_search_out_of_nodes_is_bounded_with_masses_made_equal():
+    rng = np.random.default_rng(2)
+    p = np.repeat([1, 1.7, 3.1, 5], 10) * (1 + 1e-9 * rng.normal(size=40))
+    p /= p.sum()
+    gain = Gain(1.0)
+    w = gain.a1 * information_bound(1.0) * p * (1 + 1e-9 * rng.normal(size=40))
+    found = price(p, w, gain, slack=0.0, budget=SearchBudget(1e-9), most_nodes=100_000)
+    assert found.nodes > 100_000
+    assert found.bound - found.value < 1e-9
