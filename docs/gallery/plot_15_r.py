@@ -21,6 +21,7 @@ release = pramble.release(
         "MARST": {"categories": sorted(set(people["MARST"].to_pylist())), "family": "response"}
     },
     alpha=1.5,
+    design="columns",
     output="csv",
     key=bytes(range(32)),
     ledger=False,
@@ -32,7 +33,7 @@ program = (release.folder / "analysis.R").read_text()
 # The part of the program that this release wrote, out of so many lines; the others read the file
 # and estimate, and are the same in all releases.
 
-start, end = program.index("# What each randomised"), program.index("# The files.")
+start, end = program.index("# What each randomised"), program.index("# ---- Reading")
 print(len(program.splitlines()), "lines, of which\n")
 print(program[start:end])
 
