@@ -171,8 +171,9 @@ def price(
     if counted > found.value + slack and most_nodes > FEW_NODES:
         found = branch(p, w, gain, slack=slack, most_nodes=most_nodes, budget=budget)
         if found.nodes > most_nodes:
+            # few distinct masses need few nodes, and with many little is won
             found = price_equalised(
-                p, w, gain, found, slack=slack, most_nodes=most_nodes, budget=budget
+                p, w, gain, found, slack=slack, most_nodes=FEW_NODES, budget=budget
             )
     return replace(found, bound=max(min(found.bound, counted), found.value))
 

@@ -151,3 +151,11 @@ def test_forty_categories_close_the_gap_under_the_universal_bound(alpha, power):
 def test_two_categories():
     d = pramble.design([0.7, 0.3], 1.0, family="general")
     assert d.value == pytest.approx(enumerated(np.array([0.7, 0.3]), 1.0), rel=1e-6)
+
+
+def test_groups_of_nearly_equal_masses_close_the_gap():
+    noise = 1e-6 * np.random.default_rng(2).standard_normal(30)
+    prior = np.repeat([1, 2.0], 15) * (1 + noise)
+    best = informative_mixture(prior / prior.sum(), 1.0, SearchBudget(1e-6, 20.0))
+    assert best.stopped == "tolerance"
+    assert best.bound <= best.value * (1 + 1e-6)
