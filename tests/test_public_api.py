@@ -183,3 +183,24 @@ def test_what_type_checkers_read_is_what_is_loaded():
     assert read == pramble._MODULES
     assert list(pramble._MODULES) == list(pramble.__all__)
     assert set(pramble.__all__) <= set(dir(pramble))
+
+
+FIRST_CALLS = {
+    "a matrix": "Mechanism.from_matrix([[0.6, 0.4], [0.4, 0.6]])",
+    "a document": f"Mechanism.from_json({pramble.geometric(3, 0.5).to_json()!r})",
+    "a scale": "geometric(5, 0.5)",
+    "a circle": "circle(8, 1.0)",
+    "responses": "randomized_response(['a', 'b'], 1.0)",
+    "a plan": "Plan({'a': pramble.geometric(3, 0.5)})",
+    "a design": "design([0.5, 0.3, 0.2], 1.0, family='general')",
+    "tables": "design_tables({'a': 2, 'b': 3}, 1.0, 1e-6)",
+}
+
+
+@pytest.mark.parametrize("call", FIRST_CALLS.values(), ids=FIRST_CALLS)
+def test_a_name_works_when_it_is_the_first_that_is_used(call):
+    """Modules are loaded when a name of theirs is met: none may rest on another being loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import pramble; pramble.{call}"], capture_output=True, text=True
+    )
+    assert not done.stderr, done.stderr

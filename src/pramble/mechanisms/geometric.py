@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.data.labels import Label, as_labels
+from pramble.mechanisms import general  # noqa: F401 (what a matrix becomes)
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.ratios import check_alpha
