@@ -217,7 +217,7 @@ def additive(claim, people, labels):
                 claim.add(case, "OpenDP", float(asked("OpenDP", epsilon, DELTA, many)))
 
 
-def complete(claim):
+def complete(claim, people, labels):
     """Complete records, from the runs that there are: on the draws that all in a case have."""
     runs = [run for run in known().values() if all(run[what] for what in WAYS.values())]
     found = defaultdict(dict)
@@ -225,7 +225,7 @@ def complete(claim):
         found[run["who"], run["epsilon"], run["n"]][run["seed"]] = run
     for ours, ways in OURS.items():
         title = f"Complete records, {WAYS[ways].split()[1]} measured"
-        claim.table(title, "Σ|error|/n", "less", noted(runs))
+        claim.table(title, "Σ|error|/n", "less", f"{noted(runs)} {yardstick(people, labels)}")
         for what, epsilon, n in product(WAYS.values(), sorted(EPSILONS), ROWS):
             there = {
                 "pramble" if who == ours else who: found[who, epsilon, n]
@@ -249,6 +249,14 @@ def noted(runs):
         "settings of their packages. Their promise is the weaker one: of one record more or less, "
         "where pramble's is of one record in the place of another."
     )
+
+
+def yardstick(people, labels):
+    """How far records are off that know each column exactly and nothing of two together."""
+    rng, sizes = np.random.default_rng(0), [len(labels[name]) for name in TEN]
+    alone = np.column_stack([rng.permutation(column) for column in people.T])
+    off = [f"{distance(people, alone, sizes, ways):.3f} for {what}" for ways, what in WAYS.items()]
+    return f"Exact columns that are independent of one another would be {' and '.join(off)} off."
 
 
 def census(claim):
@@ -295,7 +303,7 @@ def main() -> None:
     people, labels = coded(shared(FILE))
     run_missing(people, labels)
     additive(claim, people, labels)
-    complete(claim)
+    complete(claim, people, labels)
     census(claim)
     for who in (*PEERS, "OpenDP"):
         if there := interpreter(who):
