@@ -255,8 +255,8 @@ def yardstick(people, labels):
     """How far records are off that know each column exactly and nothing of two together."""
     rng, sizes = np.random.default_rng(0), [len(labels[name]) for name in TEN]
     alone = np.column_stack([rng.permutation(column) for column in people.T])
-    off = [f"{distance(people, alone, sizes, ways):.3f} for {what}" for ways, what in WAYS.items()]
-    return f"Exact columns that are independent of one another would be {' and '.join(off)} off."
+    off = [f"{distance(people, alone, sizes, ways):.3f} ({what})" for ways, what in WAYS.items()]
+    return f"Exact columns that are independent of one another would err by {' and '.join(off)}."
 
 
 def census(claim):

@@ -1,11 +1,10 @@
 """Everything before writing: the spec checked against the whole file, and the designs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -172,12 +171,14 @@ def design_scanned(
     records, found = scanned.records, scanned.counts
     if spec.design != COLUMNS:
         clock.tell("designing", 1.0)
-    design_release: Any = design_release_of_records
-    if spec.of_tables or spec.design == COLUMNS:
-        design_release = design_release_of_tables if spec.of_tables else design_release_of_columns
-    design: ReleaseDesign = design_release(
-        spec, found, confidential_allowed=confidential_allowed, effort=effort
-    )
+    design_release: Callable[..., ReleaseDesign]
+    if spec.of_tables:
+        design_release = design_release_of_tables
+    elif spec.design == COLUMNS:
+        design_release = design_release_of_columns
+    else:
+        design_release = design_release_of_records
+    design = design_release(spec, found, confidential_allowed=confidential_allowed, effort=effort)
     # A proof against readers takes seconds, and a comparison of local promises needs none.
     proven: CentralGuarantee | TableGuarantee | None = None
     if for_readers or spec.central is not None:
