@@ -7,8 +7,9 @@ the same columns look alike to him, which the bounds from above may ignore and a
 
 **What was spent in addition** without a δ, as on a private prior, has at worst the loss of
 randomised response, +c with the chance :math:`p = e^c/(1 + e^c)` and −c otherwise. Together with a
-file it has :math:`\delta(\varepsilon) = p\,\delta_1(\varepsilon - c) + (1 - p)\,\delta_1(\varepsilon
-+ c) \le \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
+file it has :math:`\delta(\varepsilon) = p\,\delta_1(\varepsilon - c) +
+(1 - p)\,\delta_1(\varepsilon + c) \le \delta_1(\varepsilon - c)`: to add c to the ε of the file
+costs at most a factor of two in δ.
 """
 
 import math
