@@ -42,7 +42,7 @@ PUBLIC_DOORS = {
     "pramble.datasets",
     "pramble.errors",
     "pramble.limits",
-    "pramble.paper",
+    "pramble_study.paper",
 }
 # What each area shows to the others; the rest of its modules are its own.
 DOORS = {
@@ -78,7 +78,7 @@ DOORS = {
     "risk": "after assess cells readings",
     "solvers": (
         "budget design general.arcs problem record.costs record.design_record record.problem "
-        "result tables.choice tables.design_tables uniform.polytope"
+        "result tables.choice tables.design_tables"
     ),
 }
 # Words that mean something only to whoever chose them; the field has its own.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pramble import datasets as datasets
-    from pramble import paper as paper
     from pramble.calibration.calibrate import calibrate as calibrate
     from pramble.calibration.calibration import Calibration as Calibration
     from pramble.data.recode import Reading as Reading
@@ -114,7 +113,6 @@ _NAMES = {
     "mechanisms.plan": "Branch Mechanism Plan",
     "mechanisms.product": "product",
     "mechanisms.uniform": "keep_probabilities randomized_response",
-    "paper": "paper",
     "privacy.central": "CentralGuarantee central_guarantee",
     "privacy.certificate": "Certificate certify compose",
     "privacy.guarantee": "Guarantee",
