@@ -50,7 +50,7 @@ DOORS = {
     "calibration": "calibration",
     "data": (
         "arrays bands crosstab decode encode formats.base formats.delimited formats.registry "
-        "frames labels open places recode records remote save"
+        "frames labels open places recode records remote repair save"
     ),
     "engine": "block canonical files keystream measure perturb record sampling shuffle",
     "estimation": (
@@ -71,7 +71,7 @@ DOORS = {
     "privacy": "central certificate gaussian guarantee largest_shift notions table_privacy",
     "releasing": (
         "bands folder.build folder.layout folder.open linkage prepare profile.columns "
-        "profile.survey profile.vocabulary repair scan spec.column spec.document spec.readers "
+        "profile.survey profile.vocabulary scan spec.column spec.document spec.readers "
         "spec.rules spec.spec try_release value_sample write.data write.verify"
     ),
     "report": "pages",

@@ -39,7 +39,6 @@ from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
-from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import (
@@ -229,7 +228,7 @@ def open_source(
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
     spec = settle_bands(source, spec)
-    records, place = source_records(source, spec), path_or_place(target)
+    records, place = spec.open(source), path_or_place(target)
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):

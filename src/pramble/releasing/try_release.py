@@ -19,7 +19,6 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
-from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
 from pramble.releasing.spec.readers import (
     LARGEST_DELTA,
@@ -145,7 +144,7 @@ class Trials:
         """
         noisy = any(column.noisy is not None for column in spec.columns)
         if noisy or kind not in self.scans:
-            records = source_records(self.source, spec)
+            records = spec.open(self.source)
             self.scans[kind] = scan_for(records, spec, clock=clock)
         return self.scans[kind]
 
