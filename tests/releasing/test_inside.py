@@ -42,10 +42,10 @@ from tests.releasing.conftest import (
 )
 
 import pramble
-import pramble.releasing.compare as trials
 import pramble.releasing.folder.layout as layout
 import pramble.releasing.noise as laplace
 import pramble.releasing.record_design as record_design
+import pramble.releasing.try_release as trials
 import pramble.releasing.write.contents as writing_tables
 import pramble.releasing.write.data as writing
 import pramble.releasing.write.verify as checking
