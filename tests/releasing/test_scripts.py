@@ -87,9 +87,9 @@ def test_scripts_follow_from_plan_and_number_of_rows_alone(tmp_path):
     assert found[0] == found[1]
 
 
-def test_without_scripts_there_are_none(tmp_path):
+def test_without_pages_there_are_no_scripts(tmp_path):
     plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
-    release = release_by(plan, {"a": ["no", "yes"] * 20}, tmp_path / "out", scripts=False)
+    release = release_by(plan, {"a": ["no", "yes"] * 20}, tmp_path / "out", pages=False)
     assert sorted(p.name for p in release.folder.iterdir()) == ["data.parquet", "manifest.json"]
     assert "scripts" not in release.manifest
 
@@ -121,7 +121,7 @@ def test_scripts_that_a_signed_manifest_does_not_state_are_refused(tmp_path):
     (tmp_path / "public.pem").write_bytes(pem)
     plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
     source = {"a": ["no", "yes"] * 20}
-    made = release_by(plan, source, tmp_path / "out", sign=key, scripts=False)
+    made = release_by(plan, source, tmp_path / "out", sign=key, pages=False)
     (made.folder / "analysis.py").write_text("print('mine')", encoding="utf-8")
     with pytest.raises(InvalidData, match="does not state"):
         pramble.open_release(made.folder, verify=tmp_path / "public.pem")

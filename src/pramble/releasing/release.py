@@ -20,7 +20,6 @@ from pramble.ledger.book import Ledger, file_facts, pair
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.advice import advice
-from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
@@ -119,7 +118,7 @@ def release(
         The most α that all releases of these people together may spend; it is kept with them.
     pages : bool
         Whether to write ``NAME-report.html`` beside the folder, for the curator alone and readable
-        by its owner only, and ``summary.html`` in it, which may be published.
+        by its owner only, and ``summary.html`` and the scripts in it, which may be published.
     progress : callable, optional
         Called with a `pramble.Progress` now and then.
     spark : SparkSession, optional
@@ -210,7 +209,9 @@ def release(
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
             whole = digest() if spec.is_shuffled and job.untouched else ""
             bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
-        job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
+        job, document, outcome = write_folder(
+            job, folder, key=bits, outcome=outcome, scripts=pages, clock=clock
+        )
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = finished(job, folder, outcome, pages=pages, clock=clock)
@@ -227,7 +228,6 @@ def open_source(
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
-    spec = settle_bands(source, spec)
     records, place = source_records(source, spec), path_or_place(target)
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place

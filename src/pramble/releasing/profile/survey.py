@@ -207,7 +207,7 @@ MOST_COMMENTED = 12
 MOST_MEANINGS = 12
 MOST_GAPS = 3
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
+OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing")
 
 
 # The texts of a first plan, by their names.
