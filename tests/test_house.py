@@ -70,14 +70,14 @@ DOORS = {
     "plots": "estimates images map mechanisms tradeoffs",
     "privacy": "central certificate gaussian guarantee largest_shift notions table_privacy",
     "releasing": (
-        "bands compare folder.build folder.layout folder.open linkage prepare profile.columns "
+        "compare folder.build folder.layout folder.open linkage prepare profile.columns "
         "profile.survey profile.vocabulary repair scan spec.column spec.document spec.readers "
         "spec.rules spec.spec value_sample write.data write.verify"
     ),
     "report": "pages",
     "risk": "after assess cells readings",
     "solvers": (
-        "budget design general.arcs problem record.costs record.design_record record.problem "
+        "budget design problem record.costs record.design_record record.problem "
         "result tables.choice tables.design_tables uniform.polytope"
     ),
 }

@@ -92,7 +92,7 @@ AS_PARQUET = ("whole", "invariant", "zeros", "tables of people", "untouched")
 """Kinds whose file is Parquet."""
 
 PROSE = {"sentence", "sentences", "detail", "assumes", "notes", "relation"}
-VOLATILE = {"created", "software", "sha256", "bytes", "plan"}
+VOLATILE = {"created", "software", "sha256", "bytes", "plan", "scripts"}
 """Fields of a manifest that change by themselves, or are looked at elsewhere."""
 
 
@@ -137,7 +137,7 @@ def without(document, fields):
 def published(release):
     """What lies in the folder: the values, and the bytes where this pyarrow wrote the goldens."""
     held = {"data": release.data, "synthetic": release.synthetic}
-    names = sorted(path.name for path in release.folder.iterdir())
+    names = sorted(path.name for path in release.folder.iterdir() if path.stem != "analysis")
     files = [name for name in names if name.endswith((".parquet", ".csv"))]
     return {
         "names": names,

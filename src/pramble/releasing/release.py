@@ -118,7 +118,7 @@ def release(
         The most α that all releases of these people together may spend; it is kept with them.
     pages : bool
         Whether to write ``NAME-report.html`` beside the folder, for the curator alone and readable
-        by its owner only, and ``summary.html`` and the scripts in it, which may be published.
+        by its owner only, and ``summary.html`` in it, which may be published.
     progress : callable, optional
         Called with a `pramble.Progress` now and then.
     spark : SparkSession, optional
@@ -209,9 +209,7 @@ def release(
         if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
             whole = digest() if spec.is_shuffled and job.untouched else ""
             bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
-        job, document, outcome = write_folder(
-            job, folder, key=bits, outcome=outcome, scripts=pages, clock=clock
-        )
+        job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
             write_signature(folder, manifest_text(document), key=signer)
         outcome = finished(job, folder, outcome, pages=pages, clock=clock)

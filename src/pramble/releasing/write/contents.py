@@ -51,7 +51,7 @@ ABOUT_COMPLETE = (
 
 
 def write_folder(
-    job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, scripts: bool, clock: Clock
+    job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
 ) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
     """Write and check the evidence, then all that follows from it; return manifest and outcome.
 
@@ -76,8 +76,7 @@ def write_folder(
         document["copies"] = write_copies(
             Release(folder, document, job.design.plan), job.spec.copies
         )
-    if scripts:
-        document["scripts"] = write_scripts(job, folder)
+    document["scripts"] = write_scripts(job, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     outcome = replace(
         outcome,
