@@ -42,7 +42,7 @@ PUBLIC_DOORS = {
     "pramble.datasets",
     "pramble.errors",
     "pramble.limits",
-    "pramble.paper",
+    "pramble_study.paper",
 }
 # What each area shows to the others; the rest of its modules are its own.
 DOORS = {
@@ -50,7 +50,7 @@ DOORS = {
     "calibration": "calibration",
     "data": (
         "arrays bands crosstab decode encode formats.base formats.delimited formats.registry "
-        "frames labels open places recode records remote save"
+        "frames labels open places recode records remote repair save"
     ),
     "engine": "block canonical files keystream measure perturb record sampling shuffle",
     "estimation": (
@@ -70,15 +70,15 @@ DOORS = {
     "plots": "estimates images map mechanisms tradeoffs",
     "privacy": "central certificate gaussian guarantee largest_shift notions table_privacy",
     "releasing": (
-        "compare folder.build folder.layout folder.open linkage prepare profile.columns "
-        "profile.survey profile.vocabulary repair scan spec.column spec.document spec.readers "
-        "spec.rules spec.spec value_sample write.data write.verify"
+        "folder.build folder.layout folder.open linkage prepare profile.columns "
+        "profile.survey profile.vocabulary scan spec.column spec.document spec.readers "
+        "spec.rules spec.spec try_release value_sample write.data write.verify"
     ),
     "report": "pages",
     "risk": "after assess cells readings",
     "solvers": (
         "budget design problem record.costs record.design_record record.problem "
-        "result tables.choice tables.design_tables uniform.polytope"
+        "result tables.choice tables.design_tables"
     ),
 }
 # Words that mean something only to whoever chose them; the field has its own.

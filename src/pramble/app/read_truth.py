@@ -24,7 +24,6 @@ from pramble.app.read_tasks import (
 )
 from pramble.errors import InvalidData, InvalidInput
 from pramble.releasing.bands import by_quantiles
-from pramble.releasing.repair import source_records
 from pramble.releasing.scan import count_columns
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.document import spec_of
@@ -90,7 +89,7 @@ def cell_counts(
     spec = ReleaseSpec(()) if not plan else spec_of(plan, None, alpha=None, settings={})
     columns = tuple(counted_column(name, spec, labels.get(name)) for name in table)
     known = tuple(one for one in spec.columns if not by_quantiles(one))
-    records = source_records(source, replace(spec, columns=known))
+    records = replace(spec, columns=known).open(source)
     records.refuse_missing(list(table))
     asked = replace(spec, columns=columns, possible=(), risk=None, person=None)
     found = count_columns(records, asked, tables=[table], clock=clock)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
+from pramble.data.repair import rule_columns
 from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import FileProfile, column_lines
 from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
 from pramble.releasing.spec.readers import TABLES
-from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 

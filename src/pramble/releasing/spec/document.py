@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.recode import Reading
+from pramble.data.repair import rule_columns
 from pramble.errors import InvalidPlan
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.readers import (
@@ -25,7 +26,7 @@ from pramble.releasing.spec.readers import (
     plain_design,
     settings_of,
 )
-from pramble.releasing.spec.rules import contradictions, rule_columns
+from pramble.releasing.spec.rules import contradictions
 from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.values import names_of
 from pramble.words import hint_at

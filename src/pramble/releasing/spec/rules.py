@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pramble.data.repair import rule_columns
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.readers import COLUMNS, TABLES
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -73,12 +74,6 @@ def column_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Itera
     for name in spec.drop:
         if name in names:
             yield f"Column {name!r} is both randomised and dropped."
-
-
-def rule_columns(rule: Mapping[str, Any]) -> set[str]:
-    """Return the columns that a rule of what is possible looks at or repairs."""
-    parts = (part for part in rule.values() if isinstance(part, Mapping))
-    return {name for part in parts for name in part}
 
 
 def distance_contradictions(column: ColumnSpec) -> Iterator[str]:

@@ -6,7 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS
+from pramble.data.open import open_records
 from pramble.data.recode import Reading, as_recodings
+from pramble.data.records import Records
 from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read
@@ -266,7 +268,14 @@ class ReleaseSpec:
 
     def full_reading(self) -> Reading:
         recode = {c.name: as_recodings(c.recode) for c in self.columns if c.recode}
-        return replace(self.reading, recode={**self.reading.recode, **recode})
+        repairs = tuple(rule for rule in self.possible if "repair" in rule)
+        return replace(self.reading, recode={**self.reading.recode, **recode}, repairs=repairs)
+
+    def open(self, source: Any) -> Records:
+        """Open the confidential records as the plan reads them; refuse columns they lack."""
+        records = open_records(source, self.full_reading())
+        self.check_columns(records.names)
+        return records
 
     def check_columns(self, names: Sequence[str]) -> None:
         wanted = [
