@@ -232,10 +232,6 @@ def as_bands(given: Any) -> Recoding:
     """
     if isinstance(given, Recoding):
         return given
-    if isinstance(given, Mapping) and "quantiles" in given:
-        raise InvalidInput(
-            "bands by quantiles are found when the file is released; state their edges here."
-        )
     if isinstance(given, Mapping) and "by" in given and set(given) <= {"by", "from", "to"}:
         return Periods(given["by"], str(given.get("from", "")), str(given.get("to", "")))
     return Bands(even_edges(given) if isinstance(given, Mapping) else given)

@@ -21,7 +21,6 @@ from pramble.ledger.book import Ledger, file_facts, pair
 from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
@@ -228,7 +227,6 @@ def open_source(
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
-    spec = settle_bands(source, spec)
     records, place = spec.open(source), path_or_place(target)
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place
@@ -324,7 +322,7 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
         if job.guarantee is not None:
             spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
-        if (before + job.design.spent).is_none:
+        if (before + job.design.spent).is_unbounded:
             spent, whole = pair(read), pair(read + job.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."

@@ -14,7 +14,6 @@ from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.readers import RANDOMISED, RECORDS, TABLES, setting
-from pramble.risk.assess import MODELS
 from pramble.values import value
 from pramble.words import hint_at
 
@@ -39,12 +38,6 @@ class RiskSpec:
         read.whole,
         "How many people the file was sampled from. It must be stated.",
         example="1000000",
-    )
-    model: str = setting(
-        "two-way",
-        read.OneOf(tuple(MODELS)),
-        "The model of how many people of the population share a combination of keys.",
-        example='"independence"',
     )
 
 
@@ -75,18 +68,6 @@ class FileSpec:
         read.values,
         "Strings that mean a missing value, in every column.",
         example='["NA", "-9"]',
-    )
-    quoted_missing: bool | None = setting(
-        None,
-        read.flag,
-        "Whether such a string means a missing value inside quotes, too.",
-        example="true",
-    )
-    trim: bool | None = setting(
-        None,
-        read.flag,
-        "Whether spaces around strings are removed, in every column.",
-        example="true",
     )
     sheet: str | None = setting(None, read.string, "The sheet of a workbook.", example='"people"')
 
@@ -169,9 +150,6 @@ class ReleaseSpec:
         " }]",
         designs=(TABLES, RECORDS),
     )
-    prior_share: float = setting(
-        0.02, read.share, "The part of α that private priors may spend.", example="0.05"
-    )
     drop: tuple[str, ...] = setting(
         (),
         read.names,
@@ -237,12 +215,6 @@ class ReleaseSpec:
         "Formats in which the released records, of protected tables the complete ones, are written "
         "again.",
         example='["csv", "stata"]',
-    )
-    scripts: bool = setting(
-        True,  # noqa: FBT003
-        read.flag,
-        "Whether ``analysis.py`` and ``analysis.R`` are in the folder.",
-        example="false",
     )
     synthetic: bool = setting(
         False,  # noqa: FBT003
