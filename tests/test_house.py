@@ -42,7 +42,7 @@ PUBLIC_DOORS = {
     "pramble.datasets",
     "pramble.errors",
     "pramble.limits",
-    "pramble.paper",
+    "pramble_study.paper",
 }
 # What each area shows to the others; the rest of its modules are its own.
 DOORS = {
@@ -70,15 +70,15 @@ DOORS = {
     "plots": "estimates images map mechanisms tradeoffs",
     "privacy": "central certificate gaussian guarantee largest_shift notions table_privacy",
     "releasing": (
-        "bands compare folder.build folder.layout folder.open linkage prepare profile.columns "
+        "bands folder.build folder.layout folder.open linkage prepare profile.columns "
         "profile.survey profile.vocabulary repair scan spec.column spec.document spec.readers "
-        "spec.rules spec.spec value_sample write.data write.verify"
+        "spec.rules spec.spec try_release value_sample write.data write.verify"
     ),
     "report": "pages",
     "risk": "after assess cells readings",
     "solvers": (
         "budget design general.arcs problem record.costs record.design_record record.problem "
-        "result tables.choice tables.design_tables uniform.polytope"
+        "result tables.choice tables.design_tables"
     ),
 }
 # Words that mean something only to whoever chose them; the field has its own.

@@ -1406,10 +1406,9 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def without_pages(monkeypatch, tmp_path_factory):
-    """Releases without charts and advice, which take longer than all the rest."""
+    """Releases without charts, which take longer than all the rest."""
     monkeypatch.setattr(release_module, "report_page", lambda _: "")
     monkeypatch.setattr(release_module, "summary_page", lambda _: "")
-    monkeypatch.setattr(release_module, "advice", lambda *_: None)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("xdg")))
 
 

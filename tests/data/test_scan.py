@@ -2,6 +2,7 @@
 
 import pickle
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -18,7 +19,6 @@ from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_
 from pramble.releasing.profile.columns import ProfileJob
 from pramble.releasing.repair import AfterRepairs, BrokenRules
 from pramble.releasing.scan import JointCounts, RowsOfPeople, ValueCounts
-from pramble.releasing.value_sample import FirstRows
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}
@@ -60,8 +60,9 @@ def table_counts(records):
 def told_by_table_counts(jobs):
     *columns, joint = jobs
     order = {job.columns[0]: job.levels.ordered() for job in columns}
-    sizes = {name: len(labels) for name, (labels, _) in order.items()}
-    settled = joint.over_labels({name: place for name, (_, place) in order.items()}, sizes)
+    settled = joint.over_labels(
+        {n: SimpleNamespace(labels=labels, places=place) for n, (labels, place) in order.items()}
+    )
     return {table: found.tolist() for table, found in settled.items()}
 
 
@@ -114,12 +115,6 @@ def told_by_looks(jobs):
     ]
 
 
-def first_rows(records):
-    jobs = [FirstRows(["one", "who"]), FirstRows(["who"])]
-    jobs[0].left = 7
-    return jobs
-
-
 KINDS = {
     "value counts": (value_counts, told_by_value_counts),
     "tables": (table_counts, told_by_table_counts),
@@ -130,9 +125,8 @@ KINDS = {
         repairs,
         lambda jobs: (jobs[0].jobs[0].counts, told_by_value_counts(jobs[0].jobs[1:])),
     ),
-    "people": (people, lambda jobs: jobs[0].held and jobs[0].most(None)),
+    "people": (people, lambda jobs: jobs[0].held and jobs[0].most()),
     "looks": (column_looks, told_by_looks),
-    "first rows": (first_rows, lambda jobs: [(j.rows, j.table().to_pydict()) for j in jobs]),
 }
 
 

@@ -5,7 +5,6 @@ import json
 import pickle
 import re
 import tomllib
-import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -43,12 +42,10 @@ from tests.releasing.conftest import (
 )
 
 import pramble
-import pramble.releasing.advice as advice
-import pramble.releasing.compare as trials
-import pramble.releasing.design as release_design
 import pramble.releasing.folder.layout as layout
 import pramble.releasing.noise as laplace
 import pramble.releasing.record_design as record_design
+import pramble.releasing.try_release as trials
 import pramble.releasing.write.contents as writing_tables
 import pramble.releasing.write.data as writing
 import pramble.releasing.write.verify as checking
@@ -253,30 +250,6 @@ def test_a_promise_that_no_plan_keeps_is_refused(tmp_path, monkeypatch):
     assert in_ledger(ledger) == []
 
 
-def test_advice_under_a_central_promise_is_of_larger_central_promises(
-    tmp_path, given_plan, monkeypatch
-):
-    """It asks for designs of the same file, rows and δ, and says which ε would do."""
-    given_plan(plan_that_keeps(0.1), cost=1e9)
-    asked = []
-
-    def design(_labels, **options):
-        asked.append((options["central"], options["rows"]))
-        return SimpleNamespace(plan=1e-3 if options["central"][0] >= 1.5 else 1e9)
-
-    def costs(_ground, plan, tables):
-        return dict.fromkeys(tables, plan if isinstance(plan, float) else 1e9)
-
-    monkeypatch.setattr(advice, "design_record", design)
-    monkeypatch.setattr(release_design.Valuation, "costs", costs)
-    monkeypatch.setattr(release_verb, "advice", advice.advice)
-    made = central(crowd(100), tmp_path / "out", central=0.5, tables=[("sex", "ill"), ("age",)])
-    assert asked[:2] == [((0.75, 1e-5), 100), ((1.5, 1e-5), 100)]
-    assert asked[2:] == [((0.5, 1e-5), 100)] * 2
-    (noise,) = (warning for warning in made.outcome.warnings if "will be noise" in warning)
-    assert noise.endswith("What would help: ε = 1.5 (noise: 0 of 2).")
-
-
 def test_a_key_is_bound_to_records_plan_and_order():
     spec = spec_from({"central": 3.0, "delta": 1e-5, "design": "records", "columns": COLUMNS})
     plan, (first, *rest) = plan_that_keeps(2.0), spec.columns
@@ -304,32 +277,6 @@ def test_equal_bits_would_be_seen(files, monkeypatch):
     """Power: a key that is bound to nothing makes two plans agree in nearly every row."""
     monkeypatch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
     assert keys.agreement(files(), files(plan_that_keeps(2.0001))) > 20
-
-
-def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch):
-    """What another plan would do is said of plans by distance, unless it says otherwise."""
-    asked = []
-
-    def design_record(labels, **how):
-        asked.append(how)
-        return pramble.design_record(labels, **{**how, "time_limit": 0.2})
-
-    monkeypatch.setattr(advice, "design_record", design_record)
-    columns = {
-        "age": {"bands": [0, 15, 30, 45, 60, 75], "distance": "path"},
-        "sex": {"categories": ["f", "m"]},
-    }
-    plan = {"alpha": 0.6, "design": "records", "columns": columns}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pramble.release(ages, tmp_path / "out", plan=plan, ledger=False, dry_run=True)
-    local = [
-        how for how in asked if "central" not in how and any("age" in t for t in how["tables"])
-    ]
-    plain = [how for how in local if "distance" not in how]
-    assert len(plain) == 1
-    assert len(local) > len(plain)
-    assert all(how["alpha"] == 1.0 for how in local if "distance" in how)
 
 
 @pytest.mark.parametrize("wanted", [2, "auto"])

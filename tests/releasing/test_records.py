@@ -229,8 +229,7 @@ def test_tables_that_will_be_noise_are_told_before_writing(people_file, tmp_path
         people_file, tmp_path / "out", columns=COLUMNS, alpha=0.5, dry_run=True, ledger=False
     )
     (said,) = [warning for warning in r.outcome.warnings if "will be noise" in warning]
-    assert "What would help: α = " in said or "tables = 1" in said
-    assert "alone" in said
+    assert "tables = 1" in said
     assert any(table.useless for table in r.outcome.tables)
     good = release(
         people_file, tmp_path / "out", columns=["SEX"], alpha=4.0, dry_run=True, ledger=False

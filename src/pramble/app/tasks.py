@@ -22,12 +22,12 @@ from pramble.plots.mechanisms import (
     PLAN_PICTURE,
     matrix_figure,
 )
-from pramble.releasing.compare import Candidate, Trials
 from pramble.releasing.folder.build import report_path
 from pramble.releasing.profile.survey import FileProfile, survey_file
 from pramble.releasing.repair import source_records
 from pramble.releasing.scan import Counted, count_each
 from pramble.releasing.spec.document import spec_from
+from pramble.releasing.try_release import Candidate, Trials
 from pramble.values import Clock, Watcher, value
 
 # Rows of the sample data.
