@@ -298,7 +298,7 @@ class Distribution(Display, Tidy):
         least = LEAST * widths[widths > 0].min()
         many = int(np.ceil(np.log((ends[-1] - ends[0]) / least) / np.log(WIDER))) + 1
         halves = np.tile(least * WIDER ** np.arange(many), len(x))
-        own, x = (np.repeat(one, many) for one in (group, x))
+        own, x = np.repeat(group, many), np.repeat(x, many)
         _, errors = with_errors(self.shares_below(own, x, halves))
         above, below = (
             self.shares_below(own, np.clip(x + sign * halves, ends[0], ends[-1])).values
