@@ -214,7 +214,7 @@ def synthetic_island() -> Areas:
     counties[within] = (*counties[within], city[::-1])
     shapes = (*((county,) for county in counties), ((city,),), ((hexagon(13, 3, size=0.7),),))
     labels = Labels((*COUNTIES, "Port Amberley", "Sarn Isle"))
-    areas = Areas(labels, shapes=shapes, neighbours=bordering(shapes, 6))
+    areas = Areas(labels, shapes=shapes, neighbours=bordering(shapes))
     return areas.with_neighbours([FERRY])
 
 

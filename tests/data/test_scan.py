@@ -17,8 +17,7 @@ from pramble.data.open import open_records
 from pramble.data.records import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
 from pramble.releasing.profile.columns import ProfileJob
-from pramble.releasing.repair import AfterRepairs, BrokenRules
-from pramble.releasing.scan import JointCounts, RowsOfPeople, ValueCounts
+from pramble.releasing.scan import BrokenRules, JointCounts, RowsOfPeople, ValueCounts
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}
@@ -97,10 +96,6 @@ def rules(records):
     return [BrokenRules([RULE, {"if": {"one": "c"}, "then": {"two": 1}}], typed=True)]
 
 
-def repairs(records):
-    return [AfterRepairs([*rules(records), *value_counts(records)], [RULE], typed=True)]
-
-
 def people(records):
     return [RowsOfPeople("who")]
 
@@ -121,10 +116,6 @@ KINDS = {
     "tabulation": (tabulation, told_by_tabulation),
     "strays": (strays, told_by_strays),
     "rules": (rules, lambda jobs: (jobs[0].counts, jobs[0].first, jobs[0].rows)),
-    "repairs": (
-        repairs,
-        lambda jobs: (jobs[0].jobs[0].counts, told_by_value_counts(jobs[0].jobs[1:])),
-    ),
     "people": (people, lambda jobs: jobs[0].held and jobs[0].most()),
     "looks": (column_looks, told_by_looks),
 }

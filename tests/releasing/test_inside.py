@@ -25,7 +25,6 @@ from tests.releasing import test_distances as distances
 from tests.releasing import test_keys as keys
 from tests.releasing import test_people as several_rows
 from tests.releasing import test_pieces as pieces
-from tests.releasing import test_quantile_bands as quantiles
 from tests.releasing import test_records as records
 from tests.releasing import test_table_releases as tables
 from tests.releasing.conftest import (
@@ -50,14 +49,11 @@ import pramble.releasing.write.contents as writing_tables
 import pramble.releasing.write.data as writing
 import pramble.releasing.write.verify as checking
 from pramble import release
-from pramble.data.bands import Points
 from pramble.data.formats import arrow
 from pramble.data.open import open_records
-from pramble.data.recode import Bands
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
-from pramble.releasing.bands import CELLS, settle_bands
 from pramble.releasing.folder.reading import mistakes_in
 from pramble.releasing.linkage import Neighbours
 from pramble.releasing.profile.survey import survey_file
@@ -71,7 +67,7 @@ from pramble.releasing.write.scripts import r_text, script_texts
 
 release_verb = import_module("pramble.releasing.release")
 KEY = bytes(range(32))
-ages, files, incomes = distances.ages, keys.files, quantiles.incomes
+ages, files = distances.ages, keys.files
 source, honest = pieces.source, pieces.honest
 
 
@@ -183,7 +179,6 @@ def test_private_tables_spend_what_they_say_and_not_more(people_file, tmp_path, 
         tmp_path / "out",
         columns=records.COLUMNS,
         alpha=4.0,
-        prior_share=0.2,
         drop=["name"],
     )
     epsilon = Fraction(r.manifest["design"]["prior"]["alpha_exact"])
@@ -347,19 +342,6 @@ def test_too_many_pieces_are_refused(tmp_path, monkeypatch):
         release_by(plan, people, tmp_path / "out", rows_per_file=LEAST_ROWS)
 
 
-def test_every_cell_has_noise_of_the_scale_that_is_paid_for(incomes, monkeypatch):
-    """The noise is that of the histogram mechanism, with all of what is spent, once."""
-    asked = []
-
-    def noisy(counts, epsilon, **_):
-        asked.append((len(counts), sum(counts), epsilon))
-        return counts
-
-    monkeypatch.setattr("pramble.releasing.bands.noisy_histogram", noisy)
-    settled = settle_bands(incomes, spec_from(quantiles.plan()))
-    assert asked == [(CELLS, len(quantiles.INCOMES), settled.columns[0].noisy.spent)]
-
-
 def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
     scans = []
     scan_for = trials.scan_for
@@ -463,28 +445,6 @@ def test_labels_that_look_alike_as_text_leave_r_out():
     script = script_texts(plan, plan.columns, rows=10)["analysis.R"]
     assert script.count("stop(") == 1
     assert "look alike as text" in script
-
-
-@given(
-    st.lists(st.integers(-1000, 1000), min_size=3, max_size=9, unique=True),
-    st.booleans(),
-    st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20),
-)
-def test_numbers_lie_in_their_bands(edges, whole, shares):
-    ends = sorted(edges) if whole else [one + 0.25 for one in sorted(edges)]
-    labels = tuple(f"band {i}" for i in range(len(ends) - 1))
-    place = np.arange(len(shares)) % len(labels)
-    for kind in ("midpoint", "point"):
-        points = Points(kind, labels, tuple(ends))
-        share = np.array(shares) if kind == "point" else None
-        found = points.numbers(place, share)
-        assert found.type == (pa.int64() if whole else pa.float64())
-        again = Bands(points.edges[:-1], points.labels).apply(found, column="x").to_pylist()
-        assert again == [labels[i] for i in place]
-        values = np.array(found.to_pylist())
-        assert (values < np.array(ends[1:])[place]).all()
-    blank = points.numbers(np.array([-1, 0]), np.array([0.5, 0.5]))
-    assert blank.null_count == 1
 
 
 scalars = (

@@ -325,9 +325,7 @@ def test_a_person_of_several_rows_gets_a_part_of_alpha_for_each(tmp_path):
     ],
 )
 def test_a_forged_manifest_of_records_is_refused(people_file, tmp_path, change, says):
-    r = release(
-        people_file, tmp_path / "out", columns=COLUMNS, alpha=4.0, pages=False, prior_share=0.1
-    )
+    r = release(people_file, tmp_path / "out", columns=COLUMNS, alpha=4.0, pages=False)
     rewrite(r.folder, change)
     with pytest.raises(InvalidData, match=says):
         pramble.open_release(r.folder)

@@ -21,7 +21,6 @@ from pramble.ledger.book import Ledger, file_facts, pair
 from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
@@ -39,7 +38,6 @@ from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
-from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import (
@@ -228,8 +226,7 @@ def open_source(
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
-    spec = settle_bands(source, spec)
-    records, place = source_records(source, spec), path_or_place(target)
+    records, place = spec.open(source), path_or_place(target)
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):

@@ -19,12 +19,12 @@ from pramble.data.crosstab import Crosstab, Tabulation, fill_missing
 from pramble.data.encode import UNDECLARED, Codes, Encoder, Levels
 from pramble.data.labels import Label, as_labels, in_order, typed_texts
 from pramble.data.records import Records, scan
+from pramble.data.repair import broken, rule_columns
 from pramble.errors import InvalidData, bad_row, with_values
 from pramble.information.distributions import Table
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.fingerprint import Fingerprint
 from pramble.releasing.linkage import Neighbours
-from pramble.releasing.repair import BrokenRules
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, Integers, value
@@ -186,6 +186,44 @@ class JointCounts:
             np.add.at(cells, np.ix_(*(np.array(one.places, np.int64) for one in own)), found)
             answer[table] = cells
         return answer
+
+
+class BrokenRules:
+    """Counts the records that break a rule: a job for a scan."""
+
+    def __init__(self, rules: Sequence[Mapping[str, Any]], *, typed: bool) -> None:
+        self.rules, self.typed = rules, typed
+        self.columns = sorted(set().union(*map(rule_columns, rules))) if rules else []
+        self.counts = [0] * len(rules)
+        self.first: list[int | None] = [None] * len(rules)
+        self.rows = 0
+
+    def add(self, batch: Any) -> None:
+        for i, rule in enumerate(self.rules):
+            wrong = broken(rule, batch, typed=self.typed)
+            if wrong.any() and self.first[i] is None:
+                self.first[i] = self.rows + int(wrong.argmax()) + 1
+            self.counts[i] += int(wrong.sum())
+        self.rows += batch.num_rows
+
+    def merge(self, later: "BrokenRules") -> None:
+        for i, (count, first) in enumerate(zip(later.counts, later.first, strict=True)):
+            if self.first[i] is None and first is not None:
+                self.first[i] = self.rows + first
+            self.counts[i] += count
+        self.rows += later.rows
+
+    def refuse(self) -> None:
+        for i, (rule, count, first) in enumerate(
+            zip(self.rules, self.counts, self.first, strict=True), start=1
+        ):
+            if count:
+                repaired = "its repair does not mend them" if "repair" in rule else "state a repair"
+                raise InvalidData(
+                    f"Rule {i} of what is possible ({', '.join(sorted(rule_columns(rule)))}) is "
+                    f"broken by {count} rows, the first of them row {first}. Correct them, change "
+                    f"the rule, or {repaired}."
+                )
 
 
 @value(eq=False)

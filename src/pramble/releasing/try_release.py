@@ -16,10 +16,8 @@ from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
 from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
-from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
 from pramble.releasing.spec.readers import (
     LARGEST_DELTA,
@@ -116,7 +114,7 @@ class Trials:
 
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
         watched = clock or Clock(None)
-        spec = settle_bands(self.source, self.spec(kind, promise))
+        spec = self.spec(kind, promise)
         job = design_scanned(
             self.scanned(kind, spec, clock=watched),
             spec,
@@ -139,13 +137,9 @@ class Trials:
         )  # fmt: skip
 
     def scanned(self, kind: str, spec: ReleaseSpec, *, clock: Clock) -> Scanned:
-        """Return what a scan finds, which is the same for all promises of a kind.
-
-        Bands by quantiles are found with noise that goes by α: then each promise has its own.
-        """
-        noisy = any(column.noisy is not None for column in spec.columns)
-        if noisy or kind not in self.scans:
-            records = source_records(self.source, spec)
+        """Return what a scan finds, which is the same for all promises of a kind."""
+        if kind not in self.scans:
+            records = spec.open(self.source)
             self.scans[kind] = scan_for(records, spec, clock=clock)
         return self.scans[kind]
 

@@ -176,7 +176,7 @@ def checked_choice(profiles: Sequence[ColumnProfile], wanted: Collection[str]) -
 MISSING = ("missing", "(missing)", "no answer", "empty cell")
 MOST_MEANINGS = 12
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
+OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing")
 
 
 # The texts of a first plan, by their names.
