@@ -223,7 +223,7 @@ def answer(
     return found
 
 
-MOST_PARTITIONED, MOST_MERGED = 5, 10**6
+MOST_MERGED = 10**6
 TRANSFERS, LEAST_PART = (0.5, 0.25, 0.1, 0.03), 1e-3
 SEARCHING, HALVINGS, ALONE, HOPELESS, MOST_TRIED = 0.8, 4, 6, 1e12, 6
 
@@ -257,11 +257,8 @@ def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesig
 
 
 def candidate_splits(problem: RecordProblem) -> list[Split]:
-    """Return ways to put all columns into blocks: all if they are few, else by merging."""
+    """Return ways to put all columns into blocks, from single columns on by greedy merging."""
     components = Components(problem)
-    if len(problem.columns) <= MOST_PARTITIONED:
-        ways = [list(way) for way in partitions(problem.columns)]
-        return [shared_alpha(components, way) for way in ways] + [equal(problem, w) for w in ways]
     found = []
     blocks: list[Table] = [(name,) for name in problem.columns]
     while True:
@@ -367,19 +364,3 @@ def orbit_matrices(
                 best, least = (packing.orbits, found), cost
     if least < HOPELESS:
         yield mechanism_of(problem, columns, best[0], best[1], alpha=alpha)
-
-
-def partitions(columns: Sequence[str]) -> Iterator[list[Table]]:
-    """Yield every way to put columns into blocks.
-
-    >>> list(partitions("ab"))
-    [[('a', 'b')], [('a',), ('b',)]]
-    """
-    if not columns:
-        yield []
-        return
-    first, rest = columns[0], columns[1:]
-    for found in partitions(rest):
-        for i, block in enumerate(found):
-            yield [*found[:i], (first, *block), *found[i + 1 :]]
-        yield [(first,), *found]
