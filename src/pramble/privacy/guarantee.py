@@ -16,7 +16,7 @@ from pramble.errors import InvalidData, PrivacyError
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
 from pramble.privacy.gaussian import delta_above, epsilon_above, float_above, float_below
-from pramble.privacy.hockey_stick import LossSum, approximate
+from pramble.privacy.hockey_stick import LossSum
 from pramble.values import value
 
 
@@ -354,9 +354,5 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     if None not in squares:
         return min(epsilon_above(delta, sum(filter(None, squares), Fraction(0))), basic)
     step = max(smallest / STEPS, float(total) / (MOST_STEPS * len(spent)))
-    known = {
-        (part.epsilon, part.delta): approximate(part.shown, part.shown_delta, step=step)
-        for part in spent
-    }
-    losses = LossSum(tuple(known[part.epsilon, part.delta] for part in spent))
+    losses = LossSum.of(((part.shown, part.shown_delta) for part in spent), step=step)
     return min(losses.epsilon(lambda _: delta, most=basic), basic)

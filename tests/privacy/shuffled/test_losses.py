@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from pramble.privacy.guarantee import CentralPrivacy, composed
-from pramble.privacy.hockey_stick import LossSum, approximate
+from pramble.privacy.hockey_stick import LossSum
 
 
 def response_delta(epsilon, k, at):
@@ -28,7 +28,7 @@ def response_delta(epsilon, k, at):
     parts=st.sampled_from([1, 2, 8]),
 )
 def test_pure_promises_add_up_exactly(epsilon, k, at, parts):
-    losses = LossSum((approximate(epsilon, 0.0, step=epsilon / parts),) * k)
+    losses = LossSum.of([(epsilon, 0.0)] * k, step=epsilon / parts)
     at = at * k * epsilon
     truth = response_delta(epsilon, k, at)
     found = losses.delta(at)
@@ -37,14 +37,14 @@ def test_pure_promises_add_up_exactly(epsilon, k, at, parts):
 
 
 def test_an_infinite_loss_is_never_lost():
-    losses = LossSum((approximate(0.5, 1e-4, step=0.1),) * 3)
+    losses = LossSum.of([(0.5, 1e-4)] * 3, step=0.1)
     assert losses.never == pytest.approx(3e-4)
     assert losses.delta(1.6) >= 3e-4 * (1 - 1e-9)
     assert math.isinf(losses.epsilon(lambda _: 2e-4, most=5.0))
 
 
 def test_tiny_deltas_keep_their_relative_precision():
-    losses = LossSum((approximate(0.0625, 0.0, step=0.0625),) * 400)
+    losses = LossSum.of([(0.0625, 0.0)] * 400, step=0.0625)
     truth = response_delta(0.0625, 400, 10.0)
     assert 0 < truth < 1e-14
     assert truth <= losses.delta(10.0) <= truth * 1.01
