@@ -291,11 +291,7 @@ def rows_counted(
 
 
 def place_in_run(again: NDArray[np.bool_]) -> Integers:
-    """Return how many places each entry is behind the start of its run.
-
-    >>> place_in_run(np.array([False, True, True, False])).tolist()
-    [0, 1, 2, 0]
-    """
+    """Return how many places each entry is behind the start of its run."""
     places = np.arange(len(again))
     return places - np.maximum.accumulate(np.where(again, 0, places))
 

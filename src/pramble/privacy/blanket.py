@@ -103,14 +103,7 @@ class Crowd:
 
 
 def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
-    """Return the crowd of independent mechanisms side by side; None where it is too large.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> crowd_of([pramble.randomized_response(1000, 2.0)]).masses.shape
-    (3, 4)
-    """
+    """Return the crowd of independent mechanisms side by side; None where it is too large."""
     factors = list(single(mechanisms))
     if len(factors) > MOST_FACTORS:
         return None
@@ -389,15 +382,7 @@ class Corners:
 
 
 def corners_of(mechanisms: Sequence[Mechanism], share: Fraction) -> Corners | None:
-    """Return the corners of independent mechanisms side by side; None if a ratio is infinite.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> found = corners_of([pramble.randomized_response(10, 1.0)], Fraction(1))
-    >>> round(float(found.ratio), 6), round(float(found.weight), 6)
-    (2.718282, 0.853367)
-    """
+    """Return the corners of independent mechanisms side by side; None if a ratio is infinite."""
     ratio, weight = Fraction(1), Fraction(1)
     for mechanism in single(mechanisms):
         found = ratio_and_weight(mechanism)

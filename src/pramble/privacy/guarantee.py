@@ -124,9 +124,6 @@ class RecordPrivacy(Guarantee):
         r"""Return how sure an intruder can become of a true value of which he was this sure.
 
         At most :math:`a b/(1 + (a-1) b)` with :math:`a = e^\alpha`, whatever is released.
-
-        >>> [round(RecordPrivacy(Fraction(alpha)).belief(), 4) for alpha in (1, 6)]
-        [0.7311, 0.9975]
         """
         return belief_after(before, self.alpha)
 
@@ -195,11 +192,7 @@ def stated_alpha(document: Mapping[str, Any]) -> Fraction:
 
 
 def no_local_promise(rows: int = 1) -> RecordPrivacy:
-    """Return what is spent where a release has a central promise alone.
-
-    >>> no_local_promise().shown
-    inf
-    """
+    """Return what is spent where a release has a central promise alone."""
     nothing: Any = math.inf
     return RecordPrivacy(nothing, rows)
 

@@ -160,10 +160,6 @@ def exchangeable(sizes: Mapping[str, int], values: Mapping[Columns, float]) -> E
 
     Two columns may be swapped if they have as many categories, and every part that has one of them
     has the value of the part with the other in its place.
-
-    >>> chain = {("a",): 1.0, ("b",): 2.0, ("c",): 1.0, ("a", "b"): 3.0, ("b", "c"): 3.0}
-    >>> exchangeable({"a": 2, "b": 2, "c": 2}, chain).classes
-    (('a', 'c'), ('b',))
     """
     by_set = {frozenset(part): own for part, own in values.items()}
     having: dict[str, list[frozenset[str]]] = {name: [] for name in sizes}
@@ -428,12 +424,7 @@ class LargestShift:
 
 
 def largest_shift(parts: Exchangeable, precision: Sequence[float]) -> LargestShift:
-    """Return the largest shift over all pairs of records, proven.
-
-    >>> parts = exchangeable({"a": 2, "b": 3}, {("a",): 0.5, ("b",): 0.5, ("a", "b"): 1.0})
-    >>> largest_shift(parts, [0.5, 0.5, 1.0])
-    LargestShift(bound=Fraction(7, 3), columns=('a',), attained=True)
-    """
+    """Return the largest shift over all pairs of records, proven."""
     if parts.patterns <= MOST_PATTERNS:
         return largest_of_all(parts, precision)
     alone, values = one_by_one(parts, precision)

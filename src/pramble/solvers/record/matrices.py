@@ -283,11 +283,7 @@ def multiplicative_shares(
 
 
 def exact_shares(shares: Floats) -> list[Fraction]:
-    """Return shares as exact parts that sum to one; those that are too small are zero.
-
-    >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
-    [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
-    """
+    """Return shares as exact parts that sum to one; those that are too small are zero."""
     retained = np.where(shares < min(LEAST, 0.02 / len(shares)), 0.0, shares)
     retained = retained / retained.sum() * UNITS
     units = [math.floor(part) for part in retained]

@@ -322,9 +322,6 @@ def rounded_down(precision: float) -> float:
 
     The last digits of the answer to a convex programme differ between processors; noise follows
     from the plan, and would differ with them.
-
-    >>> rounded_down(0.1) <= 0.1, 0.1 - rounded_down(0.1) < 1e-8
-    (True, True)
     """
     digits, exponent = math.frexp(precision)
     return math.ldexp(math.floor(digits * 2**DIGITS), exponent - DIGITS)
