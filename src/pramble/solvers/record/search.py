@@ -27,13 +27,10 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
 from pramble.solvers.record.matrices import (
     CLOSE,
-    MOST_CARRIED,
     MOST_DESIGNED,
     Blocks,
     best_matrix,
     block_closed_forms,
-    carried,
-    carriers,
     column_sets,
     designed_matrix,
     exact_shares,
@@ -165,40 +162,16 @@ def designed_branches(
     problem: RecordProblem, budget: SearchBudget, costs: Mapping[Table, float]
 ) -> Iterator[Blocks]:
     """Yield branches with matrices for the distribution itself, for the costliest tables first."""
-    # The best matrix for a table may have more outputs than the table has cells. More columns of
-    # the record then carry them: their own values are not looked at.
-    tasks = list(design_tasks(problem, costs))
-    for left, (table, carrier) in zip(range(len(tasks), 0, -1), tasks, strict=True):
-        own = problem.block(table)
-        most = min(MOST_EFFORT, EFFORT + EFFORT_PER_CELL * own.size)
-        part = budget.part(CLOSE, effort=min(most, 2 * budget.left() / left), quiet=True)
-        if carrier is None:
-            found = designed_matrix(problem, own, part)
-            if found is not None:
-                yield {table: found}
-        else:
-            block = problem.block(carrier)
-            found = designed_matrix(problem, own, part, outputs=block.size)
-            if found is not None:
-                yield carried(block, table, found)
-
-
-def design_tasks(
-    problem: RecordProblem, costs: Mapping[Table, float]
-) -> Iterator[tuple[Table, Table | None]]:
-    """Yield tables to design a matrix for, and the columns that carry it."""
     tables = sorted(costs, key=lambda table: -costs[table])
     if problem.columns not in costs and problem.size <= MOST_DESIGNED:
         tables.insert(0, problem.columns)
-    taken: set[Table] = set(tables)
-    for table in tables:
-        yield table, None
-        if 3 <= problem.counts(table) <= MOST_CARRIED:
-            free = [one for one in carriers(problem, table) if one.columns not in taken]
-            if free:
-                best = min(free, key=lambda one: one.size)
-                taken.add(best.columns)
-                yield table, best.columns
+    for left, table in zip(range(len(tables), 0, -1), tables, strict=True):
+        block = problem.block(table)
+        most = min(MOST_EFFORT, EFFORT + EFFORT_PER_CELL * block.size)
+        part = budget.part(CLOSE, effort=min(most, 2 * budget.left() / left), quiet=True)
+        found = designed_matrix(problem, block, part)
+        if found is not None:
+            yield {table: found}
 
 
 def answer(
