@@ -20,8 +20,8 @@ sharp; v is then found by trying every set (few categories).
 **Many categories.** With H = I, that is :math:`s^\top G s = \sum_x (s_x - \sigma)^2`,
 :math:`\sigma = \sum_x s_x / S`, two-valued patterns give
 :math:`c_A = S(\sigma-1)(a-\sigma)/\pi` with :math:`\pi = p\cdot s`: two numbers per set. With
-prices :math:`\lambda = \lambda_1 1/S + \lambda_2 p` the violation is convex in π for fixed σ, so it is
-largest where the set holds the lightest or the heaviest categories of its number.
+prices :math:`\lambda = \lambda_1 1/S + \lambda_2 p` the violation is convex in π for fixed σ, so it
+is largest where the set holds the lightest or the heaviest categories of its number.
 
 A semidefinite bound on the estimation variance, for more categories than can be enumerated.
 
