@@ -69,7 +69,6 @@ def test_delta_belongs_to_central_figures_alone_and_is_remembered(desk):
 
 
 def test_a_plan_has_what_its_promise_takes_and_nothing_is_lost_on_the_way(desk):
-    desk.columns["sex"]["release_as"] = "point"
     said = desk.document | {"whole": True, "rows_per_file": 131072, "output": "csv"}
     desk.document = dict(said)
     desk.promise_to("central", 0.5)

@@ -97,13 +97,6 @@ def test_a_file_without_the_column_is_refused(place, tmp_path):
         compare_with(str(place / "out"), TableQuestion(("town",)), tmp_path / "other.csv")
 
 
-def test_bands_found_with_noise_are_not_guessed(place):
-    columns = {**PLAN["columns"], "age": {"bands": {"from": 0, "to": 90, "quantiles": 3}}}
-    with pytest.raises(InvalidInput, match="found with noise"):
-        compared(place, "age", plan={**PLAN, "columns": columns})
-    assert len(compared(place, "smokes", plan={**PLAN, "columns": columns}).rows) == 3
-
-
 def test_a_folder_is_checked_once_until_its_manifest_changes(place, monkeypatch):
     opened = []
     monkeypatch.setattr(

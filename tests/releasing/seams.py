@@ -1,21 +1,18 @@
 """Releases by a plan that a test brings, in place of a search: the one seam of these tests."""
 
 from functools import partial
-from importlib import import_module
 
 import pytest
 
 import pramble
 import pramble.releasing.record_design as record_design
-from pramble.solvers.record.central import as_promise
 from pramble.solvers.record.problem import RecordDesign
 
 
 @pytest.fixture
 def designed_once(monkeypatch):
-    """Design plans under a central promise once each: they depend on no record. No advice."""
+    """Design plans under a central promise once each: they depend on no record."""
     monkeypatch.setattr(record_design, "design_record", remembered)
-    monkeypatch.setattr(import_module("pramble.releasing.release"), "advice", lambda *_: None)
 
 
 DESIGNS = {}
@@ -44,11 +41,11 @@ def given_plan(monkeypatch):
 
 
 def as_designed(plan, cost, _labels, **options):
-    promise = as_promise(
-        options["central"], options["rows"], rows_per_person=options["rows_per_person"]
-    )
+    terms = {name: options[name] for name in ("rows", "rows_per_person")}
+    proven = pramble.central_guarantee(plan, delta=options["central"][1], **terms)
+    assert proven.epsilon <= options["central"][0]
     costs = dict.fromkeys(options["tables"], cost)
-    alpha, proven = pramble.certify(plan).alpha, promise.guarantee(plan)
+    alpha = pramble.certify(plan).alpha
     return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs, central=proven)
 
 
@@ -61,7 +58,6 @@ def release_by(plan, source, target, **settings):
     """Release with a plan as it is; promises are as large as they need to be."""
     labels = {name: list(own.labels.values) for name, own in plan.column_labels().items()}
     columns = {name: {"categories": own} for name, own in labels.items()}
-    verb = import_module("pramble.releasing.release")
     promise = {} if "central" in settings else {"alpha": 40.0}
     options = {"columns": columns, "prior": "uniform", "ledger": False, "pages": False, **promise}
     with pytest.MonkeyPatch.context() as patch:
@@ -70,5 +66,4 @@ def release_by(plan, source, target, **settings):
         patch.setattr(
             record_design, "plan_costs", lambda *_, tables, **__: dict.fromkeys(tables, 1.0)
         )
-        patch.setattr(verb, "advice", lambda *_: None)
         return pramble.release(source, target, **{**options, **settings})

@@ -13,17 +13,12 @@ from pramble.errors import InvalidInput
 from pramble.releasing.spec.document import COLUMN
 
 MERGED, AND = " = ", " | "
-AS = {
-    "band": "the band, such as 25-34",
-    "midpoint": "the middle of the band",
-    "point": "a number drawn within the band",
-}
 PROTECTION = {
     "": "the same for every pair of categories",
     "path": "better the nearer two are in this order",
 }
 # What the form says of a column; its other settings stay as they are.
-EDITED = ("categories", "merge", "bands", "low", "release_as", "missing", "distance")
+EDITED = ("categories", "merge", "bands", "low", "missing", "distance")
 
 
 def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
@@ -37,10 +32,6 @@ def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
             form.text("edges", "Edges of the bands; the last is open above", edges),
             form.tick(
                 "low", "Smaller numbers count with the first band", is_on="low" in settings
-            ),
-            form.setting(
-                COLUMN["release_as"], settings.get("release_as", "band"),
-                label="Publish as", options=AS,
             ),
         ]  # fmt: skip
     else:
@@ -80,8 +71,6 @@ def column_settings(wizard: Wizard, name: str, sent: Mapping[str, Any]) -> dict[
         found["bands"] = read_edges(sent["edges"])
         if sent["low"] and found["bands"]:
             found["low"] = found["bands"][0]
-        if sent["release_as"] != "band":
-            found["release_as"] = sent["release_as"]
         return found
     # Labels that look like numbers are numbers if the file, or what was merged, has them so.
     merged = before.get("merge", {}).values()

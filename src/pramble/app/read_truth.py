@@ -22,9 +22,7 @@ from pramble.app.read_tasks import (
     title_of_table,
     wide_cells,
 )
-from pramble.errors import InvalidData, InvalidInput
-from pramble.releasing.bands import by_quantiles
-from pramble.releasing.repair import source_records
+from pramble.errors import InvalidData
 from pramble.releasing.scan import count_columns
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.document import spec_of
@@ -89,8 +87,8 @@ def cell_counts(
     labels = categories_of(release.plan)
     spec = ReleaseSpec(()) if not plan else spec_of(plan, None, alpha=None, settings={})
     columns = tuple(counted_column(name, spec, labels.get(name)) for name in table)
-    known = tuple(one for one in spec.columns if not by_quantiles(one))
-    records = source_records(source, replace(spec, columns=known))
+    known = spec.columns
+    records = replace(spec, columns=known).open(source)
     records.refuse_missing(list(table))
     asked = replace(spec, columns=columns, possible=(), risk=None, person=None)
     found = count_columns(records, asked, tables=[table], clock=clock)
@@ -122,11 +120,6 @@ def plain_text(label: Any) -> str | None:
 def counted_column(name: str, spec: ReleaseSpec, labels: Any) -> ColumnSpec:
     """Return how a column is counted: as the plan recodes it, in the categories of the release."""
     own = next((one for one in spec.columns if one.name == name), None)
-    if own is not None and by_quantiles(own):
-        raise InvalidInput(
-            f"The bands of {name!r} were found with noise when the release was made, and the plan "
-            "does not say where they are: choose another column."
-        )
     if labels is None:
         return ColumnSpec(name, missing=True)
     if own is None:

@@ -22,12 +22,11 @@ from pramble.plots.mechanisms import (
     PLAN_PICTURE,
     matrix_figure,
 )
-from pramble.releasing.compare import Candidate, Trials
 from pramble.releasing.folder.build import report_path
 from pramble.releasing.profile.survey import FileProfile, survey_file
-from pramble.releasing.repair import source_records
 from pramble.releasing.scan import Counted, count_each
 from pramble.releasing.spec.document import spec_from
+from pramble.releasing.try_release import Candidate, Trials
 from pramble.values import Clock, Watcher, value
 
 # Rows of the sample data.
@@ -61,7 +60,7 @@ def count_categories(
 ) -> dict[str, Categories]:
     """Count every randomised column of a plan in one scan, each for itself."""
     spec = spec_from(document)
-    found = count_each(source_records(path, spec), spec.columns, clock=Clock(progress))
+    found = count_each(spec.open(path), spec.columns, clock=Clock(progress))
     return {
         name: Categories(own.labels, own.counts)
         if isinstance(own, Counted)
@@ -158,7 +157,7 @@ def ledger_sentence(target: Path) -> str:
     spent, central = book.total(people), book.central_total(people)
     several = [entry for entry in book.entries() if entry.people == people]
     count = "1 release" if len(several) == 1 else f"{len(several)} releases"
-    local = "" if spent.is_none else f"α = {numbers.alpha_text(spent.shown)} together, and "
+    local = "" if spent.is_unbounded else f"α = {numbers.alpha_text(spent.shown)} together, and "
     return (
         f"In the ledger these people are called {people!r}: {count}, which have spent "
         f"{local}{pair(central)} against readers."

@@ -15,9 +15,9 @@ from pramble.errors import InvalidInput, PrambleError
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
-from pramble.releasing.compare import MOST_COMPARED, Candidate, width_text
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
+from pramble.releasing.try_release import Candidate, width_text
 from pramble.words import visible
 
 NOTCHES = {
@@ -29,6 +29,8 @@ DELTAS = (1e-5, 1e-6, 1e-8)
 SIGNS = {"local": "α", "central": "ε", "shuffled": "ε"}
 # The other design that keeps a central promise.
 OTHER = {"central": "shuffled", "shuffled": "central"}
+# Columns up to which shuffled records are tried beside tables; more take long.
+MOST_COMPARED = 5
 
 # Promises whose figures a wizard remembers.
 MOST_STORED = 100

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
+from pramble.data.repair import rule_columns
 from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import FileProfile, column_lines
 from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
 from pramble.releasing.spec.readers import TABLES
-from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
@@ -30,7 +30,6 @@ PROMISE = ("alpha", "central", "delta", "design")
 LEFT_OUT: dict[str, tuple[str, ...]] = {
     "central": (
         "prior",
-        "prior_share",
         *(n for n, row in PLAN.items() if TABLES not in row.designs),
     ),
     "shuffled": ("shuffle",),
@@ -40,7 +39,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 FIRST = {"local": 2.0, "central": 1.0, "shuffled": 1.0}
 
 # Settings that no figure of a promise depends on.
-BESIDE = ("output", "copies", "scripts", "synthetic", "rows_per_file", "people")
+BESIDE = ("output", "copies", "synthetic", "rows_per_file", "people")
 
 
 @value
@@ -251,10 +250,6 @@ class Wizard:
         found = {n: own for n, own in self.unpromised.items() if n not in left}
         if kind == "central":
             found |= {"tables": 2} if self.tables_guessed else {}
-            found["columns"] = {
-                name: {key: one for key, one in own.items() if key != "release_as"}
-                for name, own in self.columns.items()
-            }
         return {**promised, **found}
 
     @property

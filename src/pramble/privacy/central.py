@@ -6,7 +6,8 @@ from typing import Any, overload
 from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
-from pramble.privacy.evidence import ShuffleEvidence, evidence_of, sampled_evidence
+from pramble.privacy.evidence import ShuffleEvidence, evidence_of
+from pramble.privacy.gaussian import stated_number
 from pramble.privacy.hockey_stick import UNIT
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
@@ -33,9 +34,6 @@ class CentralGuarantee(Display):
     alpha : float
         The local α of a record, which holds too.
     rows, rows_per_person : int
-    population : int or None
-        The number of records of which the file is a secret random sample, if it is one: ε, δ and
-        what is below them are then of a member of the population.
 
     Examples
     --------
@@ -56,7 +54,6 @@ class CentralGuarantee(Display):
     rows: int
     rows_per_person: int
     evidence: ShuffleEvidence
-    population: int | None = None
 
     def curve(self, epsilon: float) -> float:
         """Return the proven δ at another ε, rounded up."""
@@ -64,13 +61,13 @@ class CentralGuarantee(Display):
 
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at this ε can go below, rounded down."""
-        return self.evidence.attack(checked_epsilon(epsilon))
+        return self.evidence.attack(stated_number(epsilon, "epsilon"))
 
     def shown(self) -> Facts:
         """Return what is proven, and what no proof can go below."""
         people = f", up to {self.rows_per_person} of a person" if self.rows_per_person > 1 else ""
         return Facts(
-            f"Central guarantee of {self.rows:,} rows in random order{self.drawn()}{people}",
+            f"Central guarantee of {self.rows:,} rows in random order{people}",
             [
                 ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g} ({self.method})"),
                 ("attack", f"no ε below {self.lower:.6g} holds"),
@@ -85,22 +82,15 @@ class CentralGuarantee(Display):
             if self.rows_per_person == 1
             else f"any {self.rows_per_person} records of a person than with others in their place"
         )
-        but_who = "" if self.population is None else " of the population but not which were drawn"
         if math.isinf(self.epsilon):
             return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
         return (
-            f"Whoever reads the whole file of {self.rows:,} rows in random order{self.drawn()}, "
-            f"and knows all other records{but_who}, sees nothing more than "
+            f"Whoever reads the whole file of {self.rows:,} rows in random order, "
+            f"and knows all other records, sees nothing more than "
             f"{math.exp(self.epsilon):.6g} times likelier with {person} (ε = {self.epsilon:.4g}), "
             f"but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
             f"{self.lower:.4g}."
         )
-
-    def drawn(self) -> str:
-        """Return of how many records the file is a sample, in words."""
-        if self.population is None:
-            return ""
-        return f", a secret random sample of {self.population:,}"
 
     def __str__(self) -> str:
         return self.sentence()
@@ -121,7 +111,6 @@ def central_guarantee(
     epsilon: float | None = None,
     rows_per_person: int = 1,
     additional: float = 0.0,
-    population: int | None = None,
 ) -> CentralGuarantee: ...
 
 
@@ -133,7 +122,6 @@ def central_guarantee(
     epsilon: float | None = None,
     rows_per_person: int = 1,
     additional: float = 0.0,
-    population: int | None = None,
 ) -> CentralGuarantee | TableGuarantee:
     r"""Return the central (ε, δ) of a shuffled file of randomised records, or of noisy tables.
 
@@ -162,15 +150,6 @@ def central_guarantee(
         :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
     additional : float, optional
         What was spent on a row in addition, without a δ, as on a private prior.
-    population : int, optional
-        The number N of records of which the n rows are a *secret simple random sample* without
-        replacement. The promise is then to each of the N, for populations that differ in one record
-        (:mod:`pramble.privacy.evidence`):
-        :math:`(\log(1 + q(e^\varepsilon - 1)), q\delta)` with :math:`q = n/N`. It holds only if n
-        and N are fixed beforehand, records were drawn one by one (not people with all their rows),
-        nobody learns who was drawn, and all that is ever released of this sample is given here
-        together (``additional`` included, if that was spent on the sample alone): two such promises
-        on one sample do not add up.
 
     Returns
     -------
@@ -183,8 +162,6 @@ def central_guarantee(
     >>> g = pramble.central_guarantee(m, rows=100_000, delta=1e-6)
     >>> round(g.epsilon, 3), round(g.lower, 3), round(g.alpha, 3)
     (0.031, 0.031, 2.0)
-    >>> round(pramble.central_guarantee(m, rows=100_000, delta=1e-6, population=10**6).epsilon, 4)
-    0.0025
     >>> pramble.central_guarantee({"sex": m, "age": None}, rows=1000, delta=1e-6)
     Traceback (most recent call last):
     ...
@@ -195,34 +172,36 @@ def central_guarantee(
     """
     plan = getattr(plan_or_mechanism, "plan", plan_or_mechanism)
     if isinstance(plan, TablePlan):
-        if rows_per_person != 1 or additional or population is not None:
+        if rows_per_person != 1 or additional:
             raise InvalidInput(
                 "The guarantee of tables follows from their plan and delta or epsilon alone: leave "
-                "out rows_per_person, additional and population."
+                "out rows_per_person and additional."
             )
         return table_guarantee(plan, delta=delta, epsilon=epsilon)
     n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    local = evidence_of(plan_or_mechanism, rows=n, additional=checked_epsilon(additional))
-    known: ShuffleEvidence = local
-    if population is not None:
-        known = sampled_evidence(local, population=positive_count(population, "population"))
+    known = evidence_of(
+        plan_or_mechanism, rows=n, additional=stated_number(additional, "additional")
+    )
     with one_thread():
         if delta is not None:
-            target = checked_delta(delta)
+            target = stated_number(delta, "delta", most=1.0)
             proven, method = person_epsilon(known, target, people=people)
         else:
-            proven = checked_epsilon(epsilon)
+            proven = stated_number(epsilon, "epsilon")
             target, method = person_delta(known, proven, people=people)
         lower = known.lower(target, proven=proven)
-    return CentralGuarantee(
-        proven, target, lower, method, local.alpha, n, people, known, population=population
-    )
+    return CentralGuarantee(proven, target, lower, method, known.alpha, n, people, known)
 
 
 def proven_epsilon(
-    plan_or_mechanism: Any, *, rows: int, delta: float, additional: float, rows_per_person: int
+    plan_or_mechanism: Any,
+    *,
+    rows: int,
+    delta: float,
+    rows_per_person: int,
+    additional: float = 0.0,
 ) -> float:
     known = evidence_of(plan_or_mechanism, rows=rows, additional=additional)
     return person_epsilon(known, delta, people=rows_per_person)[0]
@@ -261,7 +240,7 @@ def person_epsilon(known: ShuffleEvidence, delta: float, *, people: int) -> tupl
 
 def person_delta(known: ShuffleEvidence, epsilon: float, *, people: int) -> tuple[float, str]:
     """Return the smallest proven δ of a person at ε, and which bound it is."""
-    total = checked_epsilon(epsilon)
+    total = stated_number(epsilon, "epsilon")
     one = total if people == 1 else math.nextafter(total / people, 0.0)
     found, method = known.delta(one)
     return min(found * group_factor(one, people) * (1 + UNIT), 1.0), method
@@ -276,15 +255,3 @@ def positive_count(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
     raise InvalidInput(
         f"{name} must be a whole number from 1 to 10**{len(str(most)) - 1}; found {number!r}."
     )
-
-
-def checked_delta(delta: float) -> float:
-    if not 0 <= float(delta) < 1:
-        raise InvalidInput(f"delta must lie in [0, 1); found {delta!r}.")
-    return float(delta)
-
-
-def checked_epsilon(epsilon: float | None) -> float:
-    if epsilon is None or not 0 <= float(epsilon) < math.inf:
-        raise InvalidInput(f"epsilon must not be negative, and finite; found {epsilon!r}.")
-    return float(epsilon)

@@ -15,12 +15,12 @@ from pramble.data.records import Records
 from pramble.data.remote import on_spark, spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
+from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, file_facts, pair
+from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.releasing.advice import advice
-from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
@@ -38,7 +38,6 @@ from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
-from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import (
@@ -48,7 +47,7 @@ from pramble.releasing.write.contents import (
     write_folder,
 )
 from pramble.releasing.write.copies import check_copies
-from pramble.releasing.write.data import bound_key, rehearse_writing
+from pramble.releasing.write.data import bound_key
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -195,7 +194,8 @@ def release(
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
     if dry_run:
-        return rehearsed(job, outcome)
+        document = manifest_of(job, {}, tables=outcome.tables)
+        return Release(None, document, job.design.plan, outcome)
     entry = account.entered(
         job.design.spent,
         columns=list(job.design.plan.columns),
@@ -227,8 +227,7 @@ def open_source(
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
-    spec = settle_bands(source, spec)
-    records, place = source_records(source, spec), path_or_place(target)
+    records, place = spec.open(source), path_or_place(target)
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):
@@ -237,14 +236,6 @@ def open_source(
             "release to a path."
         )
     return records, spec, place
-
-
-def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
-    if not job.spec.of_tables:
-        size, wait = rehearse_writing(job)
-        outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-    document = manifest_of(job, {}, tables=outcome.tables)
-    return Release(None, document, job.design.plan, outcome)
 
 
 def finished(
@@ -265,7 +256,6 @@ def expected_outcome(
 
     asked, before = job.spec.risk, account.before()
     risk, tables = None, job.design.accuracy(job.rows)
-    noise = advice(job, tables)
     if asked is not None and job.keys is not None and not job.spec.of_tables:
         risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
@@ -281,7 +271,7 @@ def expected_outcome(
         limit=job.spec.limit,
         warnings=(
             *remarks,
-            *([noise] if noise else ()),
+            *noise_warnings(tables),
             *ledger_warnings(job, account),
             *job.warnings,
         ),
@@ -296,6 +286,23 @@ def expected_outcome(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         dry_run=True,
     )
+
+
+def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
+    """Say so if more than half of the wanted tables will be noise."""
+    wanted = [table for table in tables if table.wanted]
+    noise = worst_first([table for table in wanted if table.useless])
+    if 2 * len(noise) <= len(wanted):
+        return []
+    worst, many = noise[0], len(wanted) > 1
+    which = f"{len(noise)} of the {len(wanted)} wanted tables" if many else "The wanted table"
+    what = (
+        f"{which} will be noise: the 95 % interval of a typical cell is wider than the cell (in "
+        f"{worst.name} {worst.text} around {points(worst.typical)}). Want fewer tables (tables = "
+        "1), protect fewer columns, merge categories, or promise less: `pramble try` compares "
+        "promises."
+    )
+    return [what]
 
 
 def files_text(job: Prepared) -> str:
@@ -315,7 +322,7 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
         if job.guarantee is not None:
             spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
-        if (before + job.design.spent).is_none:
+        if (before + job.design.spent).is_unbounded:
             spent, whole = pair(read), pair(read + job.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."

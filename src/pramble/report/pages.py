@@ -75,7 +75,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         else numbers.alpha_text(outcome.limit.shown),
         "central": outcome.central and central_view(outcome),
         "ledger_total": None
-        if outcome.ledger_total is None or outcome.ledger_total.is_none
+        if outcome.ledger_total is None or outcome.ledger_total.is_unbounded
         else numbers.alpha_text(outcome.ledger_total.shown),
         "risk": outcome.risk,
         "count": numbers.count,
@@ -243,7 +243,6 @@ def _column_sentence(column: ColumnOutcome) -> str:
     aim = {
         "information": "the most information at this α",
         "estimation": "the smallest error of estimated frequencies at this α",
-        "loss": "released values as near to the true ones as this α allows",
     }.get(column.objective, column.objective)
     family = {"uniform": "of the uniform-row kind", "general": "of any kind"}.get(
         column.family, column.family
