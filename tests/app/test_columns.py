@@ -43,6 +43,7 @@ def test_columns_are_told_apart_and_their_categories_counted(columns, file):
     women = sum(line.split(";")[1] == "w" for line in file.read_text().splitlines()[1:])
     assert counted(columns)["w"] == f"{women:,}"
     columns.get_by_role("button", name="age", exact=True).click()
+    columns.get_by_role("heading", name="age", exact=True).wait_for()
     columns.get_by_label("Bands of numbers").wait_for()
     columns.get_by_role("cell", name="75+").wait_for()
     assert fits(columns)
@@ -51,6 +52,7 @@ def test_columns_are_told_apart_and_their_categories_counted(columns, file):
 
 def test_bands_are_changed_and_counted_anew(columns):
     columns.get_by_role("button", name="age", exact=True).click()
+    columns.get_by_role("heading", name="age", exact=True).wait_for()
     columns.get_by_label("Bands of numbers").fill("0, 18, 65")
     columns.get_by_role("button", name="Apply").first.click()
     columns.get_by_role("cell", name="18-64").wait_for()

@@ -46,6 +46,7 @@ def to_columns(page, file):
     page.get_by_role("button", name="Go on: columns").click()
     page.get_by_label("What happens to weight").select_option("drop")
     page.get_by_role("button", name="age", exact=True).click()
+    page.get_by_role("heading", name="age", exact=True).wait_for()
     page.get_by_label("Bands of numbers").fill("0, 15, 30, 45, 60, 75")
     page.get_by_role("button", name="Apply").first.click()
     page.get_by_role("cell", name="15-29").wait_for()

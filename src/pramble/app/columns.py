@@ -107,8 +107,8 @@ def serve_choices(input: Inputs, view: PageView) -> None:
         view.changed("plan", "column")
 
     def change() -> None:
-        name, sent = wizard.picked, input.apply()
-        assert name is not None
+        # Another column may have been picked since.
+        name, sent = input.apply()["about"], input.apply()["value"]
         wizard.settle(name, settings_sent(wizard, name, sent))
         wizard.declared = (wizard.declared - {name}) | ({name} if sent["declared"] else set())
 
@@ -233,7 +233,7 @@ def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
             tags.summary("Other settings of this column"),
             *form.settings(others, wizard.columns[name]),
         ),
-        form.button("apply", "Apply"),
+        form.button("apply", "Apply", about=name),
         class_="form",
     )
 

@@ -235,10 +235,14 @@ class Form:
         about = {"data_about": name, **self.sending} if self.sending else {}
         return {"id": own, "name": name, "class_": look, **about}
 
-    def button(self, event: str, words: str, look: str = "btn btn-primary") -> Tag:
-        """Return the button that tells all controls of the form around it."""
-        more: dict[str, Any] = {"data_sends": self.session.ns(event), "data_form": ""}
-        return tags.button(words, more, type="button", class_=look)
+    def button(
+        self, event: str, words: str, look: str = "btn btn-primary", about: str | None = None
+    ) -> Tag:
+        """Return the button that tells all controls of the form around it, and what it is about."""
+        own = self.session.ns(event)
+        return tags.button(
+            words, type="button", class_=look, data_sends=own, data_form="", data_about=about
+        )
 
 
 def options_of(options: Mapping[str, str], now: str) -> list[Tag]:
