@@ -13,6 +13,7 @@ import numpy as np
 import pramble
 from pramble.estimation.inverse.intervals import unified_interval
 from pramble.estimation.inverse.likelihood import fill_to_the_boundary
+from pramble_study import paper
 
 N = 10_000
 LEVEL = 0.95
@@ -21,7 +22,7 @@ NORMAL = 1.959963984540054
 RUNS = int(os.environ.get("RUNS", "300"))
 REPLICATES = 200
 SCENARIOS = {
-    **pramble.paper.priors(),
+    **paper.priors(),
     "III": np.random.default_rng(2020).dirichlet(np.ones(30)),
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 import pramble
 from bench._figures import Claim
 from bench.general import enumerated
+from pramble_study import paper
 
 MOST = int(os.environ.get("PRAMBLE_BENCH_S", "1000000"))
 SIZES = tuple(S for S in (10, 100, 1_000, 10_000, 100_000, 1_000_000) if S <= MOST)
@@ -54,8 +55,8 @@ def local_search(p: np.ndarray, alpha: float, starts: int, seed: int = 0) -> flo
     from scipy.optimize import minimize
 
     rng = np.random.default_rng(seed)
-    C, b = pramble.paper.privacy_constraints(len(p), alpha)
-    levels = pramble.paper.keep_levels(len(p), alpha)
+    C, b = paper.privacy_constraints(len(p), alpha)
+    levels = paper.keep_levels(len(p), alpha)
     best = 0.0
     for _ in range(starts):
         start = rng.uniform(levels.v_minus_alpha, levels.v_alpha, size=len(p))

@@ -14,8 +14,9 @@ import numpy as np
 import pramble
 from bench._figures import Claim
 from bench.engine import import_peer
+from pramble_study import paper
 
-P = pramble.paper.scenario("I")
+P = paper.scenario("I")
 N, RUNS = 10_000, int(os.environ.get("PRAMBLE_BENCH_RUNS", "400"))
 ALPHAS = (0.5, 1.0, 1.5, 2.0)
 

@@ -6,7 +6,7 @@ The file is the American Community Survey 2024, one-year public use microdata of
 domain), with the ten variables built from it and the person weight ``PWGTP``.
 
 People fall into domains by age in which every combination of the remaining values is possible
-(``pramble.datasets.DOMAINS``); each domain gets a latent class model of its own, so an impossible
+(``DOMAINS`` below); each domain gets a latent class model of its own, so an impossible
 combination has probability zero by construction. In a domain with records x_i and weights w_i, EM
 maximises  sum_i w_i log sum_k pi_k prod_j theta_jk(x_ij)  with a light Dirichlet prior, from
 several starts. The number of classes is the smallest whose held-out weighted log-likelihood is
@@ -16,12 +16,14 @@ power of two and written to ``src/pramble/resources/synthetic_new_york.json``.
 
 import argparse
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from pramble.datasets import CLASS_TOTAL, DOMAINS, LEVEL_TOTAL, VARIABLES
+from pramble.datasets import CLASS_TOTAL, LEVEL_TOTAL, NOT_APPLICABLE, VARIABLES
 
 TARGET = Path(__file__).resolve().parent.parent / "src/pramble/resources/synthetic_new_york.json"
 GRID = {"adult": (20, 40, 60, 80, 110), "young": (1, 2, 3, 4, 6, 8)}
@@ -39,6 +41,67 @@ CODES = {
     "VETSTAT": ["0", "1", "2"],
 }
 TENURE = {(0, 0): 0, (1, 1): 1, (1, 2): 2, (2, 0): 3}  # (OWNERSHP, MORTGAGE) as one variable
+
+AGES, EDUCATION = VARIABLES["AGE"], VARIABLES["EDUC"]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """People of some ages, among whom every combination of the values in ``only`` is possible.
+
+    A variable that ``only`` does not name takes any value except "Not applicable".
+    """
+
+    name: str
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def levels(self, variable: str) -> tuple[int, ...]:
+        """Positions in ``VARIABLES[variable]`` that are possible here."""
+        labels = VARIABLES[variable]
+        possible = self.only.get(variable, [v for v in labels if v != NOT_APPLICABLE])
+        return tuple(labels.index(value) for value in possible)
+
+
+_NO = (NOT_APPLICABLE,)
+_NEVER_DISSOLVED = ("Married", "Separated", "Never married")
+DOMAINS = (
+    Domain(
+        "under 15",
+        {
+            "AGE": ("<15",),
+            "MARST": ("Never married",),
+            "EDUC": EDUCATION[:6],
+            "EMPSTAT": _NO,
+            "DISABWRK": _NO,
+            "VETSTAT": _NO,
+        },
+    ),
+    Domain(
+        "15",
+        {
+            "AGE": ("15",),
+            "MARST": _NEVER_DISSOLVED,
+            "EDUC": EDUCATION[:7],
+            "EMPSTAT": _NO,
+            "DISABWRK": _NO,
+            "VETSTAT": _NO,
+        },
+    ),
+    Domain(
+        "16",
+        {"AGE": ("16",), "MARST": _NEVER_DISSOLVED, "EDUC": EDUCATION[:9], "VETSTAT": _NO},
+    ),
+    Domain(
+        "17",
+        {
+            "AGE": ("17",),
+            "MARST": _NEVER_DISSOLVED,
+            "EDUC": EDUCATION[:9],
+            "VETSTAT": ("Not a veteran",),
+        },
+    ),
+    Domain("adult", {"AGE": AGES[4:]}),
+)
 
 
 def read(path):

@@ -96,11 +96,9 @@ def undrawn(figure, *, name, description):
 @pytest.fixture(autouse=True)
 def quick_releases(monkeypatch):
     """Search a moment for the plan of a release: what plans are worth is tested elsewhere."""
-    import pramble.releasing.advice as advice
     import pramble.releasing.record_design as record_design
 
     monkeypatch.setattr(record_design, "EFFORT", 0.25)
-    monkeypatch.setattr(advice, "QUICK", 0.05)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ LAYERS = [
     {"app"},
     {"spark"},
     {"releasing", "datasets"},
-    {"calibration", "paper", "report"},
+    {"calibration", "report"},
     {"engine", "estimation", "risk"},
     {"solvers"},
     {"ledger"},

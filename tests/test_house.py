@@ -13,7 +13,7 @@ import pytest
 
 import pramble
 from pramble.cli.release import release as release_command
-from pramble.releasing.spec.document import COLUMN, FILE, PLAN, RISK
+from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
 from pramble.releasing.spec.readers import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
@@ -27,7 +27,7 @@ MOST_STATEMENTS_LINES = 60
 MOST_PARAMETERS = 14
 MOST_PUBLIC_NAMES = 69
 MOST_RELEASE_OPTIONS = 22
-MOST_SETTINGS = 53
+MOST_SETTINGS = 42
 # The share of lines that hold nothing but a comment.
 LEAST_COMMENTS = 0.014
 # Files that know that a plan has branches; all others ask its channel.
@@ -42,7 +42,7 @@ PUBLIC_DOORS = {
     "pramble.datasets",
     "pramble.errors",
     "pramble.limits",
-    "pramble.paper",
+    "pramble_study.paper",
 }
 # What each area shows to the others; the rest of its modules are its own.
 DOORS = {
@@ -50,7 +50,7 @@ DOORS = {
     "calibration": "calibration",
     "data": (
         "arrays bands crosstab decode encode formats.base formats.delimited formats.registry "
-        "frames labels open places recode records remote save"
+        "frames labels open places recode records remote repair save"
     ),
     "engine": "block canonical files keystream measure perturb record sampling shuffle",
     "estimation": (
@@ -70,15 +70,15 @@ DOORS = {
     "plots": "estimates images map mechanisms tradeoffs",
     "privacy": "central certificate gaussian guarantee largest_shift notions table_privacy",
     "releasing": (
-        "bands compare folder.build folder.layout folder.open linkage prepare profile.columns "
-        "profile.survey profile.vocabulary repair scan spec.column spec.document spec.readers "
-        "spec.rules spec.spec value_sample write.data write.verify"
+        "folder.build folder.layout folder.open linkage prepare profile.columns "
+        "profile.survey profile.vocabulary scan spec.column spec.document spec.readers "
+        "spec.rules spec.spec try_release value_sample write.data write.verify"
     ),
     "report": "pages",
     "risk": "after assess cells readings",
     "solvers": (
-        "budget design general.arcs problem record.costs record.design_record record.problem "
-        "result tables.choice tables.design_tables uniform.polytope"
+        "budget design problem record.costs record.design_record record.problem "
+        "result tables.choice tables.design_tables"
     ),
 }
 # Words that mean something only to whoever chose them; the field has its own.
@@ -242,7 +242,8 @@ def test_public_signatures_can_be_remembered():
 def test_settings_and_options_are_few():
     options = set(inspect.signature(release_command).parameters) - {"source"}
     assert len(options) <= MOST_RELEASE_OPTIONS
-    assert sum(map(len, (PLAN, COLUMN, RISK, FILE))) <= MOST_SETTINGS
+    # A setting that a plan may state for all its columns is one row.
+    assert sum(map(len, (OF_ALL, COLUMN, RISK, FILE))) <= MOST_SETTINGS
     assert all(set(row.designs) <= set(DESIGNS) for row in PLAN.values())
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pramble
+from pramble_study import paper
 
 PINNED = {
     "Areas",
@@ -75,7 +76,6 @@ PINNED = {
     "perturb",
     "perturb_file",
     "open_release",
-    "paper",
     "product",
     "randomized_response",
     "release",
@@ -123,9 +123,9 @@ def test_public_names_live_in_modules_that_import_alone(name):
     assert importlib.import_module(module)
 
 
-@pytest.mark.parametrize("name", pramble.paper.__all__)
+@pytest.mark.parametrize("name", paper.__all__)
 def test_every_name_of_the_paper_is_explained(name):
-    thing = getattr(pramble.paper, name)
+    thing = getattr(paper, name)
     assert not callable(thing) or inspect.getdoc(thing)
     if inspect.isfunction(thing):
         assert doctest.DocTestParser().get_examples(inspect.getdoc(thing))

@@ -26,10 +26,10 @@ row = design.mechanism.matrix[list(shares).index("Quillby")]
 moves = areas.plot(dict(zip(shares, row, strict=True)), label="probability of being released here")
 
 # %%
-# What 20,000 released people say about the map. In striped areas, if there are any, half of the
-# 95 % interval is as large as the estimate.
+# What 20,000 released people say about the map.
 
-law = np.array(list(shares.values())) @ design.mechanism.matrix
-released = np.random.default_rng(1).multinomial(20_000, law)
+distribution = np.array(list(shares.values())) @ design.mechanism.matrix
+released = np.random.default_rng(1).multinomial(20_000, distribution)
 estimate = pramble.estimate(released, design.mechanism, counts=True)
-figure = areas.plot_estimate(estimate, truth=shares)
+found = dict(zip(shares, estimate.probabilities, strict=True))
+figure = areas.plot(found, label="estimated share of the people")

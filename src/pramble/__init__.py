@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pramble import datasets as datasets
-    from pramble import paper as paper
     from pramble.calibration.calibrate import calibrate as calibrate
     from pramble.calibration.calibration import Calibration as Calibration
     from pramble.data.recode import Reading as Reading
@@ -62,11 +61,11 @@ if TYPE_CHECKING:
     from pramble.privacy.certificate import certify as certify
     from pramble.privacy.certificate import compose as compose
     from pramble.privacy.guarantee import Guarantee as Guarantee
-    from pramble.releasing.compare import Candidates as Candidates
-    from pramble.releasing.compare import try_release as try_release
     from pramble.releasing.folder.open import Release as Release
     from pramble.releasing.folder.open import open_release as open_release
     from pramble.releasing.release import release as release
+    from pramble.releasing.try_release import Candidates as Candidates
+    from pramble.releasing.try_release import try_release as try_release
     from pramble.risk.assess import Assessment as Assessment
     from pramble.risk.assess import assess as assess
     from pramble.risk.membership import Membership as Membership
@@ -114,11 +113,10 @@ _NAMES = {
     "mechanisms.plan": "Branch Mechanism Plan",
     "mechanisms.product": "product",
     "mechanisms.uniform": "keep_probabilities randomized_response",
-    "paper": "paper",
     "privacy.central": "CentralGuarantee central_guarantee",
     "privacy.certificate": "Certificate certify compose",
     "privacy.guarantee": "Guarantee",
-    "releasing.compare": "Candidates try_release",
+    "releasing.try_release": "Candidates try_release",
     "releasing.folder.open": "Release open_release",
     "releasing.release": "release",
     "risk.assess": "Assessment assess",

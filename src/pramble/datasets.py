@@ -1,8 +1,7 @@
-"""Built-in data: synthetic people of New York, a synthetic island, the numbers of the paper."""
+"""Built-in data: synthetic New Yorkers, a synthetic island, the counts of the paper's file."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,21 +14,75 @@ from pramble.data.labels import Labels
 from pramble.errors import InvalidInput
 from pramble.geography.areas import Areas
 from pramble.geography.reading import bordering
-from pramble.paper import NEW_YORK_2000, new_york_2000_margins, scenario
 
 __all__ = [
     "new_york_2000_margins",
-    "scenario",
     "synthetic_island",
     "synthetic_island_shares",
     "synthetic_new_york",
 ]
 
+
+def _margin(labels: str, *counts: int) -> dict[str, int]:
+    return dict(zip(labels.split("|"), counts, strict=True))
+
+
+# The counts behind :func:`new_york_2000_margins`.
+NEW_YORK_2000 = {
+    "OWNERSHP": _margin("Not applicable|Owned|Rented", 29039, 571922, 352115),
+    "MORTGAGE": _margin(
+        "Not applicable|Free and clear|Mortgaged|Contract to purchase",
+        *(381154, 162251, 406049, 3622),
+    ),
+    "AGE": _margin(
+        "<15|15|16|17|18-24|25-35|36-50|51-70|>70",
+        *(201062, 13292, 13093, 13455, 82540, 145106, 219893, 177662, 86973),
+    ),
+    "SEX": _margin("Male|Female", 459269, 493807),
+    "MARST": _margin(
+        "Married, spouse present|Married, spouse absent|Separated|Divorced|Widowed|Never married",
+        *(361144, 27747, 22999, 59363, 55134, 426689),
+    ),
+    "RACESING": _margin(
+        "White|Black|American Indian|Asian or Pacific|Other",
+        *(763084, 132899, 5407, 48414, 3272),
+    ),
+    "EDUC": _margin(
+        "None|Nursery to grade 4|Grade 5 to 8|Grade 9|Grade 10|Grade 11|Grade 12|"
+        "1 year of college|2 years of college|4 years of college|5+ years of college",
+        *(80636, 82611, 92941, 30820, 34034, 32280, 284095, 89785, 51348, 101673, 72853),
+    ),
+    "EMPSTAT": _margin(
+        "Not applicable|Employed|Unemployed|Not in labour force", 214354, 419917, 30440, 288365
+    ),
+    "DISABWRK": _margin("Not applicable|No|Yes", 214354, 634052, 104670),
+    "VETSTAT": _margin("Not applicable|Not a veteran|Veteran", 227447, 650967, 74662),
+}
+
+
+def new_york_2000_margins() -> dict[str, dict[str, int]]:
+    """Return the counts of the paper's file: ten variables of 953,076 people, census 2000.
+
+    Returns
+    -------
+    dict
+        For each variable, its labels in order with the number of people in New York. MORTGAGE
+        has a fourth level and MARST a sixth, which the later survey behind
+        :func:`synthetic_new_york` lacks.
+
+    Examples
+    --------
+    >>> from pramble.datasets import new_york_2000_margins
+    >>> new_york_2000_margins()["SEX"]
+    {'Male': 459269, 'Female': 493807}
+    """
+    return {name: dict(counts) for name, counts in NEW_YORK_2000.items()}
+
+
 CLASS_TOTAL = 2**32
 LEVEL_TOTAL = 2**16
 
 NOT_APPLICABLE = "Not applicable"
-AGES, EDUCATION = (tuple(NEW_YORK_2000[name]) for name in ("AGE", "EDUC"))
 # Ownership and mortgage are one variable of the model: only owners have a mortgage or none.
 TENURE_COLUMNS = ("OWNERSHP", "MORTGAGE")
 TENURES = (
@@ -43,65 +96,6 @@ VARIABLES: Mapping[str, tuple[Any, ...]] = {
     **{name: tuple(NEW_YORK_2000[name]) for name in NEW_YORK_2000 if name not in TENURE_COLUMNS},
     "MARST": ("Married", "Separated", "Divorced", "Widowed", "Never married"),
 }
-
-
-@dataclass(frozen=True)
-class Domain:
-    """People of some ages, among whom every combination of the values in ``only`` is possible.
-
-    A variable that ``only`` does not name takes any value except "Not applicable".
-    """
-
-    name: str
-    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def levels(self, variable: str) -> tuple[int, ...]:
-        """Positions in ``VARIABLES[variable]`` that are possible here."""
-        labels = VARIABLES[variable]
-        possible = self.only.get(variable, [v for v in labels if v != NOT_APPLICABLE])
-        return tuple(labels.index(value) for value in possible)
-
-
-_NO = (NOT_APPLICABLE,)
-_NEVER_DISSOLVED = ("Married", "Separated", "Never married")
-DOMAINS = (
-    Domain(
-        "under 15",
-        {
-            "AGE": ("<15",),
-            "MARST": ("Never married",),
-            "EDUC": EDUCATION[:6],
-            "EMPSTAT": _NO,
-            "DISABWRK": _NO,
-            "VETSTAT": _NO,
-        },
-    ),
-    Domain(
-        "15",
-        {
-            "AGE": ("15",),
-            "MARST": _NEVER_DISSOLVED,
-            "EDUC": EDUCATION[:7],
-            "EMPSTAT": _NO,
-            "DISABWRK": _NO,
-            "VETSTAT": _NO,
-        },
-    ),
-    Domain(
-        "16",
-        {"AGE": ("16",), "MARST": _NEVER_DISSOLVED, "EDUC": EDUCATION[:9], "VETSTAT": _NO},
-    ),
-    Domain(
-        "17",
-        {
-            "AGE": ("17",),
-            "MARST": _NEVER_DISSOLVED,
-            "EDUC": EDUCATION[:9],
-            "VETSTAT": ("Not a veteran",),
-        },
-    ),
-    Domain("adult", {"AGE": AGES[4:]}),
-)
 
 
 @cache
@@ -220,7 +214,7 @@ def synthetic_island() -> Areas:
     counties[within] = (*counties[within], city[::-1])
     shapes = (*((county,) for county in counties), ((city,),), ((hexagon(13, 3, size=0.7),),))
     labels = Labels((*COUNTIES, "Port Amberley", "Sarn Isle"))
-    areas = Areas(labels, shapes=shapes, neighbours=bordering(shapes, 6))
+    areas = Areas(labels, shapes=shapes, neighbours=bordering(shapes))
     return areas.with_neighbours([FERRY])
 
 

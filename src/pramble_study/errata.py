@@ -10,11 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.paper import SEX_ALPHA, SEX_KEEP
 from pramble.privacy.certificate import certify
 from pramble.solvers.uniform.polytope import paper_levels
 from pramble.values import value
 from pramble_study.family import Point, exact_vertices, listed_vertices, privacy_rows
+from pramble_study.paper import SEX_ALPHA, SEX_KEEP
 from pramble_study.study import Spread, Table, fields, headings, in_turn
 
 

@@ -18,7 +18,6 @@ from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.paper import ALPHAS, REPETITIONS, SAMPLE_SIZE, SCENARIOS, printed_counts, priors
 from pramble.plots.images import Picture
 from pramble.plots.style import (
     BLACK,
@@ -33,6 +32,7 @@ from pramble.plots.style import (
 from pramble.solvers.design import design
 from pramble.values import Floats, value
 from pramble_study.family import best_placement
+from pramble_study.paper import ALPHAS, REPETITIONS, SAMPLE_SIZE, SCENARIOS, printed_counts, priors
 from pramble_study.study import Spread, Table, headings, in_turn
 
 # The designs that are compared: square matrices, and last one with as many outputs as pay.

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pramble.paper import new_york_2000_margins
+from pramble.datasets import new_york_2000_margins
 from pramble.plots.images import Picture
 from pramble.plots.style import SERIES, WIDTH, house_style, in_percent, new_figure, shared_legend
 from pramble.solvers.design import design

@@ -7,17 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from pramble.datasets import new_york_2000_margins
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
 from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, keep_levels, new_york_2000_margins
 from pramble.plots.images import Picture
 from pramble.plots.style import BLACK, BLUE, GREEN, WIDTH, house_style, new_figure, shared_legend
 from pramble.privacy.certificate import certify
 from pramble.values import Floats, value
 from pramble_study.estimates import draw_cloud, standard_error
+from pramble_study.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, keep_levels
 from pramble_study.study import Spread, Table, headings, in_turn
 
 

@@ -6,8 +6,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from pramble.paper import THIRD_SEED
 from pramble_study.new_york import WORDS
+from pramble_study.paper import THIRD_SEED
 
 if TYPE_CHECKING:
     from markupsafe import Markup

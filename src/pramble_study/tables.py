@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pramble.paper import ALPHAS, SCENARIOS, Counts, draw_third, printed_counts, priors
 from pramble.plots.images import Picture
 from pramble.plots.style import (
     BLACK,
@@ -23,6 +22,7 @@ from pramble.plots.style import (
 from pramble.solvers.design import design
 from pramble.values import Floats, value
 from pramble_study.family import best_placement, in_words
+from pramble_study.paper import ALPHAS, SCENARIOS, Counts, draw_third, printed_counts, priors
 from pramble_study.study import Spread, Table, fields, headings, in_turn
 
 CHUNK = 25

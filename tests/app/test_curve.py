@@ -115,8 +115,8 @@ def test_each_design_of_a_central_promise_is_tried_where_it_is_chosen(desk):
         ("people", " staff of 2024 ", "staff of 2024"),
         ("people", "", None),
         ("copies", [], None),
-        ("scripts", False, False),
-        ("scripts", True, None),
+        ("shuffle", False, None),
+        ("shuffle", True, True),
     ],
 )  # fmt: skip
 def test_what_is_written_into_a_control_is_read_as_a_plan_has_it(name, text, said):

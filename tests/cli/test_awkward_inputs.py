@@ -36,7 +36,7 @@ SECRET = "Zsecretz"
 SEXES = ["f", "m"] * 30
 TOWNS = [SECRET, "Oslo", "Bergen"] * 20
 ROWS = list(zip(SEXES, TOWNS, strict=True))
-QUICK = "--design paper --prior uniform --no-ledger --set scripts=false"
+QUICK = "--design paper --prior uniform --no-ledger"
 OUT = f"--out out --alpha 9 {QUICK}"
 RELEASE = f"release people.csv {OUT}"
 
@@ -100,7 +100,7 @@ def lines(*columns, header="sex,town", separator=",", end="\n"):
 PEOPLE = lines(SEXES, TOWNS)
 SEX = "[columns.sex]\ncategories = ['f', 'm']\n"
 TOWN = f"[columns.town]\ncategories = ['Oslo', 'Bergen', '{SECRET}']\n"
-PLAN = "alpha = 9\ndesign = 'paper'\nprior = 'uniform'\nscripts = false\n" + SEX + TOWN
+PLAN = "alpha = 9\ndesign = 'paper'\nprior = 'uniform'\n" + SEX + TOWN
 
 
 def csv(content, words=RELEASE + " --columns sex,town", name="people.csv"):
@@ -155,7 +155,7 @@ def sound_release() -> dict[str, bytes]:
         data.write_text(PEOPLE)
         pramble.release(
             data, out, columns=["sex", "town"], alpha=9, design="paper", prior="uniform",
-            ledger=False, scripts=False,
+            ledger=False, pages=False,
         )  # fmt: skip
         return {path.name: path.read_bytes() for path in out.iterdir()}
 
@@ -673,7 +673,7 @@ def with_alpha(alpha, *says, code=1):
 
 
 def central(words):
-    return f"release people.csv --out out --prior uniform --no-ledger --set scripts=false {words}"
+    return f"release people.csv --out out --prior uniform --no-ledger {words}"
 
 
 PROMISES = [
@@ -1400,10 +1400,9 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def without_pages(monkeypatch, tmp_path_factory):
-    """Releases without charts and advice, which take longer than all the rest."""
+    """Releases without charts, which take longer than all the rest."""
     monkeypatch.setattr(release_module, "report_page", lambda _: "")
     monkeypatch.setattr(release_module, "summary_page", lambda _: "")
-    monkeypatch.setattr(release_module, "advice", lambda *_: None)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("xdg")))
 
 

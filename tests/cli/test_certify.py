@@ -74,12 +74,9 @@ def test_an_epsilon_is_proven_refuted_or_neither(inside, epsilon, code, words):
     assert words in answer.stdout.splitlines()[-1]
 
 
-def test_a_person_and_a_population(inside):
-    words = ["--rows", 10_000, "--rows-per-person", 2, "--population", 100_000]
-    found = answered("m.json", *words)
-    expected = pramble.central_guarantee(
-        M, rows=10_000, delta=1e-6, rows_per_person=2, population=100_000
-    )
+def test_a_person_of_two_rows(inside):
+    found = answered("m.json", "--rows", 10_000, "--rows-per-person", 2)
+    expected = pramble.central_guarantee(M, rows=10_000, delta=1e-6, rows_per_person=2)
     assert found["alpha"] == pytest.approx(4.0)
     assert found["rows_per_person"] == found["central"]["rows_per_person"] == 2
     assert found["central"]["epsilon"] == expected.epsilon
@@ -96,7 +93,6 @@ def test_alpha_that_is_not_satisfied_still_ends_with_one(inside):
     [
         (["--delta", 1e-6], "--delta goes with --rows"),
         (["--epsilon", 1], "--epsilon goes with --rows"),
-        (["--population", 1000], "--population goes with --rows"),
         (["--rows-per-person", 0], "one row or more"),
     ],
 )
@@ -104,11 +100,6 @@ def test_usage(inside, words, sentence):
     answer = run("m.json", *words)
     assert answer.exit_code == 2
     assert sentence in answer.stderr
-
-
-def test_a_sample_larger_than_its_population_is_refused(inside):
-    answer = run("m.json", "--rows", 10, "--population", 3)
-    assert "no larger than its population" in str(answer.exception)
 
 
 def test_releases(inside):

@@ -243,19 +243,6 @@ def test_columns_that_tell_others_are_marked(inside):
     text = (inside / "plan.toml").read_text()
     assert "# of 'region' and this column one follows from the other" in text
     assert '"town",  # categorical, not chosen: 60 values; too many' in text
-    assert "as it is, it tells 'region'" in text
-
-
-def test_pairs_are_wanted_only_where_the_rows_bear_them(inside):
-    for rows, tables in ((500, 1), (200_000, 2)):
-        table = pa.table({name: RNG.choice(["a", "b", "c"], rows) for name in "vwxyz"})
-        pq.write_table(table, "people.parquet")
-        run("init", "people.parquet", "--accept-seen", "--out", f"{rows}.toml")
-        text = (inside / f"{rows}.toml").read_text()
-        assert tomllib.loads(text)["tables"] == tables
-        assert ("10 of the 10 tables of two columns" in text) == (tables == 1)
-    run("init", "people.parquet", "--accept-seen", "--alpha", "0.05", "--out", "little.toml")
-    assert tomllib.loads((inside / "little.toml").read_text())["tables"] == 1
 
 
 def promise_in(plan):

@@ -80,7 +80,7 @@ def released_by_init(source):
         Path("plan.toml").read_text(encoding="utf-8").replace("shuffle = true", "shuffle = false")
     )
     text = text.replace("tables = 2", "tables = 1")
-    for word in ("[risk]", "keys", "population_size", "model"):
+    for word in ("[risk]", "keys", "population_size"):
         text = text.replace(f"# {word}", word)
     plan = tomllib.loads(text)
     assert plan["risk"]["keys"]

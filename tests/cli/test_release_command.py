@@ -27,6 +27,9 @@ def inside(monkeypatch, tmp_path):
     return tmp_path
 
 
+PUBLISHED = {"analysis.R", "analysis.py", "data.parquet", "manifest.json", "summary.html"}
+
+
 def run(*arguments, code=0, words=None):
     answer = runner.invoke(app, list(map(str, arguments)), input=words)
     if answer.exception is not None and not isinstance(answer.exception, SystemExit):
@@ -41,21 +44,14 @@ def test_init_then_release_then_open(inside):
     assert "Released to out: 3,000 rows, ε = " in answer.output
     assert "δ = 1e-06 against readers (α = 2 a record before shuffling)" in answer.output
     assert open_release("out").data.column_names == ["SEX", "AGE", "MARST"]
-    assert {path.name for path in (inside / "out").iterdir()} == {
-        "analysis.R",
-        "analysis.py",
-        "data.parquet",
-        "manifest.json",
-        "summary.html",
-    }
+    assert {path.name for path in (inside / "out").iterdir()} == PUBLISHED
 
 
-def test_copies_and_scripts_are_asked_for(inside):
+def test_copies_are_asked_for(inside):
     given = ["people.parquet", "--columns", "SEX", "--alpha", "2", "--design", "paper"]
-    run("release", *given, "--out", "out", "--set", "copies=csv,stata", "--set", "scripts=false",
-        "--no-ledger")  # fmt: skip
+    run("release", *given, "--out", "out", "--set", "copies=csv,stata", "--no-ledger")
     names = {path.name for path in (inside / "out").iterdir()}
-    assert names == {"data.parquet", "data.csv", "data.dta", "manifest.json", "summary.html"}
+    assert names == {*PUBLISHED, "data.csv", "data.dta"}
     assert [copy["format"] for copy in open_release("out").manifest["copies"]] == ["csv", "stata"]
     answer = run("release", *given, "--out", "other", "--set", "copies=sas", code=1)
     assert "copies must be one of 'csv', 'stata', 'spss', 'excel'; found 'sas'" in answer.error

@@ -2,6 +2,7 @@
 
 import pickle
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,7 @@ from pramble.data.open import open_records
 from pramble.data.records import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
 from pramble.releasing.profile.columns import ProfileJob
-from pramble.releasing.repair import AfterRepairs, BrokenRules
-from pramble.releasing.scan import JointCounts, RowsOfPeople, ValueCounts
-from pramble.releasing.value_sample import FirstRows
+from pramble.releasing.scan import BrokenRules, JointCounts, RowsOfPeople, ValueCounts
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}
@@ -60,8 +59,9 @@ def table_counts(records):
 def told_by_table_counts(jobs):
     *columns, joint = jobs
     order = {job.columns[0]: job.levels.ordered() for job in columns}
-    sizes = {name: len(labels) for name, (labels, _) in order.items()}
-    settled = joint.over_labels({name: place for name, (_, place) in order.items()}, sizes)
+    settled = joint.over_labels(
+        {n: SimpleNamespace(labels=labels, places=place) for n, (labels, place) in order.items()}
+    )
     return {table: found.tolist() for table, found in settled.items()}
 
 
@@ -96,10 +96,6 @@ def rules(records):
     return [BrokenRules([RULE, {"if": {"one": "c"}, "then": {"two": 1}}], typed=True)]
 
 
-def repairs(records):
-    return [AfterRepairs([*rules(records), *value_counts(records)], [RULE], typed=True)]
-
-
 def people(records):
     return [RowsOfPeople("who")]
 
@@ -114,25 +110,14 @@ def told_by_looks(jobs):
     ]
 
 
-def first_rows(records):
-    jobs = [FirstRows(["one", "who"]), FirstRows(["who"])]
-    jobs[0].left = 7
-    return jobs
-
-
 KINDS = {
     "value counts": (value_counts, told_by_value_counts),
     "tables": (table_counts, told_by_table_counts),
     "tabulation": (tabulation, told_by_tabulation),
     "strays": (strays, told_by_strays),
     "rules": (rules, lambda jobs: (jobs[0].counts, jobs[0].first, jobs[0].rows)),
-    "repairs": (
-        repairs,
-        lambda jobs: (jobs[0].jobs[0].counts, told_by_value_counts(jobs[0].jobs[1:])),
-    ),
-    "people": (people, lambda jobs: jobs[0].held and jobs[0].most(None)),
+    "people": (people, lambda jobs: jobs[0].held and jobs[0].most()),
     "looks": (column_looks, told_by_looks),
-    "first rows": (first_rows, lambda jobs: [(j.rows, j.table().to_pydict()) for j in jobs]),
 }
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import pramble
+from pramble_study import paper
 
-SCENARIO_I, SCENARIO_II, SCENARIO_IV = map(pramble.paper.scenario, ("I", "II", "IV"))
+SCENARIO_I, SCENARIO_II, SCENARIO_IV = map(paper.scenario, ("I", "II", "IV"))
 
 
 @pytest.mark.parametrize(

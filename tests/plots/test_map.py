@@ -26,12 +26,6 @@ def is_drawn(figure):
     return stream.getvalue()[:4] == b"\x89PNG"
 
 
-def words(figure):
-    return " ".join(
-        text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))
-    )
-
-
 # Values
 
 
@@ -129,83 +123,6 @@ def test_one_area_and_equal_points_are_drawn():
         assert is_drawn(Areas.from_points(places).plot(np.ones(len(places))))
 
 
-def test_shapes_across_the_date_line_are_drawn_side_by_side():
-    def box(x):
-        return [[[x, 0], [x + 5, 0], [x + 5, 5], [x, 5], [x, 0]]]
-
-    document = {"type": "FeatureCollection", "features": [
-        {"type": "Feature", "properties": {"NAME": name},
-         "geometry": {"type": "MultiPolygon", "coordinates": polygons}}
-        for name, polygons in [("split", [box(175), box(-180)]), ("east", [box(-175)])]
-    ]}  # fmt: skip
-    figure = Areas.from_geojson(document).plot([1.0, 2.0])
-    (values,) = drawn(figure, "values")
-    ends = [path.get_extents().intervalx.tolist() for path in values.get_paths()]
-    assert ends == [[175, 185], [185, 190]]
-    assert figure.axes[0].get_xlim() == pytest.approx((175, 190), abs=1)
-
-
 def test_the_counties_of_new_york_have_their_names(shared_data):
     areas = Areas.from_points(shared_data("geo/ny_counties_centroids.csv"), label="name")
     assert len(areas.plot().axes[0].texts) > 45
-
-
-# Estimates
-
-
-@pytest.fixture(scope="module")
-def estimate():
-    mechanism = pramble.randomized_response(LABELS, 3.0)
-    law = np.array(list(SHARES.values())) @ mechanism.matrix
-    counts = np.random.default_rng(1).multinomial(2000, law)
-    return pramble.estimate(counts, mechanism, counts=True)
-
-
-def test_estimates_and_half_widths_beside_the_truth(estimate):
-    figure = ISLAND.plot_estimate(estimate, truth=SHARES)
-    before, after, widths = drawn(figure, "values")
-    assert before.get_array().tolist() == list(SHARES.values())
-    assert after.get_array().tolist() == estimate.values.tolist()
-    assert np.allclose(widths.get_array(), (estimate.upper - estimate.lower) / 2)
-    assert before.get_clim() == after.get_clim()
-    assert widths.get_clim()[0] == 0
-    titles = [axes.get_title("left") for axes in figure.axes if axes.get_title("left")]
-    assert titles == ["Before", "Estimate", "Uncertainty"]
-
-
-def test_the_scale_of_shares_begins_at_zero_lest_noise_look_large():
-    mechanism = pramble.randomized_response(LABELS, 8.0)
-    even = pramble.estimate(np.arange(10_000, 10_028), mechanism, counts=True)
-    values, _ = drawn(ISLAND.plot_estimate(even), "values")
-    assert values.get_clim() == (0.0, even.values.max())
-
-
-def test_areas_of_which_little_is_known_are_striped_and_counted(estimate):
-    figure = ISLAND.plot_estimate(estimate)
-    noise = (estimate.upper - estimate.lower) / 2 >= estimate.values
-    (striped,) = drawn(figure, "striped")
-    assert 0 < noise.sum() < 28
-    assert len(striped.get_paths()) == noise.sum()
-    assert f"In {noise.sum()} of 28 areas (striped) half of the 95 % interval" in words(figure)
-    assert len(drawn(figure, "values")) == 2
-
-
-def test_estimates_of_some_areas_leave_the_others_hatched(estimate):
-    some = pramble.randomized_response(["Quillby", None, "Oxholt"], 2.0)
-    figure = ISLAND.plot_estimate(pramble.estimate([50, 20, 30], some, counts=True))
-    values, _ = drawn(figure, "values")
-    answer = pramble.estimate([50, 20, 30], some, counts=True).values
-    assert values.get_array().tolist() == answer[[0, 2]].tolist()
-    assert [len(c.get_paths()) for c in drawn(figure, "no value")] == [26, 26]
-
-
-def test_estimates_of_two_columns_are_refused():
-    plan = {name: pramble.randomized_response(["a", "b"], 2.0) for name in ("one", "two")}
-    people = {"one": ["a", "b"] * 50, "two": ["a", "a", "b", "b"] * 25}
-    table = pramble.estimate(people, plan, by=["one", "two"])
-    with pytest.raises(InvalidInput, match="one column of areas; these are of 'one', 'two'"):
-        ISLAND.plot_estimate(table)
-
-
-def test_maps_become_pictures(estimate):
-    assert is_drawn(ISLAND.plot_estimate(estimate, truth=SHARES))

@@ -1,7 +1,6 @@
 """Releases by a plan that a test brings, in place of a search: the one seam of these tests."""
 
 from functools import partial
-from importlib import import_module
 
 import pytest
 
@@ -13,9 +12,8 @@ from pramble.solvers.record.problem import RecordDesign
 
 @pytest.fixture
 def designed_once(monkeypatch):
-    """Design plans under a central promise once each: they depend on no record. No advice."""
+    """Design plans under a central promise once each: they depend on no record."""
     monkeypatch.setattr(record_design, "design_record", remembered)
-    monkeypatch.setattr(import_module("pramble.releasing.release"), "advice", lambda *_: None)
 
 
 DESIGNS = {}
@@ -61,7 +59,6 @@ def release_by(plan, source, target, **settings):
     """Release with a plan as it is; promises are as large as they need to be."""
     labels = {name: list(own.labels.values) for name, own in plan.column_labels().items()}
     columns = {name: {"categories": own} for name, own in labels.items()}
-    verb = import_module("pramble.releasing.release")
     promise = {} if "central" in settings else {"alpha": 40.0}
     options = {"columns": columns, "prior": "uniform", "ledger": False, "pages": False, **promise}
     with pytest.MonkeyPatch.context() as patch:
@@ -70,5 +67,4 @@ def release_by(plan, source, target, **settings):
         patch.setattr(
             record_design, "plan_costs", lambda *_, tables, **__: dict.fromkeys(tables, 1.0)
         )
-        patch.setattr(verb, "advice", lambda *_: None)
         return pramble.release(source, target, **{**options, **settings})

@@ -120,26 +120,12 @@ def test_a_plan_with_central_settings_is_tried_under_local_promises_too():
     assert [one.kind for one in found] == ["local", "central"]
 
 
-def test_both_central_designs_are_compared_by_the_same_figure():
+def test_both_central_designs_are_tried():
     found = pramble.try_release(people(), plan=PLAN, alphas=[1.0], centrals=[1.0])
     local, tables = found
     records = pramble.try_release(people(), plan=PLAN, alphas=[], centrals=[1.0], design="records")
     assert [one.design for one in (local, tables, *records)] == ["records", "tables", "records"]
-    assert tables.shuffled == records.found[0].half_width
-    assert np.isnan([local.shuffled, records.found[0].shuffled]).all()
-    best = "Protected tables are" if tables.half_width <= tables.shuffled else "Randomised records"
-    assert any(note.startswith(best) for note in found.notes)
-    assert "as shuffled records" in repr(found)
-    assert "as shuffled records" not in repr(records)
     assert {one.noise for one in local.tables} != {one.noise for one in tables.tables}
-
-
-def test_records_of_many_columns_are_not_compared_and_a_note_says_so():
-    rng = np.random.default_rng(0)
-    many = {f"c{i}": rng.choice(["a", "b"], 500).tolist() for i in range(6)}
-    found = pramble.try_release(many, columns=list(many), alphas=[], centrals=[1.0])
-    assert np.isnan(found.found[0].shuffled)
-    assert any("were not compared" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -231,11 +231,11 @@ def test_the_prior_of_a_shuffled_release_is_part_of_its_promise(tmp_path):
     """What noisy tables spent stands beside what shuffling proves, and cannot be struck out."""
     people = crowd(20_000).select(["age"])
     made = central(people, tmp_path / "out", columns={"age": COLUMNS["age"]}, central=None,
-                   alpha=4.0, shuffle=True, prior="private", prior_share=0.1, design="paper",
+                   alpha=4.0, shuffle=True, prior="private", design="paper",
                    tables=None)  # fmt: skip
     (part,) = made.manifest["design"]["parts"]
     prior = Fraction(part["prior"]["alpha_exact"])
-    assert prior == 4 * Fraction(0.1)
+    assert prior == 4 * Fraction(0.02)
     alone = pramble.central_guarantee(made.plan, rows=20_000, delta=1e-5).epsilon
     assert (
         max(prior, Fraction(alone))

@@ -176,9 +176,8 @@ def test_labels_that_a_copy_cannot_hold_are_refused(tmp_path):
 
 def test_the_setting_is_read_and_written():
     given = {"alpha": 2, "columns": {"x": {"categories": ["a", "b"]}}}
-    text = tried({**given, "copies": ["stata", "csv"], "scripts": False}).outcome.plan
+    text = tried({**given, "copies": ["stata", "csv"]}).outcome.plan
     assert 'copies = ["stata", "csv"]' in text
-    assert "scripts = false" in text
     for copies, words in (
         (["sas"], "must be one of 'csv', 'stata'"),
         ("csv", "must be a list of words"),

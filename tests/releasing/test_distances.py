@@ -181,25 +181,11 @@ def test_a_replaced_design_keeps_its_distance(tmp_path):
     assert pramble.certify(r.plan["k"], distance=stated).satisfies(part["distance"]["alpha"])
 
 
-def test_near_moves_at_the_same_alpha(ages, tmp_path):
-    near = released(ages, tmp_path / "near", objective="loss", loss="path", prior="uniform")
-    part = near.manifest["design"]["parts"][0]
-    assert part["objective"] == "loss"
-    mechanism = near.plan["age"]
-    far = pramble.randomized_response(BANDS, part["alpha"])
-    loss = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
-    assert (mechanism.matrix * loss).sum() <= (far.matrix * loss).sum() * (1 + 1e-9)
-    pramble.open_release(tmp_path / "near")
-
-
 @pytest.mark.parametrize(
     ("column", "words"),
     [
         ({"distance": "ring"}, 'must be "path", or a table'),
         ({"distance": {"points": "a.csv", "neighbours": "b.csv"}}, "one of neighbours"),
-        ({"objective": "loss"}, "state both"),
-        ({"loss": "path"}, "state both"),
-        ({"distance": "path", "loss": "path", "objective": "loss"}, "state one of them"),
         ({"distance": "path", "family": "uniform"}, 'family = "general"'),
         ({"distance": "path", "invariant": True}, "not invariant"),
     ],

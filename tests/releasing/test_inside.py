@@ -5,7 +5,6 @@ import json
 import pickle
 import re
 import tomllib
-import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -26,7 +25,6 @@ from tests.releasing import test_distances as distances
 from tests.releasing import test_keys as keys
 from tests.releasing import test_people as several_rows
 from tests.releasing import test_pieces as pieces
-from tests.releasing import test_quantile_bands as quantiles
 from tests.releasing import test_records as records
 from tests.releasing import test_table_releases as tables
 from tests.releasing.conftest import (
@@ -43,24 +41,19 @@ from tests.releasing.conftest import (
 )
 
 import pramble
-import pramble.releasing.advice as advice
-import pramble.releasing.compare as trials
-import pramble.releasing.design as release_design
 import pramble.releasing.folder.layout as layout
 import pramble.releasing.noise as laplace
 import pramble.releasing.record_design as record_design
+import pramble.releasing.try_release as trials
 import pramble.releasing.write.contents as writing_tables
 import pramble.releasing.write.data as writing
 import pramble.releasing.write.verify as checking
 from pramble import release
-from pramble.data.bands import Points
 from pramble.data.formats import arrow
 from pramble.data.open import open_records
-from pramble.data.recode import Bands
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import Record
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
-from pramble.releasing.bands import CELLS, settle_bands
 from pramble.releasing.folder.reading import mistakes_in
 from pramble.releasing.linkage import Neighbours
 from pramble.releasing.profile.survey import survey_file
@@ -74,7 +67,7 @@ from pramble.releasing.write.scripts import r_text, script_texts
 
 release_verb = import_module("pramble.releasing.release")
 KEY = bytes(range(32))
-ages, files, incomes = distances.ages, keys.files, quantiles.incomes
+ages, files = distances.ages, keys.files
 source, honest = pieces.source, pieces.honest
 
 
@@ -186,7 +179,6 @@ def test_private_tables_spend_what_they_say_and_not_more(people_file, tmp_path, 
         tmp_path / "out",
         columns=records.COLUMNS,
         alpha=4.0,
-        prior_share=0.2,
         drop=["name"],
     )
     epsilon = Fraction(r.manifest["design"]["prior"]["alpha_exact"])
@@ -253,30 +245,6 @@ def test_a_promise_that_no_plan_keeps_is_refused(tmp_path, monkeypatch):
     assert in_ledger(ledger) == []
 
 
-def test_advice_under_a_central_promise_is_of_larger_central_promises(
-    tmp_path, given_plan, monkeypatch
-):
-    """It asks for designs of the same file, rows and δ, and says which ε would do."""
-    given_plan(plan_that_keeps(0.1), cost=1e9)
-    asked = []
-
-    def design(_labels, **options):
-        asked.append((options["central"], options["rows"]))
-        return SimpleNamespace(plan=1e-3 if options["central"][0] >= 1.5 else 1e9)
-
-    def costs(_ground, plan, tables):
-        return dict.fromkeys(tables, plan if isinstance(plan, float) else 1e9)
-
-    monkeypatch.setattr(advice, "design_record", design)
-    monkeypatch.setattr(release_design.Valuation, "costs", costs)
-    monkeypatch.setattr(release_verb, "advice", advice.advice)
-    made = central(crowd(100), tmp_path / "out", central=0.5, tables=[("sex", "ill"), ("age",)])
-    assert asked[:2] == [((0.75, 1e-5), 100), ((1.5, 1e-5), 100)]
-    assert asked[2:] == [((0.5, 1e-5), 100)] * 2
-    (noise,) = (warning for warning in made.outcome.warnings if "will be noise" in warning)
-    assert noise.endswith("What would help: ε = 1.5 (noise: 0 of 2).")
-
-
 def test_a_key_is_bound_to_records_plan_and_order():
     spec = spec_from({"central": 3.0, "delta": 1e-5, "design": "records", "columns": COLUMNS})
     plan, (first, *rest) = plan_that_keeps(2.0), spec.columns
@@ -304,32 +272,6 @@ def test_equal_bits_would_be_seen(files, monkeypatch):
     """Power: a key that is bound to nothing makes two plans agree in nearly every row."""
     monkeypatch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
     assert keys.agreement(files(), files(plan_that_keeps(2.0001))) > 20
-
-
-def test_plans_to_compare_with_keep_the_same_promise(ages, tmp_path, monkeypatch):
-    """What another plan would do is said of plans by distance, unless it says otherwise."""
-    asked = []
-
-    def design_record(labels, **how):
-        asked.append(how)
-        return pramble.design_record(labels, **{**how, "time_limit": 0.2})
-
-    monkeypatch.setattr(advice, "design_record", design_record)
-    columns = {
-        "age": {"bands": [0, 15, 30, 45, 60, 75], "distance": "path"},
-        "sex": {"categories": ["f", "m"]},
-    }
-    plan = {"alpha": 0.6, "design": "records", "columns": columns}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pramble.release(ages, tmp_path / "out", plan=plan, ledger=False, dry_run=True)
-    local = [
-        how for how in asked if "central" not in how and any("age" in t for t in how["tables"])
-    ]
-    plain = [how for how in local if "distance" not in how]
-    assert len(plain) == 1
-    assert len(local) > len(plain)
-    assert all(how["alpha"] == 1.0 for how in local if "distance" in how)
 
 
 @pytest.mark.parametrize("wanted", [2, "auto"])
@@ -398,19 +340,6 @@ def test_too_many_pieces_are_refused(tmp_path, monkeypatch):
     people = {"sex": ["f", "m"] * LEAST_ROWS}
     with pytest.raises(InvalidPlan, match="state a larger rows_per_file"):
         release_by(plan, people, tmp_path / "out", rows_per_file=LEAST_ROWS)
-
-
-def test_every_cell_has_noise_of_the_scale_that_is_paid_for(incomes, monkeypatch):
-    """The noise is that of the histogram mechanism, with all of what is spent, once."""
-    asked = []
-
-    def noisy(counts, epsilon, **_):
-        asked.append((len(counts), sum(counts), epsilon))
-        return counts
-
-    monkeypatch.setattr("pramble.releasing.bands.noisy_histogram", noisy)
-    settled = settle_bands(incomes, spec_from(quantiles.plan()))
-    assert asked == [(CELLS, len(quantiles.INCOMES), settled.columns[0].noisy.spent)]
 
 
 def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
@@ -516,28 +445,6 @@ def test_labels_that_look_alike_as_text_leave_r_out():
     script = script_texts(plan, plan.columns, rows=10)["analysis.R"]
     assert script.count("stop(") == 1
     assert "look alike as text" in script
-
-
-@given(
-    st.lists(st.integers(-1000, 1000), min_size=3, max_size=9, unique=True),
-    st.booleans(),
-    st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20),
-)
-def test_numbers_lie_in_their_bands(edges, whole, shares):
-    ends = sorted(edges) if whole else [one + 0.25 for one in sorted(edges)]
-    labels = tuple(f"band {i}" for i in range(len(ends) - 1))
-    place = np.arange(len(shares)) % len(labels)
-    for kind in ("midpoint", "point"):
-        points = Points(kind, labels, tuple(ends))
-        share = np.array(shares) if kind == "point" else None
-        found = points.numbers(place, share)
-        assert found.type == (pa.int64() if whole else pa.float64())
-        again = Bands(points.edges[:-1], points.labels).apply(found, column="x").to_pylist()
-        assert again == [labels[i] for i in place]
-        values = np.array(found.to_pylist())
-        assert (values < np.array(ends[1:])[place]).all()
-    blank = points.numbers(np.array([-1, 0]), np.array([0.5, 0.5]))
-    assert blank.null_count == 1
 
 
 scalars = (

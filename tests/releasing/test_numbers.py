@@ -34,7 +34,6 @@ def test_numbers_and_dates_come_back(people, tmp_path, output):
         key=KEY,
         ledger=False,
         pages=False,
-        scripts=False,
     )
     opened = pramble.open_release(tmp_path / "out")
     years = pramble.estimate(opened, by="when").distribution()

@@ -229,8 +229,7 @@ def test_tables_that_will_be_noise_are_told_before_writing(people_file, tmp_path
         people_file, tmp_path / "out", columns=COLUMNS, alpha=0.5, dry_run=True, ledger=False
     )
     (said,) = [warning for warning in r.outcome.warnings if "will be noise" in warning]
-    assert "What would help: α = " in said or "tables = 1" in said
-    assert "alone" in said
+    assert "tables = 1" in said
     assert any(table.useless for table in r.outcome.tables)
     good = release(
         people_file, tmp_path / "out", columns=["SEX"], alpha=4.0, dry_run=True, ledger=False
@@ -326,9 +325,7 @@ def test_a_person_of_several_rows_gets_a_part_of_alpha_for_each(tmp_path):
     ],
 )
 def test_a_forged_manifest_of_records_is_refused(people_file, tmp_path, change, says):
-    r = release(
-        people_file, tmp_path / "out", columns=COLUMNS, alpha=4.0, pages=False, prior_share=0.1
-    )
+    r = release(people_file, tmp_path / "out", columns=COLUMNS, alpha=4.0, pages=False)
     rewrite(r.folder, change)
     with pytest.raises(InvalidData, match=says):
         pramble.open_release(r.folder)

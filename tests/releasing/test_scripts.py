@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.releasing.conftest import release_by
+from tests.releasing.conftest import release_by, rewrite
 
 import pramble
 from pramble.errors import InvalidData
@@ -87,13 +87,6 @@ def test_scripts_follow_from_plan_and_number_of_rows_alone(tmp_path):
     assert found[0] == found[1]
 
 
-def test_without_scripts_there_are_none(tmp_path):
-    plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
-    release = release_by(plan, {"a": ["no", "yes"] * 20}, tmp_path / "out", scripts=False)
-    assert sorted(p.name for p in release.folder.iterdir()) == ["data.parquet", "manifest.json"]
-    assert "scripts" not in release.manifest
-
-
 def test_scripts_may_be_edited_but_not_in_a_folder_that_is_verified(tmp_path):
     key = Ed25519PrivateKey.generate()
     pem = key.public_key().public_bytes(
@@ -121,8 +114,10 @@ def test_scripts_that_a_signed_manifest_does_not_state_are_refused(tmp_path):
     (tmp_path / "public.pem").write_bytes(pem)
     plan = pramble.Plan({"a": pramble.randomized_response(["no", "yes"], 3.0)})
     source = {"a": ["no", "yes"] * 20}
-    made = release_by(plan, source, tmp_path / "out", sign=key, scripts=False)
-    (made.folder / "analysis.py").write_text("print('mine')", encoding="utf-8")
+    made = release_by(plan, source, tmp_path / "out", sign=key)
+    rewrite(made.folder, lambda document: document.pop("scripts"))
+    signature = key.sign((made.folder / "manifest.json").read_bytes())
+    (made.folder / "manifest.sig").write_bytes(signature)
     with pytest.raises(InvalidData, match="does not state"):
         pramble.open_release(made.folder, verify=tmp_path / "public.pem")
 

@@ -63,7 +63,6 @@ population_size = 100000
         ({"alpha": True}, "The plan: alpha must be a positive number; found True."),
         ({"alpha": 0}, "The plan: alpha must be a positive number; found 0."),
         ({"alpha": float("nan")}, "The plan: alpha must be a positive number; found nan."),
-        ({"prior_share": 0.7}, "prior_share must be a number in (0, 0.5); found 0.7."),
         ({"family": "uniforn"}, "found 'uniforn' (did you mean 'uniform'?)."),
         ({"drop": "name"}, "drop must be a list of column names; found 'name'."),
         ({"drop": ["a", "a"]}, "drop must name each column once; 'a' is named twice."),

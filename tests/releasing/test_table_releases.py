@@ -230,7 +230,7 @@ def test_noise_never_makes_a_release_fail(tmp_path):
         made = pramble.release(
             few, tmp_path / str(number), central=1.0, person="id", rows_per_person=2, drop=["id"],
             columns={"sex": {"categories": ["f", "m"]}, "ill": {"categories": ["n", "y"]}},
-            key=bytes([number]) * 32, ledger=False, scripts=False,
+            key=bytes([number]) * 32, ledger=False, pages=False,
         )  # fmt: skip
         totals.append(made.tables.total)
     assert min(totals) <= 0 < max(totals)

@@ -8,7 +8,6 @@ from tests.tables.people import KEY, ODD, assert_same, design, people_table
 import pramble
 from pramble.data.open import open_records
 from pramble.engine.measure import measure_records
-from pramble.releasing.repair import RepairedRecords
 from pramble.spark.records import SparkRecords
 from pramble.values import Clock
 
@@ -94,7 +93,7 @@ def test_repaired_rows_of_a_person_are_counted_together(sessions, table):
     frame = sessions["classic"].createDataFrame(table).repartition(5)
     one, other = (
         measure_records(
-            RepairedRecords(open_records(data), rules),
+            open_records(data, pramble.Reading(repairs=tuple(rules))),
             design(2).plan,
             key=KEY,
             person="id",

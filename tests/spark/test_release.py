@@ -36,7 +36,7 @@ WITH_BANDS = pramble.Plan(
 BANDS = {
     "columns": {
         "sex": {"categories": ["f", "m"]},
-        "age": {"low": 0, "high": 5, "bands": [0, 2], "release_as": "point"},
+        "age": {"low": 0, "high": 5, "bands": [0, 2]},
     },
     "possible": [{"never": {"sex": "m", "age": "0-1"}, "repair": {"age": "2+"}}],
     "person": "person",

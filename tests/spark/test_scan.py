@@ -7,7 +7,6 @@ import pytest
 import pramble
 from pramble.data.crosstab import crosstab
 from pramble.data.open import open_records
-from pramble.releasing.repair import source_records
 from pramble.releasing.scan import count_columns
 from pramble.releasing.spec.document import spec_from
 from pramble.spark.records import SparkRecords
@@ -111,7 +110,7 @@ def test_the_counts_of_a_release_are_those_of_one_machine(frame):
     told = []
     ours, theirs = (
         count_columns(
-            source_records(data, spec),
+            spec.open(data),
             spec,
             tables=[("sex", "age"), ("age", "area")],
             clock=Clock(told.append),

@@ -5,12 +5,13 @@ import pytest
 
 import pramble
 from pramble.estimation.inverse.intervals import unified_interval
+from pramble_study import paper
 
 SCENARIOS = {
-    **pramble.paper.priors(),
+    **paper.priors(),
     "III": np.random.default_rng(2020).dirichlet(np.ones(30)),
 }
-ALPHAS = pramble.paper.ALPHAS
+ALPHAS = paper.ALPHAS
 N = 10_000
 RUNS = 80
 

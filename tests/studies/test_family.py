@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.paper import (
+from pramble.privacy.certificate import certify
+from pramble_study.family import (
+    best_placement,
+    count_values,
+    information,
+    placements,
+)
+from pramble_study.paper import (
     ALPHAS,
     SCENARIOS,
     TABLES,
@@ -18,13 +25,6 @@ from pramble.paper import (
     keep_levels,
     printed_counts,
     scenario,
-)
-from pramble.privacy.certificate import certify
-from pramble_study.family import (
-    best_placement,
-    count_values,
-    information,
-    placements,
 )
 
 

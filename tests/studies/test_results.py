@@ -9,11 +9,11 @@ import pytest
 from tests.studies.small import finished
 
 from pramble.mechanisms.base import Mechanism
-from pramble.paper import ALPHAS, keep_levels, printed_counts, scenario
 from pramble.privacy.certificate import certify
 from pramble.solvers.design import design
 from pramble_study import errata, sex
 from pramble_study.family import exact_vertices, in_words, information
+from pramble_study.paper import ALPHAS, keep_levels, printed_counts, scenario
 from pramble_study.tables import table_row
 
 # The best in the family, and the best of all matrices, by independent programs.

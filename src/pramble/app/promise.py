@@ -15,7 +15,7 @@ from pramble.app.tasks import try_promise
 from pramble.app.trials import pictures, promise_figures
 from pramble.app.view import PageView, notice, refusal, refused, step_section, when
 from pramble.app.wizard import FIRST, Wizard
-from pramble.releasing.compare import PEEK
+from pramble.releasing.try_release import PEEK
 from pramble.words import visible
 
 # Seconds after the figures in numbers in which pictures are begun.

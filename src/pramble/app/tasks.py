@@ -22,12 +22,11 @@ from pramble.plots.mechanisms import (
     PLAN_PICTURE,
     matrix_figure,
 )
-from pramble.releasing.compare import Candidate, Trials
 from pramble.releasing.folder.build import report_path
 from pramble.releasing.profile.survey import FileProfile, survey_file
-from pramble.releasing.repair import source_records
 from pramble.releasing.scan import Counted, count_each
 from pramble.releasing.spec.document import spec_from
+from pramble.releasing.try_release import Candidate, Trials
 from pramble.values import Clock, Watcher, value
 
 # Rows of the sample data.
@@ -61,7 +60,7 @@ def count_categories(
 ) -> dict[str, Categories]:
     """Count every randomised column of a plan in one scan, each for itself."""
     spec = spec_from(document)
-    found = count_each(source_records(path, spec), spec.columns, clock=Clock(progress))
+    found = count_each(spec.open(path), spec.columns, clock=Clock(progress))
     return {
         name: Categories(own.labels, own.counts)
         if isinstance(own, Counted)

@@ -15,9 +15,9 @@ from pramble.errors import InvalidInput, PrambleError
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
-from pramble.releasing.compare import Candidate
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
+from pramble.releasing.try_release import Candidate
 from pramble.report.outcome_text import precision_grid, verdict_sentences
 from pramble.words import visible
 

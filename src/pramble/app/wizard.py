@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
+from pramble.data.repair import rule_columns
 from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import FileProfile, column_lines
 from pramble.releasing.profile.vocabulary import key_variable
@@ -25,7 +26,6 @@ from pramble.releasing.spec.document import (
     without_others,
 )
 from pramble.releasing.spec.readers import TABLES
-from pramble.releasing.spec.rules import rule_columns
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
@@ -41,7 +41,7 @@ FIRST = {"local": 2.0, "central": 1.0}
 MOST_KEYS = 4
 
 # Settings that no figure of a promise depends on.
-WITHOUT_FIGURES = ("output", "copies", "scripts", "synthetic", "rows_per_file", "people")
+WITHOUT_FIGURES = ("output", "copies", "synthetic", "rows_per_file", "people")
 
 
 @value
@@ -250,10 +250,6 @@ class Wizard:
             found |= {"tables": 2} if self.tables_guessed else {}
             # Protected tables are no records, whose risk could be compared.
             found.pop("risk", None)
-            found["columns"] = {
-                name: {key: one for key, one in own.items() if key != "release_as"}
-                for name, own in self.columns.items()
-            }
         return found
 
     def plan_for(self, kind: str) -> dict[str, Any]:

@@ -47,9 +47,6 @@ def certify(
     rows_per_person: Annotated[
         int | None, option("The most rows of one person; both promises are of a person.")
     ] = None,
-    population: Annotated[
-        int | None, option("With --rows: they are a secret random sample of so many records.")
-    ] = None,
     distance: Annotated[
         Text,
         option("Of a mechanism: path for ordered categories, to say α per step between them."),
@@ -77,8 +74,6 @@ def certify(
       pramble certify out --epsilon 1
 
       pramble certify plan.json --rows 1000000 --delta 1e-6
-
-      pramble certify plan.json --rows 100000 --population 19000000 --epsilon 0.1
     """
     is_folder = source.is_dir()
     given = (
@@ -92,7 +87,7 @@ def certify(
     if isinstance(plan, TablePlan):
         if alpha is not None or distance is not None:
             raise PrivacyError(NO_LOCAL)
-        refuse_given_options(OF_RECORDS, rows, population, rows_per_person)
+        refuse_given_options(OF_RECORDS, rows, rows_per_person)
         central = table_guarantee(plan, delta=delta)
     else:
         if distance is None:
@@ -104,15 +99,14 @@ def certify(
                 "it goes with a single mechanism, and without --rows", param_hint="--distance"
             )
         if isinstance(given, pramble.Release):
-            asked = (rows, delta, epsilon, population) != (None,) * 4
+            asked = (rows, delta, epsilon) != (None,) * 3
             rows, delta = promised_rows(given, rows, delta, is_asked=asked)
         if rows is None and not isinstance(given, pramble.Release):
-            refuse_given_options(WITH_ROWS, delta, epsilon, population)
+            refuse_given_options(WITH_ROWS, delta, epsilon)
         if rows is not None:
             central = pramble.central_guarantee(
                 plan, rows=rows, delta=DELTA if delta is None else delta,
                 rows_per_person=certificate.rows, additional=float_above(certificate.additional),
-                population=population,
             )  # fmt: skip
         satisfied = None if alpha is None else certificate.satisfies(alpha)
     print_answer(
@@ -135,10 +129,9 @@ UNSHUFFLED = (
 )
 OF_RECORDS = {
     "--rows": "leave it out: the promise of protected tables does not depend on it",
-    "--population": "leave it out: it goes with randomised records in random order",
     "--rows-per-person": "leave it out: the plan states the rows of a person itself",
 }
-WITH_ROWS = {name: f"{name} goes with --rows" for name in ("--delta", "--epsilon", "--population")}
+WITH_ROWS = {name: f"{name} goes with --rows" for name in ("--delta", "--epsilon")}
 
 
 def refuse_given_options(reasons: dict[str, str], *given: Any) -> None:
@@ -247,7 +240,7 @@ def promise_document(
 
 def central_document(proven: Proven, epsilon: float | None) -> dict[str, Any]:
     """Return a central promise for a script, and what was asked of ε."""
-    names = ("lower", "method", "rows", "population", "worst", "attained", "rows_per_person")
+    names = ("lower", "method", "rows", "worst", "attained", "rows_per_person")
     found = {name: getattr(proven, name) for name in names if hasattr(proven, name)}
     if isinstance(proven, TableGuarantee):
         found["mu"] = math.sqrt(float_above(proven.mu_squared))

@@ -10,7 +10,7 @@ from pramble.cli.console import messages, print_csv, print_json, show
 from pramble.cli.inputs import AsCsv, AsJson, Text, option
 from pramble.errors import InvalidInput
 from pramble.ledger.account import as_central
-from pramble.ledger.book import NOTHING, Entry, Ledger, default_ledger, pair
+from pramble.ledger.book import Entry, Ledger, central_sum, default_ledger, local_sum, pair
 from pramble.privacy.guarantee import RecordPrivacy, composed
 from pramble.shown import Grid
 
@@ -138,8 +138,7 @@ def running_totals(book: Ledger) -> list[dict[str, Any]]:
     for entry in book.entries():
         own = spent.setdefault(entry.people, [])
         own.append(entry)
-        total = sum((one.spent for one in own), RecordPrivacy(Fraction(0)))
-        central = sum((one.central for one in own), NOTHING)
+        total, central = local_sum(own), central_sum(own)
         limit, most = book.budgets(entry.people)
         rows.append({
             **entry.as_row(),

@@ -3,19 +3,15 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from pramble.data.arrays import is_text, over_labels, trimmed_texts, value_type, without_dictionary
 from pramble.data.labels import Label
 from pramble.errors import InvalidData, InvalidInput
-from pramble.values import Floats, value
 
 MONTHS_IN = {"year": 12, "quarter": 3, "month": 1}
 WRITTEN = {
@@ -212,69 +208,3 @@ def read_band(text: str) -> tuple[float, float] | None:
             ends = [float(end) for end in found.groups()]
             return ends[0], ends[-1] + added
     return None
-
-
-POINT_KINDS = ("midpoint", "point")
-
-
-@value
-class Points:
-    """How a column of bands is written as numbers, which tell its bands and no more.
-
-    Whole edges give whole numbers: the middle of 0 to below 15 is 7, and a point in it is one of 0
-    to 14. Else the middle is halfway, and a point lies anywhere within.
-
-    Examples
-    --------
-    >>> ages = Points("midpoint", ("0-14", "15-64", "65+"), (0, 15, 65, 100))
-    >>> ages.middles.tolist()
-    [7, 40, 82]
-    """
-
-    kind: str  # "midpoint" or "point"
-    labels: tuple[str, ...]  # the bands, in order
-    edges: tuple[float, ...]  # where each begins, and where the last ends
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))
-        object.__setattr__(self, "edges", tuple(self.edges))
-        if self.kind not in POINT_KINDS:
-            known = " or ".join(POINT_KINDS)
-            raise InvalidInput(f"Bands are written as {known}; found {self.kind!r}.")
-        if len(self.edges) != len(self.labels) + 1 or self.edges[-1] <= self.edges[-2]:
-            raise InvalidInput(
-                f"{len(self.labels)} bands have so many beginnings and an end after them; found "
-                f"{len(self.edges)} numbers."
-            )
-
-    @property
-    def whole(self) -> bool:
-        return all(float(edge).is_integer() for edge in self.edges)
-
-    @property
-    def arrow_type(self) -> Any:
-        return pa.int64() if self.whole else pa.float64()
-
-    @cached_property
-    def _ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        ends = np.array(self.edges, dtype=np.int64 if self.whole else np.float64)
-        return ends[:-1], ends[1:]
-
-    @property
-    def middles(self) -> NDArray[Any]:
-        low, high = self._ends
-        return np.asarray((low + high) // 2 if self.whole else low + (high - low) / 2)
-
-    def numbers(self, place: NDArray[np.integer[Any]], share: Floats | None) -> Any:
-        """Return the number of each band, as Arrow; −1 is no band and gives null.
-
-        ``share``, from 0 to below 1, says how far into its band a point lies.
-        """
-        low, high = self._ends
-        if share is None:
-            return pa.array(self.middles[place], self.arrow_type, mask=place < 0)
-        within = share * (high - low)[place]
-        found = low[place] + (np.floor(within).astype(np.int64) if self.whole else within)
-        # the product may be rounded up to the end of the band, which is the next one's
-        last = high - 1 if self.whole else np.nextafter(high, low)
-        return pa.array(np.minimum(found, last[place]), self.arrow_type, mask=place < 0)

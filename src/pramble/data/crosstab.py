@@ -235,7 +235,7 @@ class Tabulation:
 
     def can_be_pushed_down(self, records: LazyRecords) -> bool:
         """Whether the engine that holds the records can group them."""
-        if records.reading.recode or self.keep_rows or isinstance(self.weights, np.ndarray):
+        if records.reading.changes_values or self.keep_rows or isinstance(self.weights, np.ndarray):
             return False
         numbers = [name for name in (self.weights, self.measure) if name is not None]
         return all(is_number_type(records.schema.field(name).type) for name in numbers)

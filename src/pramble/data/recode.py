@@ -37,6 +37,7 @@ from pramble.data.bands import (
     text_of_number,
 )
 from pramble.data.labels import LABEL_TYPES, Label, object_key
+from pramble.data.repair import rule_columns
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import value
 from pramble.words import names_in
@@ -231,10 +232,6 @@ def as_bands(given: Any) -> Recoding:
     """
     if isinstance(given, Recoding):
         return given
-    if isinstance(given, Mapping) and "quantiles" in given:
-        raise InvalidInput(
-            "bands by quantiles are found when the file is released; state their edges here."
-        )
     if isinstance(given, Mapping) and "by" in given and set(given) <= {"by", "from", "to"}:
         return Periods(given["by"], str(given.get("from", "")), str(given.get("to", "")))
     return Bands(even_edges(given) if isinstance(given, Mapping) else given)
@@ -334,6 +331,8 @@ class Reading:
         Of an Excel file; the first by default.
     recode : mapping from column to recodings
         Steps applied to a column before anything else sees it: see `pramble.data.recode`.
+    repairs : sequence of mappings
+        Rules of what is possible; records that break one are repaired after recoding.
 
     Examples
     --------
@@ -352,6 +351,19 @@ class Reading:
     trim: bool | None = None
     sheet: str | int | None = None
     recode: Mapping[str, tuple[Recoding, ...]] = field(default_factory=dict)
+    repairs: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def changes_values(self) -> bool:
+        return bool(self.recode or self.repairs)
+
+    def needed(self, columns: Sequence[str]) -> list[str]:
+        """Return some columns, and those that their repairs look at."""
+        if not any(set(rule["repair"]) & set(columns) for rule in self.repairs):
+            return list(columns)
+        # A repair may follow from what another one repairs, so all are made.
+        others = set().union(*map(rule_columns, self.repairs))
+        return [*columns, *sorted(others.difference(columns))]
 
     def __post_init__(self) -> None:
         for name in ("separator", "quote", "decimal"):

@@ -15,6 +15,7 @@ from pramble.data.arrays import as_schema, decimal_points, is_text
 from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, missing_column, sound_file
 from pramble.data.labels import Label
 from pramble.data.recode import Reading, apply_all, categories_after
+from pramble.data.repair import repaired, rule_columns
 from pramble.errors import InvalidData
 from pramble.values import value
 
@@ -73,7 +74,7 @@ class Records(ABC):
         """The Arrow schema of the batches."""
         columns = [pa.nulls(0, field.type) for field in self.raw_schema]
         empty = pa.RecordBatch.from_arrays(columns, schema=self.raw_schema)
-        return self._recoded(empty).schema
+        return self._recoded(empty, self.names).schema
 
     def refuse_missing(self, names: Iterable[str]) -> None:
         present = set(self.names)
@@ -108,11 +109,11 @@ class Records(ABC):
         """
         wanted = list(self.names if columns is None else columns)
         self.refuse_missing(wanted)
-        for batch in self.raw_batches(wanted, coded, watch):
-            yield self._recoded(batch) if self.reading.recode else batch
+        for batch in self.raw_batches(self.reading.needed(wanted), coded, watch):
+            yield self._recoded(batch, wanted) if self.reading.changes_values else batch
 
-    def _recoded(self, batch: Any) -> Any:
-        return recoded(batch, self.reading)
+    def _recoded(self, batch: Any, columns: Sequence[str]) -> Any:
+        return recoded(batch, self.reading, columns, typed=self.typed)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> "Records":
         """Return records with these columns whose rows are, or come, to this machine.
@@ -141,7 +142,8 @@ def columns_for(jobs: "Sequence[Job]", names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for job in jobs for name in job.columns)) or list(names[:1])
 
 
-def recoded(batch: Any, reading: Reading) -> Any:
+def recoded(batch: Any, reading: Reading, columns: Sequence[str], *, typed: bool = True) -> Any:
+    """Return some columns of a batch, recoded and repaired."""
     arrays, fields = list(batch.columns), list(batch.schema)
     for place, field in enumerate(batch.schema):
         steps = reading.recode.get(field.name, ())
@@ -149,7 +151,11 @@ def recoded(batch: Any, reading: Reading) -> Any:
             found = decimal_points(arrays[place]) if reading.decimal == "," else arrays[place]
             arrays[place] = apply_all(steps, found, column=field.name)
             fields[place] = field.with_type(arrays[place].type)
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    found = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    for rule in reading.repairs:
+        if rule_columns(rule) <= set(found.schema.names):
+            found = repaired(found, rule, typed=typed)
+    return found.select(list(columns))
 
 
 class Job(Protocol):
@@ -252,8 +258,9 @@ class MixedRecords(Records):
             watch(self.rows, 1.0)
         yield MixedBatch({name: self.columns[name] for name in columns})
 
-    def _recoded(self, batch: Any) -> Any:
+    def _recoded(self, batch: Any, columns: Sequence[str]) -> Any:
         """Return a batch after the recodings of its columns, which must be of one type."""
+        del columns
 
         def recoded(name: str, values: Any) -> Any:
             steps = self.reading.recode.get(name, ())

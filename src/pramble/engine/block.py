@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from pramble.data import decode
 from pramble.data.arrays import Rows, picked
-from pramble.data.bands import Points
 from pramble.data.encode import SHOWN, Codes, Encoder, counts_up
 from pramble.data.labels import Label, Labels, label_keys
 from pramble.engine.keystream import KeyStream
@@ -33,15 +32,13 @@ class PlanColumn:
     """A named column with the labels that it may hold before and after.
 
     With ``from_text`` its values come as text, as from a CSV file; missing values stand for
-    ``null_label``. With ``points`` bands are written as numbers, which are drawn from ``stream``.
+    ``null_label``.
     """
 
     name: str
     declared: ColumnLabels
     from_text: bool = False
     null_label: Label = None
-    points: Points | None = None
-    stream: KeyStream | None = None
 
     @property
     def labels(self) -> Labels:
@@ -71,28 +68,6 @@ class PlanColumn:
     @cached_property
     def arrow_outputs(self) -> Any:
         return decode.natural_arrow_labels(self.outputs)
-
-    @property
-    def written_type(self) -> Any:
-        return self.arrow_outputs.type if self.points is None else self.points.arrow_type
-
-    @cached_property
-    def band_of_output(self) -> Integers:
-        """Which band each output is; −1 if it is none."""
-        assert self.points is not None, "asked of columns with points"
-        place: dict[Label, int] = {label: i for i, label in enumerate(self.points.labels)}
-        return np.array([place.get(label, -1) for label in self.outputs], dtype=np.int64)
-
-    def written(self, codes: Codes, rows: Rows) -> Any:
-        """Return what is written of drawn codes: their labels, or numbers in place of bands."""
-        if self.points is None:
-            return self.labels_of(codes)
-        share = None
-        if self.points.kind == "point":
-            assert self.stream is not None, "points are drawn"
-            high = self.stream.words(rows).astype(np.float64)
-            share = (high * 2.0**21 + self.stream.extras(rows)) / 2.0**53
-        return self.points.numbers(self.band_of_output[codes], share)
 
     def labels_of(self, codes: Codes) -> Any:
         """Return drawn codes as Arrow labels of their own type; texts in one dictionary."""

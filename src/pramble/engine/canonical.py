@@ -49,7 +49,7 @@ class Canonical:
         # untouched columns of text that come as dictionaries
         self.coded = [name for name in others if is_coded_text(found[name])]
         kinds = {name: plain_type(found[name]) for name in others}
-        kinds |= {name: column.written_type for name, column in self.columns.items()}
+        kinds |= {name: column.arrow_outputs.type for name, column in self.columns.items()}
         # of the values: batches may hold dictionaries of them
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
 
@@ -75,7 +75,7 @@ class Canonical:
         def column(name: str) -> Any:
             if name in drawn:
                 observer.draw(name, codes[name], drawn[name])
-                return self.columns[name].written(drawn[name], rows)
+                return self.columns[name].labels_of(drawn[name])
             values = batch[name]
             kind = self.schema.field(name).type
             if name in self.coded:

@@ -141,7 +141,7 @@ def exact_tables(
         together = records.rows_stay
         own = PersonCounts(job, person, plan.rows_per_person, secret=secret, together=together)
         return count_people(records, own, watch=watch).counts
-    if isinstance(records, LazyRecords) and not records.reading.recode:
+    if isinstance(records, LazyRecords) and not records.reading.changes_values:
         for batch, times in grouped_batches(records, job.columns):
             job.add(batch, times)
     else:

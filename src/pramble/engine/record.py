@@ -15,7 +15,7 @@ its columns.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from pramble.data.arrays import Rows, picked
-from pramble.data.bands import Points
 from pramble.data.decode import labels_like
 from pramble.data.encode import Codes
 from pramble.data.labels import Label
@@ -52,8 +51,6 @@ class Record:
     null_labels: Mapping[str, Label] | None = None
     # draw these columns only; all that share a block with one of them are among them
     names: tuple[str, ...] | None = None
-    # columns whose bands are written as numbers
-    points: Mapping[str, Points] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> dict[str, PlanColumn]:
@@ -64,8 +61,6 @@ class Record:
                 labels,
                 from_text=self.from_text,
                 null_label=missing.get(name),
-                points=self.points.get(name),
-                stream=KeyStream(derived_key(self.key, "points"), name),
             )
             for name, labels in self.plan.column_labels().items()
             if self.names is None or name in self.names

@@ -234,7 +234,7 @@ def count_people(
     records: Records, job: PersonCounts, *, watch: Watch | None = None
 ) -> TableCounter:
     """Return the tables of at most so many rows of each person, wherever the rows are."""
-    if isinstance(records, LazyRecords) and not records.reading.recode:
+    if isinstance(records, LazyRecords) and not records.reading.changes_values:
         for batch, times in grouped_batches(records, job.columns):
             job.add(batch, times)
     elif records.rows_stay:

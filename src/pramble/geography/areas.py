@@ -1,7 +1,7 @@
 """Areas of a country as a value: labels, with their places, shapes and neighbours where known."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -109,16 +109,13 @@ class Areas(Display):
 
     @classmethod
     def from_geojson(
-        cls,
-        source: str | os.PathLike[str] | Mapping[str, Any],
-        label: str = "NAME",
-        *,
-        digits: int = 6,
+        cls, source: str | os.PathLike[str] | Mapping[str, Any], label: str = "NAME"
     ) -> "Areas":
         """Read areas with their shapes from a GeoJSON FeatureCollection of (Multi)Polygons.
 
         Features with one label are joined. Areas are neighbours if they share an edge, that is two
-        points that follow each other. The point of an area is the centroid of its largest polygon.
+        points that follow each other, to six decimals. The point of an area is the centroid of its
+        largest polygon.
 
         Parameters
         ----------
@@ -126,13 +123,9 @@ class Areas(Display):
             The file, or its parsed document.
         label : str
             The property that names an area, or "id" for the feature's own.
-        digits : int
-            Decimals of the coordinates that must agree for points to be the same; 6 are 0.1 metres.
         """
-        if not 0 <= digits <= 12:
-            raise InvalidInput(f"digits must lie in 0..12; found {digits}.")
         labels, shapes = read_shapes(source, label)
-        return cls(Labels(tuple(labels)), shapes=shapes, neighbours=bordering(shapes, digits))
+        return cls(Labels(tuple(labels)), shapes=shapes, neighbours=bordering(shapes))
 
     @classmethod
     def from_neighbours(cls, data: Any, *, columns: Sequence[str] | None = None) -> "Areas":
@@ -197,25 +190,19 @@ class Areas(Display):
             neighbours=pairs and tuple((new[i], new[j]) for i, j in pairs if {i, j} <= set(new)),
         )
 
-    def renamed(self, names: Mapping[Label, Label] | Callable[[Label], Label]) -> "Areas":
-        """Return the areas with other labels, by a mapping or a function such as ``int``.
-
-        Labels that a mapping does not name stay as they are.
-        """
-        old = self.labels.values
-        try:
-            new = [names.get(i, i) if isinstance(names, Mapping) else names(i) for i in old]
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"The labels cannot be renamed so: {error}.") from None
-        return replace(self, labels=as_labels(new, what="areas"))
-
     def places(self, labels: Iterable[Label]) -> list[int]:
         """Return the places of labels; refuse those that are no areas, naming them."""
         wanted = [label.item() if isinstance(label, np.generic) else label for label in labels]
         found = [self._places.get(label_key(label), -1) for label in wanted]
         missing = [label for label, place in zip(wanted, found, strict=True) if place < 0]
         if missing:
-            raise InvalidData(missing_in_words(missing, self.labels.values))
+            names = ", ".join(map(repr, missing[:NAMED])) + (", …" if len(missing) > NAMED else "")
+            hint = hint_at(str(missing[0]), list(map(str, self.labels)))
+            count = f"the {several(len(self), 'area')}" if len(self) > 1 else "the one area"
+            raise InvalidData(
+                f"Every label must be that of one of {count}, and text matches text alone; there "
+                f"is no {names}{hint}."
+            )
         return found
 
     def kilometres(self) -> Floats:
@@ -228,23 +215,7 @@ class Areas(Display):
         """Return the (S, S) least numbers of steps from neighbour to neighbour."""
         if self.neighbours is None:
             raise InvalidInput("Steps need neighbours; add them: areas.with_neighbours(…).")
-        return steps_between(self.neighbours, self.labels.values, self.points)
-
-    @cached_property
-    def extent(self) -> tuple[float, float, float, float] | None:
-        """West, south, east and north end in degrees; east is above 180 across that meridian."""
-        if self.points is None:
-            return None
-        if self.shapes is None:
-            longitudes, latitudes = self.points.T
-            spans = np.column_stack([longitudes, longitudes])
-        else:
-            rings = [polygon[0] for shape in self.shapes for polygon in shape]
-            spans = np.array([[ring[:, 0].min(), ring[:, 0].max()] for ring in rings])
-            latitudes = np.concatenate([ring[:, 1] for ring in rings])
-        west = west_of(spans)
-        east = np.where(spans[:, 0] < west, spans[:, 1] + 360, spans[:, 1]).max()
-        return west, float(latitudes.min()), float(east), float(latitudes.max())
+        return steps_between(self.neighbours, self.labels.values)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -275,53 +246,7 @@ class Areas(Display):
         """
         from pramble.plots.map import map_figure
 
-        return map_figure(self, None if values is None else self.numbers(values), label=label)
-
-    def plot_estimate(self, estimate: Any, truth: Mapping[Label, float] | Any = None) -> "Figure":
-        """Return maps of the estimates of areas, and of half the width of their intervals.
-
-        Parameters
-        ----------
-        estimate : Estimate
-            Of one column, whose categories are areas.
-        truth : mapping from label to number, or (S,) array, optional
-            What was there before, drawn in the same colours as the estimates.
-        """
-        from pramble.plots.map import estimate_maps
-
-        if len(estimate.cells) != 1:
-            raise InvalidInput(
-                "A map shows the estimates of one column of areas; these are of "
-                f"{', '.join(map(repr, estimate.cells))}. Estimate that column alone, or a query."
-            )
-        (labels,) = estimate.cells.values()
-        columns = (estimate.values, estimate.lower, estimate.upper)
-        value, lower, upper = (
-            self.numbers({one: v for one, v in zip(labels, found, strict=True) if one is not None})
-            for found in columns
-        )
-        before = None if truth is None else self.numbers(truth)
-        words = estimate.quantity, estimate.level
-        return estimate_maps(self, value, (upper - lower) / 2, before, *words)
-
-    def numbers(self, values: Any) -> Floats:
-        """Return one number per area, from a mapping or an array; NaN where there is none."""
-        mapped = isinstance(values, Mapping)
-        try:
-            found = np.array(list(values.values()) if mapped else values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidInput(
-                "values must be numbers, or a mapping from labels to numbers."
-            ) from None
-        if mapped:
-            numbers, found = found, np.full(len(self), np.nan)
-            found[self.places(values)] = numbers
-        if found.shape != (len(self),):
-            raise InvalidInput(
-                f"values must be one number for each of the {several(len(self), 'area')}, in their "
-                f"order, or a mapping from labels to numbers; found shape {found.shape}."
-            )
-        return found
+        return map_figure(self, values, label=label)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -349,9 +274,7 @@ def great_circles(points: Floats) -> Floats:
     return read_only(2 * EARTH_RADIUS * np.arctan2(np.sqrt(h), np.sqrt(1 - h)))
 
 
-def steps_between(
-    pairs: Sequence[tuple[int, int]], labels: Sequence[Any], points: Floats | None
-) -> Integers:
+def steps_between(pairs: Sequence[tuple[int, int]], labels: Sequence[Any]) -> Integers:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components, shortest_path
 
@@ -361,27 +284,15 @@ def steps_between(
     graph = coo_array((np.ones(len(one)), (one, other)), shape=(size, size)).tocsr()
     count, part = connected_components(graph, directed=False)
     if count > 1:
-        raise InvalidData(parts_in_words(part, labels, points))
+        names = [labels[i] for i in sorted(np.unique(part, return_index=True)[1].tolist())]
+        shown = ", ".join(map(repr, names[:NAMED])) + (", …" if count > NAMED else "")
+        raise InvalidData(
+            f"Every area must be reached from every other by neighbours; the map has {count} "
+            f"parts, with {shown}. Join them where a bridge or a ferry does, such as "
+            f"areas.with_neighbours([({names[0]!r}, {names[1]!r})])."
+        )
     steps = shortest_path(graph, method="D", directed=False, unweighted=True)
     return read_only(steps.astype(np.int64))
-
-
-def parts_in_words(part: Any, labels: Sequence[Any], points: Floats | None) -> str:
-    """Return why there are no steps between all areas, and which two to join: the nearest ones."""
-    _, first = np.unique(part, return_index=True)
-    count, places = len(first), sorted(first.tolist())
-    names = [labels[i] for i in places]
-    bridge = places[:2]
-    if points is not None:
-        distances = np.where(part[:, None] == part, np.inf, great_circles(points))
-        bridge = sorted(int(i) for i in np.unravel_index(np.argmin(distances), distances.shape))
-    one, other = (labels[i] for i in bridge)
-    shown = ", ".join(map(repr, names[:NAMED])) + (", …" if count > NAMED else "")
-    return (
-        "Every area must be reached from every other by neighbours; the map has "
-        f"{several(count, 'part')}, with {shown}. Join them where a bridge or a ferry "
-        f"does, such as areas.with_neighbours([({one!r}, {other!r})])."
-    )
 
 
 def refuse_large_map(size: int) -> None:
@@ -390,51 +301,3 @@ def refuse_large_map(size: int) -> None:
             f"A matrix of distances may have {MOST_CELLS:,} entries; {size:,} areas have "
             f"{size * size:,}. Take fewer areas: areas.of(labels)."
         )
-
-
-def west_of(spans: Floats) -> float:
-    """Return the longitude at which a map of so many spans (n, 2) of longitudes begins.
-
-    It follows the widest stretch of the globe without any, so that a country across the meridian
-    of 180° is in one piece; a tie, or no such stretch, begins at the smallest longitude.
-
-    >>> west_of(np.array([[-170.0, -160.0], [170.0, 180.0]]))
-    170.0
-    """
-    # Sweeping east: the reach is how far all spans so far go.
-    order = spans[np.argsort(spans[:, 0], kind="stable")]
-    reach = np.maximum.accumulate(order[:, 1])
-    gaps = order[1:, 0] - reach[:-1]
-    around = order[0, 0] + 360 - reach[-1]
-    if not len(gaps) or gaps.max() <= around:
-        return float(order[0, 0])
-    return float(order[1:][np.argmax(gaps), 0])
-
-
-def missing_in_words(missing: Sequence[Label], labels: Sequence[Label]) -> str:
-    first = missing[0]
-    alike = next((label for label in labels if is_other_type(first, label)), None)
-    if alike is not None:
-        change = "int" if isinstance(first, int) else "str"
-        if change == "str" and str(alike) != first:
-            change = f"lambda code: str(code).zfill({len(str(first))})"
-        return (
-            f"Labels must be of one type; {first!r} is asked for, and the areas have {alike!r}. "
-            f"Rename them: areas.renamed({change})."
-        )
-    names = ", ".join(map(repr, missing[:NAMED])) + (", …" if len(missing) > NAMED else "")
-    hint = hint_at(str(first), list(map(str, labels)))
-    count = f"the {several(len(labels), 'area')}" if len(labels) > 1 else "the one area"
-    return f"Every label must be that of one of {count}; there is no {names}{hint}."
-
-
-def is_other_type(one: Label, other: Label) -> bool:
-    """Whether an integer and a text are written alike, but for zeros in front.
-
-    >>> is_other_type(1, "01"), is_other_type("1", "01"), is_other_type(1, 1)
-    (True, False, False)
-    """
-    if {type(one), type(other)} != {str, int}:
-        return False
-    text, code = (one, other) if isinstance(one, str) else (other, one)
-    return bool(text.isdecimal() and text.isascii()) and len(text) < 19 and int(text) == code

@@ -1,6 +1,5 @@
 """Areas out of files: tables of points or pairs of neighbours, and GeoJSON (RFC 7946)."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -9,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.arrays import finite_numbers
 from pramble.data.labels import Label, label_key, texts_of, typed_texts
-from pramble.data.open import open_records
+from pramble.data.open import as_arrow, open_records
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput
-from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.values import Floats, read_only
 from pramble.words import hint_at, visible_names
@@ -21,52 +20,45 @@ from pramble.words import hint_at, visible_names
 # Names of coordinates that are known without being said; a file must have one of each.
 LONGITUDES = ("lon", "lng", "long", "longitude")
 LATITUDES = ("lat", "latitude")
+# Points whose coordinates agree in so many decimals are the same: 0.1 metres.
+DIGITS = 6
 
 # Rings of (n, 2) longitudes and latitudes, the last point again the first: outline, then holes.
 Polygon = tuple[Floats, ...]
 Shape = tuple[Polygon, ...]
 
 
-def open_table(data: Any) -> Records:
-    if isinstance(data, str | os.PathLike):
-        path = Path(data)
-        if path.is_file() and path.stat().st_size > MOST_DOCUMENT_BYTES:
-            raise InvalidData(
-                f"{path.name!r} has {path.stat().st_size:,} bytes; a table of areas of more than "
-                f"{MOST_DOCUMENT_BYTES:,} is not read."
-            )
-    return open_records(data)
-
-
-def label_columns(
-    records: Records, names: Sequence[str], *, labels: int, known: Sequence[Label] | None
-) -> list[list[Any]]:
-    """Return columns as lists, the first ``labels`` of them as labels.
-
-    Texts of a file without types stand for the labels that are known, else for what they are
-    written as: integers where all are.
-    """
+def read_columns(records: Records, names: Sequence[str]) -> list[list[Any]]:
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in records.batches(list(names)):
         for name in found:
             column = batch[name]
             found[name] += column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    columns = list(found.values())
-    if not columns[0]:
+    if not found[names[0]]:
         raise InvalidData(f"{records.name} must hold at least one row of areas; it has none.")
-    for name, column in zip(names[:labels], columns, strict=False):
+    return list(found.values())
+
+
+def as_area_labels(
+    columns: Sequence[list[Any]], records: Records, known: Sequence[Label] | None
+) -> list[Any]:
+    """Return what columns of a file stand for, one after the other.
+
+    Texts without a type stand for the labels that are known; where none are, they are integers if
+    all are written so.
+    """
+    for column in columns:
         for row, label in enumerate(column, 1):
             if type(label) not in (str, int):
                 raise InvalidData(
-                    f"Column {name!r} of {records.name} must hold labels, texts or integers; row "
-                    f"{row} holds {'nothing' if label is None else f'a {type(label).__name__}'}."
+                    f"Labels of areas in {records.name} must be texts or integers; row {row} holds "
+                    f"{'nothing' if label is None else f'a {type(label).__name__}'}."
                 )
-    if not records.typed:
-        size, texts = len(columns[0]), [text for column in columns[:labels] for text in column]
-        meant: dict[Any, Label] = {text: one for one in known or () for text in texts_of(one)}
-        read = typed_texts(texts) if known is None else [meant.get(one, one) for one in texts]
-        columns[:labels] = [read[i * size : (i + 1) * size] for i in range(labels)]
-    return columns
+    values = [label for column in columns for label in column]
+    if records.typed:
+        return values
+    meant: dict[Any, Label] = {text: one for one in known or () for text in texts_of(one)}
+    return typed_texts(values) if known is None else [meant.get(one, one) for one in values]
 
 
 def pairs_from(
@@ -80,25 +72,32 @@ def pairs_from(
                     f"{place} is not a pair."
                 )
         return [(one, other) for one, other in data]
-    records = open_table(data)
+    records = open_records(data)
     names = tuple(columns or records.names[:2])
     if len(names) != 2 or isinstance(columns, str):
         raise InvalidInput(
             f"Neighbours stand in two columns of labels; {records.name} has "
             f"{visible_names(records.names)}. Say which: columns=('one', 'other')."
         )
-    return list(zip(*label_columns(records, names, labels=2, known=known), strict=True))
+    labels = as_area_labels(read_columns(records, names), records, known)
+    half = len(labels) // 2
+    return list(zip(labels[:half], labels[half:], strict=True))
 
 
 def points_from(
-    data: Any,
-    label: str | None,
-    longitude: str | None,
-    latitude: str | None,
+    data: Any, label: str | None, longitude: str | None, latitude: str | None
 ) -> tuple[list[Label], Floats]:
     if isinstance(data, Mapping):
-        return mapped_points(data)
-    records = open_table(data)
+        try:
+            points = np.array([tuple(pair) for pair in data.values()], dtype=np.float64)
+        except (TypeError, ValueError):
+            points = np.zeros(0)
+        if points.shape != (len(data), 2):
+            raise InvalidData(
+                "Points map labels of areas to (longitude, latitude), one at least; these do not."
+            )
+        return list(data), points
+    records = open_records(data)
     east = longitude or coordinate_column(records, LONGITUDES, "longitude")
     north = latitude or coordinate_column(records, LATITUDES, "latitude")
     others = [name for name in records.names if name not in (east, north)]
@@ -106,35 +105,13 @@ def points_from(
         raise InvalidInput(
             f"{records.name} must have a column of labels next to {east} and {north}."
         )
-    names = [label or others[0], east, north]
-    labels, *coordinates = label_columns(records, names, labels=1, known=None)
-    comma = records.reading.decimal == ","
-    points = np.array([[as_number(one, comma=comma) for one in c] for c in coordinates]).T
+    values, *coordinates = read_columns(records, [label or others[0], east, north])
+    points = np.column_stack([
+        finite_numbers(as_arrow(column, name), name, decimal=records.reading.decimal)
+        for column, name in zip(coordinates, (east, north), strict=True)
+    ])  # fmt: skip
     refuse_off_the_globe(points, lambda i: f"row {i + 1} of {records.name}")
-    seen: dict[Any, int] = {}
-    for row, one in enumerate(labels, 1):
-        first = seen.setdefault(label_key(one), row)
-        if first != row:
-            raise InvalidData(
-                f"Every area must stand in one row of {records.name}; {one!r} stands in rows "
-                f"{first} and {row}. Keep one of them."
-            )
-    return labels, points
-
-
-def mapped_points(data: Mapping[Any, Any]) -> tuple[list[Label], Floats]:
-    if not data:
-        raise InvalidData("The points must be those of at least one area; the mapping is empty.")
-    labels = list(data)
-    for label, pair in data.items():
-        if isinstance(pair, str) or np.shape(pair) != (2,):
-            raise InvalidData(
-                "Points map labels to (longitude, latitude); the entry of "
-                f"{label!r} is no such pair."
-            )
-    points = np.array([[as_number(one) for one in data[label]] for label in labels])
-    refuse_off_the_globe(points, lambda i: f"the entry of {labels[i]!r}")
-    return labels, points
+    return as_area_labels([values], records, None), points
 
 
 def coordinate_column(records: Records, options: Sequence[str], what: str) -> str:
@@ -147,16 +124,6 @@ def coordinate_column(records: Records, options: Sequence[str], what: str) -> st
     return found[0]
 
 
-def as_number(value: Any, *, comma: bool = False) -> float:
-    """Return a number, from its text where it is one; NaN for what is none."""
-    if isinstance(value, bool) or value is None:
-        return float("nan")
-    try:
-        return float(value.replace(",", ".") if comma and isinstance(value, str) else value)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-
-
 def refuse_off_the_globe(points: Floats, where: Callable[[int], str]) -> None:
     """Raise, naming where the first longitude or latitude is that is none."""
     for column, what, most in ((0, "longitude", 180), (1, "latitude", 90)):
@@ -164,17 +131,15 @@ def refuse_off_the_globe(points: Floats, where: Callable[[int], str]) -> None:
         if not len(wrong):
             continue
         found = points[wrong[0], column]
-        holds = "holds no number" if np.isnan(found) else f"holds {found:g}"
-        if np.isnan(found):
-            advice = "Fill it in."
-        elif abs(found) > 360:
+        if abs(found) > 360:
             advice = "These look like metres of a projected map: convert them to degrees (WGS 84)."
         elif what == "longitude":
             advice = "Subtract 360 from longitudes above 180."
         else:
             advice = "Are longitude and latitude swapped?"
         raise InvalidData(
-            f"A {what} must lie within ±{most} degrees; {where(int(wrong[0]))} {holds}. {advice}"
+            f"A {what} must lie within ±{most} degrees; {where(int(wrong[0]))} holds {found:g}. "
+            f"{advice}"
         )
 
 
@@ -190,40 +155,35 @@ def read_shapes(source: Any, label: str) -> tuple[list[Label], tuple[Shape, ...]
         if not path.exists():
             raise InvalidData(f"There is no file {str(path)!r}.")
         source = document_in(read_bytes(path, InvalidData), InvalidData, name=path.name)
+    kind = source.get("type") if isinstance(source, Mapping) else None
+    features = source.get("features") if kind == "FeatureCollection" else None
+    if not isinstance(features, list | tuple) or not features:
+        more = "; convert TopoJSON to GeoJSON first" if kind == "Topology" else ""
+        raise InvalidData(
+            f"{name} must be a GeoJSON FeatureCollection of at least one feature; found type "
+            f"{short(kind)}{more}."
+        )
     areas: dict[Any, tuple[Label, list[Any]]] = {}
-    for number, feature in enumerate(features_of(source, name), 1):
+    for number, feature in enumerate(features, 1):
         where = f"feature {number} of {name}"
-        if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
-            raise InvalidData(f"Every member of 'features' must be a Feature; {where} is none.")
-        own = property_label(feature, label, where)
+        own = feature_label(feature, label, where)
         _, polygons = areas.setdefault(label_key(own), (own, []))
         polygons += polygons_of(feature.get("geometry"), f"{where} ({own!r})")
     return [own for own, _ in areas.values()], read_only_rings(shape for _, shape in areas.values())
 
 
-def features_of(document: Any, name: str) -> Sequence[Any]:
-    kind = document.get("type") if isinstance(document, Mapping) else None
-    features = document.get("features") if isinstance(document, Mapping) else None
-    if kind != "FeatureCollection" or not isinstance(features, list | tuple):
-        found = f"type {short(kind)}" if isinstance(document, Mapping) else "no object"
-        more = "; convert TopoJSON to GeoJSON first" if kind == "Topology" else ""
-        raise InvalidData(f"{name} must be a GeoJSON FeatureCollection; found {found}{more}.")
-    if not features:
-        raise InvalidData(f"{name} must hold at least one feature; it has none.")
-    return features
-
-
-def property_label(feature: Mapping[str, Any], label: str, where: str) -> Label:
-    properties = feature.get("properties") or {}
-    if not isinstance(properties, Mapping):
-        raise InvalidData(f"The properties of {where} must be an object.")
-    options = [*map(str, properties), *(["id"] if "id" in feature else [])]
+def feature_label(feature: Any, label: str, where: str) -> Label:
+    known = feature if isinstance(feature, Mapping) else {}
+    properties = known.get("properties") or {}
+    if known.get("type") != "Feature" or not isinstance(properties, Mapping):
+        raise InvalidData(f"Every member of 'features' must be a Feature; {where} is none.")
+    options = [*map(str, properties), *(["id"] if "id" in known else [])]
     if label not in options:
         raise InvalidData(
             f"The label must be a property of every feature; {where} has no "
             f"{label!r}{hint_at(label, options)}, but {visible_names(options) or 'none'}."
         )
-    found = properties.get(label, feature.get("id"))
+    found = properties.get(label, known.get("id"))
     # Some writers of JSON give whole numbers a point.
     if isinstance(found, float) and found.is_integer():
         found = int(found)
@@ -235,43 +195,39 @@ def property_label(feature: Mapping[str, Any], label: str, where: str) -> Label:
 
 
 def polygons_of(geometry: Any, where: str) -> list[list[Floats]]:
-    kind = geometry.get("type") if isinstance(geometry, Mapping) else None
-    if kind not in ("Polygon", "MultiPolygon"):
-        raise InvalidData(
-            f"An area must be a Polygon or a MultiPolygon; {where} is {short(kind)}. "
-            "Areas that are points are read from a table: Areas.from_points."
-        )
-    coordinates = geometry.get("coordinates")
+    known = geometry if isinstance(geometry, Mapping) else {}
+    kind, coordinates = known.get("type"), known.get("coordinates")
     polygons = [coordinates] if kind == "Polygon" else coordinates
-    if not isinstance(polygons, list | tuple) or not polygons:
-        raise InvalidData(f"A {kind} must have coordinates; {where} has none.")
-    if any(not isinstance(rings, list | tuple) or not rings for rings in polygons):
-        raise InvalidData(f"A polygon must have an outline; {where} has one without.")
+    if (
+        kind not in ("Polygon", "MultiPolygon")
+        or not isinstance(polygons, list | tuple)
+        or not polygons
+        or not all(isinstance(rings, list | tuple) and rings for rings in polygons)
+    ):
+        raise InvalidData(
+            f"An area must be a Polygon or a MultiPolygon with an outline; {where} is "
+            f"{short(kind)}. Areas that are points are read from a table: Areas.from_points."
+        )
     return [[ring_of(ring, where) for ring in rings] for rings in polygons]
 
 
 def ring_of(ring: Any, where: str) -> Floats:
     """Return a ring as an array, closed; heights are left out."""
-    if not isinstance(ring, list | tuple) or not all(map(is_position, ring)):
-        raise InvalidData(f"A ring must be a list of [longitude, latitude]; {where} has another.")
     try:
-        points = np.array([position[:2] for position in ring], dtype=np.float64).reshape(-1, 2)
-    except OverflowError:
-        raise InvalidData(f"Coordinates must be degrees; {where} has larger numbers.") from None
+        points = np.array([tuple(position[:2]) for position in ring])
+    except (TypeError, ValueError, KeyError):
+        points = np.zeros(0)
+    # texts make an array of texts, and integers beyond 64 bits one of objects
+    if points.dtype.kind not in "if" or points.shape[1:] != (2,):
+        raise InvalidData(
+            f"A ring must be a list of [longitude, latitude] in degrees; {where} has another."
+        )
     refuse_off_the_globe(points, lambda i: f"a ring of {where}, at its point {i + 1},")
-    if len(points) and (points[0] != points[-1]).any():
+    if (points[0] != points[-1]).any():
         points = np.concatenate([points, points[:1]])
     if len(points) < 4:
         raise InvalidData(f"A ring must have three points or more; {where} has one with fewer.")
     return points
-
-
-def is_position(position: Any) -> bool:
-    return (
-        isinstance(position, list | tuple)
-        and len(position) >= 2
-        and all(isinstance(one, int | float) and type(one) is not bool for one in position[:2])
-    )
 
 
 def read_only_rings(shapes: Iterable[Iterable[Iterable[Any]]]) -> tuple[Shape, ...]:
@@ -312,16 +268,13 @@ def centroid(polygons: Shape) -> tuple[float, float]:
     return float(best[0]), float(best[1])
 
 
-def bordering(shapes: Sequence[Shape], digits: int) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of areas that share an edge: two points that follow each other in a ring.
-
-    Points are the same whose coordinates are, after rounding to so many decimals.
-    """
+def bordering(shapes: Sequence[Shape]) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of areas that share an edge: two points that follow each other in a ring."""
     areas_at: dict[Any, set[int]] = {}
     for area, shape in enumerate(shapes):
         for ring in (ring for polygon in shape for ring in polygon):
             # As integers, so that -0.0 and 0.0 are one point.
-            points = np.round(ring * 10.0**digits).astype(np.int64).tolist()
+            points = np.round(ring * 10.0**DIGITS).astype(np.int64).tolist()
             for edge in pairwise(map(tuple, points)):
                 if edge[0] != edge[1]:
                     areas_at.setdefault(tuple(sorted(edge)), set()).add(area)

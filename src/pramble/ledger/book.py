@@ -200,56 +200,36 @@ class Entry:
     @classmethod
     def from_values(cls, row: Sequence[Any]) -> "Entry":
         number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
-        file = KnownFile(name, fingerprint, rows, tuple(json.loads(names)))
-        spent = local_of(alpha, most)
-        central = central_spent(spent, *row[10:13])
-        shown = tuple(json.loads(columns))
-        return cls(number, created, people, file, shown, spent, central, *row[13:])
+        epsilon, delta, mu_squared, target, state = row[10:]
+        spent = no_local_promise(most) if alpha == "inf" else RecordPrivacy(Fraction(alpha), most)
+        central = CentralPrivacy.of_local(spent)  # entries of earlier versions say nothing of it
+        if epsilon is not None:
+            gaussian = None if mu_squared is None else Fraction(mu_squared)
+            central = CentralPrivacy(Fraction(epsilon), Fraction(delta), most, gaussian)
+        return cls(
+            number,
+            created,
+            people,
+            KnownFile(name, fingerprint, rows, tuple(json.loads(names))),
+            tuple(json.loads(columns)),
+            spent,
+            central,
+            target,
+            state,
+        )
 
 
-def local_of(alpha: str, rows: int) -> RecordPrivacy:
-    return no_local_promise(rows) if alpha == "inf" else RecordPrivacy(Fraction(alpha), rows)
+def local_sum(entries: Sequence[Entry]) -> RecordPrivacy:
+    return sum((one.spent for one in entries), RecordPrivacy(Fraction(0)))
 
 
-def central_spent(
-    spent: RecordPrivacy, epsilon: str | None, delta: str | None, mu_squared: str | None
-) -> CentralPrivacy:
-    """Return what was spent against readers; entries of earlier versions say nothing of it."""
-    if epsilon is None or delta is None:
-        return CentralPrivacy.of_local(spent)
-    gaussian = None if mu_squared is None else Fraction(mu_squared)
-    return CentralPrivacy(Fraction(epsilon), Fraction(delta), spent.rows, gaussian)
+def central_sum(entries: Sequence[Entry]) -> CentralPrivacy:
+    return sum((one.central for one in entries), NOTHING)
 
 
 def default_ledger() -> Path:
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "pramble" / "ledger.sqlite"
-
-
-def store_budgets(connection: sqlite3.Connection, people: str, budgets: Budgets) -> None:
-    local, central = budgets
-    connection.execute(
-        "INSERT INTO people (name, budget, central_budget) VALUES (?, ?, ?) ON CONFLICT (name) "
-        "DO UPDATE SET budget = excluded.budget, central_budget = excluded.central_budget",
-        (
-            people,
-            None if local is None else str(local.alpha),
-            None if central is None else f"{central.epsilon} {central.delta}",
-        ),
-    )
-
-
-def central_budget_in(text: str) -> CentralPrivacy:
-    epsilon, delta = text.split()
-    return CentralPrivacy(Fraction(epsilon), Fraction(delta))
-
-
-def add_later(connection: sqlite3.Connection) -> None:
-    for table, columns in LATER.items():
-        known = {row[1] for row in connection.execute(f"PRAGMA table_info ({table})")}
-        for column in columns:
-            if column not in known:
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
 
 
 class Ledger:
@@ -290,7 +270,10 @@ class Ledger:
         with self._transaction() as connection:
             for statement in SCHEMA.split(";"):
                 connection.execute(statement)
-            add_later(connection)
+            for table, columns in LATER.items():
+                known = {row[1] for row in connection.execute(f"PRAGMA table_info ({table})")}
+                for column in set(columns) - known:
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
             connection.execute(
                 "INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(32),)
             )
@@ -323,29 +306,11 @@ class Ledger:
 
     def total(self, people: str) -> RecordPrivacy:
         """Return what was spent on these people so far, pending releases included."""
-        return sum((spent for spent, _ in self.spent_on(people)), RecordPrivacy(Fraction(0)))
+        return local_sum(self.entries(people))
 
     def central_total(self, people: str) -> CentralPrivacy:
         """Return what was spent towards readers so far, ε and δ added up."""
-        return sum((central for _, central in self.spent_on(people)), NOTHING)
-
-    def spent_on(self, people: str) -> list[tuple[RecordPrivacy, CentralPrivacy]]:
-        with self._transaction() as connection:
-            return self._spent(connection, people)
-
-    @staticmethod
-    def _spent(
-        connection: sqlite3.Connection, people: str
-    ) -> list[tuple[RecordPrivacy, CentralPrivacy]]:
-        rows = connection.execute(
-            "SELECT alpha, rows_per_person, epsilon, delta, mu_squared FROM spent WHERE people = ?",
-            (people,),
-        )
-        found = []
-        for alpha, most, *central in rows:
-            spent = local_of(alpha, most)
-            found.append((spent, central_spent(spent, *central)))
-        return found
+        return central_sum(self.entries(people))
 
     def budgets(self, people: str) -> Budgets:
         """Return the most α, and the most central ε and δ, that may ever be spent on them."""
@@ -358,20 +323,31 @@ class Ledger:
             "SELECT budget, central_budget FROM people WHERE name = ?", (people,)
         ).fetchone()
         local, central = found or (None, None)
+        epsilon, delta = central.split() if central else ("", "")
         return (
             None if local is None else RecordPrivacy(Fraction(local)),
-            None if central is None else central_budget_in(central),
+            CentralPrivacy(Fraction(epsilon), Fraction(delta)) if central else None,
+        )
+
+    @staticmethod
+    def _store_budgets(connection: sqlite3.Connection, people: str, budgets: Budgets) -> None:
+        local, central = budgets
+        connection.execute(
+            "INSERT INTO people (name, budget, central_budget) VALUES (?, ?, ?) ON CONFLICT (name) "
+            "DO UPDATE SET budget = excluded.budget, central_budget = excluded.central_budget",
+            (
+                people,
+                None if local is None else str(local.alpha),
+                None if central is None else f"{central.epsilon} {central.delta}",
+            ),
         )
 
     def set_budget(self, people: str, budget: RecordPrivacy | CentralPrivacy) -> None:
         """Store the most that may ever be spent on these people: α, or central ε and δ."""
         with self._transaction() as connection:
             local, central = self._budgets(connection, people)
-            if isinstance(budget, CentralPrivacy):
-                central = budget
-            else:
-                local = budget
-            store_budgets(connection, people, (local, central))
+            one = (local, budget) if isinstance(budget, CentralPrivacy) else (budget, central)
+            self._store_budgets(connection, people, one)
 
     def enter(
         self,
@@ -395,11 +371,10 @@ class Ledger:
         with self._transaction() as connection:
             stored = self._budgets(connection, people)
             limits = smaller(budget, stored[0]), smaller(central_budget, stored[1])
-            before = self._spent(connection, people)
-            whole = sum((one for one, _ in before), RecordPrivacy(Fraction(0)))
-            refuse_beyond(limits[0], before=whole, more=spent)
-            refuse_beyond(limits[1], before=sum((one for _, one in before), NOTHING), more=read)
-            store_budgets(connection, people, limits)
+            before = self._entries(connection, people)
+            refuse_beyond(limits[0], before=local_sum(before), more=spent)
+            refuse_beyond(limits[1], before=central_sum(before), more=read)
+            self._store_budgets(connection, people, limits)
             # Numbers are never used twice, also after a pending release was cancelled.
             last = connection.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()[0] or 0
             entry = Entry(
@@ -432,7 +407,15 @@ class Ledger:
         if not gone:
             raise InvalidInput(f"The ledger has no pending release {number}.")
 
-    def entries(self) -> list[Entry]:
+    def entries(self, people: str | None = None) -> list[Entry]:
+        """Return all releases in order, or those of some people."""
         with self._transaction() as connection:
-            rows = connection.execute(f"SELECT {FIELDS} FROM spent ORDER BY id").fetchall()  # noqa: S608 (constants)
+            return self._entries(connection, people)
+
+    @staticmethod
+    def _entries(connection: sqlite3.Connection, people: str | None) -> list[Entry]:
+        rows = connection.execute(
+            f"SELECT {FIELDS} FROM spent WHERE people = coalesce(?, people) ORDER BY id",  # noqa: S608 (constants)
+            (people,),
+        )
         return [Entry.from_values(row) for row in rows]

@@ -46,11 +46,6 @@ class Attack:
         sure = float(alone) - 64 * UNIT * int((~seen).sum()) * (1 + factor)
         return excess_below(summand, rows) + max(sure, 0.0)
 
-    def sampled(self, share: float) -> "Attack":
-        """Return the same where x, or x', is in the file with this chance, and w else."""
-        x, other = ((1 - share) * self.crowd + share * row for row in (self.x, self.other))
-        return Attack(x, other, self.crowd)
-
     def power(self) -> float:
         """Return how far the two rows are apart in this crowd (a guide)."""
         seen = self.crowd > 0

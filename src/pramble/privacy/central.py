@@ -6,7 +6,7 @@ from typing import Any, overload
 from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
-from pramble.privacy.evidence import ShuffleEvidence, evidence_of, sampled_evidence
+from pramble.privacy.evidence import ShuffleEvidence, evidence_of
 from pramble.privacy.hockey_stick import UNIT
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
@@ -33,9 +33,6 @@ class CentralGuarantee(Display):
     alpha : float
         The local α of a record, which holds too.
     rows, rows_per_person : int
-    population : int or None
-        The number of records of which the file is a secret random sample, if it is one: ε, δ and
-        what is below them are then of a member of the population.
 
     Examples
     --------
@@ -56,7 +53,6 @@ class CentralGuarantee(Display):
     rows: int
     rows_per_person: int
     evidence: ShuffleEvidence
-    population: int | None = None
 
     def curve(self, epsilon: float) -> float:
         """Return the proven δ at another ε, rounded up."""
@@ -70,7 +66,7 @@ class CentralGuarantee(Display):
         """Return what is proven, and what no proof can go below."""
         people = f", up to {self.rows_per_person} of a person" if self.rows_per_person > 1 else ""
         return Facts(
-            f"Central guarantee of {self.rows:,} rows in random order{self.drawn()}{people}",
+            f"Central guarantee of {self.rows:,} rows in random order{people}",
             [
                 ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g} ({self.method})"),
                 ("attack", f"no ε below {self.lower:.6g} holds"),
@@ -85,22 +81,15 @@ class CentralGuarantee(Display):
             if self.rows_per_person == 1
             else f"any {self.rows_per_person} records of a person than with others in their place"
         )
-        but_who = "" if self.population is None else " of the population but not which were drawn"
         if math.isinf(self.epsilon):
             return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
         return (
-            f"Whoever reads the whole file of {self.rows:,} rows in random order{self.drawn()}, "
-            f"and knows all other records{but_who}, sees nothing more than "
+            f"Whoever reads the whole file of {self.rows:,} rows in random order, "
+            f"and knows all other records, sees nothing more than "
             f"{math.exp(self.epsilon):.6g} times likelier with {person} (ε = {self.epsilon:.4g}), "
             f"but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
             f"{self.lower:.4g}."
         )
-
-    def drawn(self) -> str:
-        """Return of how many records the file is a sample, in words."""
-        if self.population is None:
-            return ""
-        return f", a secret random sample of {self.population:,}"
 
     def __str__(self) -> str:
         return self.sentence()
@@ -121,7 +110,6 @@ def central_guarantee(
     epsilon: float | None = None,
     rows_per_person: int = 1,
     additional: float = 0.0,
-    population: int | None = None,
 ) -> CentralGuarantee: ...
 
 
@@ -133,7 +121,6 @@ def central_guarantee(
     epsilon: float | None = None,
     rows_per_person: int = 1,
     additional: float = 0.0,
-    population: int | None = None,
 ) -> CentralGuarantee | TableGuarantee:
     r"""Return the central (ε, δ) of a shuffled file of randomised records, or of noisy tables.
 
@@ -162,15 +149,6 @@ def central_guarantee(
         :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
     additional : float, optional
         What was spent on a row in addition, without a δ, as on a private prior.
-    population : int, optional
-        The number N of records of which the n rows are a *secret simple random sample* without
-        replacement. The promise is then to each of the N, for populations that differ in one record
-        (:mod:`pramble.privacy.evidence`):
-        :math:`(\log(1 + q(e^\varepsilon - 1)), q\delta)` with :math:`q = n/N`. It holds only if n
-        and N are fixed beforehand, records were drawn one by one (not people with all their rows),
-        nobody learns who was drawn, and all that is ever released of this sample is given here
-        together (``additional`` included, if that was spent on the sample alone): two such promises
-        on one sample do not add up.
 
     Returns
     -------
@@ -183,8 +161,6 @@ def central_guarantee(
     >>> g = pramble.central_guarantee(m, rows=100_000, delta=1e-6)
     >>> round(g.epsilon, 3), round(g.lower, 3), round(g.alpha, 3)
     (0.031, 0.031, 2.0)
-    >>> round(pramble.central_guarantee(m, rows=100_000, delta=1e-6, population=10**6).epsilon, 4)
-    0.0025
     >>> pramble.central_guarantee({"sex": m, "age": None}, rows=1000, delta=1e-6)
     Traceback (most recent call last):
     ...
@@ -195,19 +171,16 @@ def central_guarantee(
     """
     plan = getattr(plan_or_mechanism, "plan", plan_or_mechanism)
     if isinstance(plan, TablePlan):
-        if rows_per_person != 1 or additional or population is not None:
+        if rows_per_person != 1 or additional:
             raise InvalidInput(
                 "The guarantee of tables follows from their plan and delta or epsilon alone: leave "
-                "out rows_per_person, additional and population."
+                "out rows_per_person and additional."
             )
         return table_guarantee(plan, delta=delta, epsilon=epsilon)
     n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    local = evidence_of(plan_or_mechanism, rows=n, additional=checked_epsilon(additional))
-    known: ShuffleEvidence = local
-    if population is not None:
-        known = sampled_evidence(local, population=positive_count(population, "population"))
+    known = evidence_of(plan_or_mechanism, rows=n, additional=checked_epsilon(additional))
     with one_thread():
         if delta is not None:
             target = checked_delta(delta)
@@ -216,9 +189,7 @@ def central_guarantee(
             proven = checked_epsilon(epsilon)
             target, method = person_delta(known, proven, people=people)
         lower = known.lower(target, proven=proven)
-    return CentralGuarantee(
-        proven, target, lower, method, local.alpha, n, people, known, population=population
-    )
+    return CentralGuarantee(proven, target, lower, method, known.alpha, n, people, known)
 
 
 def proven_epsilon(

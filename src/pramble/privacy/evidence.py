@@ -1,50 +1,20 @@
 r"""What is known of a shuffled plan: every bound from above, and attacks from below.
 
-It may be of one file, of a file with what was spent in addition, as on a private prior, or of a
-population of which the file is a secret random sample:
-
-*Statement.* Let n of N records be drawn without replacement, every set of n alike, and let what is
-done to the sample have :math:`\delta(\varepsilon)` for samples that differ in one record. For
-populations that differ in one record
-
-.. math:: \varepsilon' = \log(1 + q(e^\varepsilon - 1)), \qquad
-          \delta' = q\,\delta(\varepsilon), \qquad q = n/N
-
-(Balle, Barthe and Gaboardi 2018, Theorem 11).
-
-*Proof.* Let A be the law of what is released if the record that differs is not drawn, B and B' if
-it is. With :math:`\beta = e^{\varepsilon' - \varepsilon}` the choice of :math:`\varepsilon'` makes
-:math:`(1-q)(e^{\varepsilon'} - 1) = q e^{\varepsilon}(1 - \beta)`, so for every event E
-
-.. math:: (1-q)A + qB - e^{\varepsilon'}\left((1-q)A + qB'\right)
-          = q\left(B - e^\varepsilon\left((1-\beta)A + \beta B'\right)\right) .
-
-B and B' come from samples that differ in that record. So do B and A: draw the other n − 1 first,
-then the record itself, or one of those that are left. Both differences are at most
-:math:`\delta(\varepsilon)`, and so is their average. ∎
-
-*Several rows of a person* are several records, drawn one by one: k of them have
-:math:`(k\varepsilon', \delta' \sum_{i<k} e^{i\varepsilon'})`. People drawn with all their rows are
-another matter: the number of rows would tell of the sample.
-
-*What was spent in addition* on a sample is added to its file first: who was drawn is the same in
-both.
-
-*From below.* If all others are w, the sample is n − 1 records w and one with the law
-:math:`(1-q)M_w + qM_x`, and an attack on those rows is an attack on the population. With less q it
-tells less (joint convexity), so q is rounded down there, and up above.
-
 **The record of a plan.** The coin that picks a branch is public, so the output of a record is
 (branch, values), its matrix :math:`[w_1 M_1, w_2 M_2, …]`, and the blanket's weight
 :math:`\sum_b w_b \gamma_b`. A reader of the file tells branches by their columns: two branches of
 the same columns look alike to him, which the bounds from above may ignore and an attack may not.
+
+**What was spent in addition** without a δ, as on a private prior, has at worst the loss of
+randomised response, +c with the chance :math:`p = e^c/(1 + e^c)` and −c otherwise. Together with a
+file it has :math:`\delta(\varepsilon) = p\,\delta_1(\varepsilon - c) +
+(1 - p)\,\delta_1(\varepsilon + c) \le \delta_1(\varepsilon - c)`: to add c to the ε of the file
+costs at most a factor of two in δ.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -69,19 +39,11 @@ from pramble.privacy.blanket import (
     single,
 )
 from pramble.privacy.certificate import certify
-from pramble.privacy.gaussian import float_above
 from pramble.privacy.hockey_stick import UNIT, Curve, smallest_epsilon
 from pramble.values import Floats, value
 
 # Rows of a large matrix that are looked at beside those of its largest ratio.
 MORE_ROWS = 6
-
-
-def plan_corners(plan: Plan) -> tuple[Corners, ...] | None:
-    """Return the corners of every branch; None if a ratio is infinite."""
-    found = [corners_of(view.mechanisms, view.share) for view in plan.channel().views]
-    known = tuple(corners for corners in found if corners is not None)
-    return known if len(known) == len(found) else None
 
 
 def plan_crowd(plan: Plan) -> Crowd | None:
@@ -144,24 +106,84 @@ def few_rows(mechanism: Mechanism) -> Floats:
 LARGEST_EPSILON = 40.0
 
 
-class ShuffleEvidence(ABC):
-    """What is known of a release of so many rows: bounds from above, and attacks from below.
+@value(eq=False, repr=False)
+class ShuffleEvidence:
+    """What is known of one file in random order: bounds from above, and attacks from below.
 
-    - ``alpha``: The local α, rounded up; it is an ε by itself, with δ = 0.
+    - ``local``: The local α of its plan, rounded up.
+    - ``additional``: What was spent on a record in addition, without a δ.
     - ``attacks``: On rows that a reader may look at.
+    - ``crowd``: The matrix of a record, if it is small enough.
+    - ``corners``: Largest ratios and the blanket's weights, branch by branch.
     """
 
-    alpha: float
+    local: float
     rows: int
+    additional: float
     attacks: list[Attack]
+    crowd: Crowd | None
+    corners: tuple[Corners, ...] | None
 
-    @abstractmethod
+    @property
+    def alpha(self) -> float:
+        """The local α of all together; it is an ε by itself, with δ = 0."""
+        if not self.additional:
+            return self.local
+        return math.nextafter(self.local + self.additional, math.inf)
+
+    @property
+    def most(self) -> float:
+        """The largest ε of the file alone that is searched."""
+        return min(self.local, LARGEST_EPSILON)
+
     def delta(self, epsilon: float) -> tuple[float, str]:
         """Return the smallest proven δ at ε, and which bound it is."""
+        if epsilon >= self.alpha:
+            return 0.0, "local"
+        if not self.additional:
+            return self._delta_of_file(epsilon)
+        low = math.nextafter(epsilon - self.additional, -math.inf)
+        high = math.nextafter(epsilon + self.additional, 0.0)
+        if low <= 0:
+            return 1.0, "none"
+        more, method = self._delta_of_file(low)
+        less, _ = self._delta_of_file(high)
+        chance = 1 / (1 + math.exp(-self.additional)) * (1 + 8 * UNIT)
+        return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
 
-    @abstractmethod
+    def _delta_of_file(self, epsilon: float) -> tuple[float, str]:
+        if epsilon >= self.local:
+            return 0.0, "local"
+        found = [(1.0, "none")]
+        if self.crowd is not None:
+            found.append((blanket_delta(self.crowd, epsilon, rows=self.rows), "blanket"))
+        elif self.corners is not None:
+            found.append((corner_delta(self.corners, epsilon, rows=self.rows), "corners"))
+        return min(found)
+
     def epsilon(self, allowed: Curve) -> tuple[float, str]:
         """Return the smallest ε whose δ is proven to be allowed, and which bound it is."""
+        if not self.additional:
+            return self._epsilon_of_file(allowed)
+        own, method = self._epsilon_of_file(lambda one: allowed(one + self.additional))
+        added = math.nextafter(own + self.additional, math.inf), method
+        return min((self.alpha, "local"), added)
+
+    def _epsilon_of_file(self, allowed: Curve) -> tuple[float, str]:
+        found, corners = [(self.local, "local")], self.corners
+        if allowed(self.most) <= 0:
+            return found[0]
+        if self.crowd is not None:
+            least = blanket_epsilon(self.crowd, allowed, rows=self.rows, most=self.most)
+            found.append((least, "blanket"))
+        elif corners is not None:
+            least = smallest_epsilon(
+                lambda epsilon: corner_delta(corners, epsilon, rows=self.rows) <= allowed(epsilon),
+                low=0.0,
+                high=self.most,
+            )
+            found.append((least, "corners"))
+        return min(found)
 
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at ε can go below."""
@@ -183,92 +205,7 @@ class ShuffleEvidence(ABC):
         return below if below > 0 and best.delta(below, rows=self.rows) > delta else 0.0
 
 
-@value(eq=False, repr=False)
-class PlanEvidence(ShuffleEvidence):
-    """The bounds that are known of one file in random order.
-
-    - ``crowd``: The matrix of a record, if it is small enough.
-    - ``corners``: Largest ratios and the blanket's weights, branch by branch.
-    """
-
-    alpha: float
-    rows: int
-    attacks: list[Attack]
-    crowd: Crowd | None
-    corners: tuple[Corners, ...] | None
-
-    @property
-    def most(self) -> float:
-        """The largest ε that is searched."""
-        return min(self.alpha, LARGEST_EPSILON)
-
-    def delta(self, epsilon: float) -> tuple[float, str]:
-        if epsilon >= self.alpha:
-            return 0.0, "local"
-        found = [(1.0, "none")]
-        if self.crowd is not None:
-            found.append((blanket_delta(self.crowd, epsilon, rows=self.rows), "blanket"))
-        elif self.corners is not None:
-            found.append((corner_delta(self.corners, epsilon, rows=self.rows), "corners"))
-        return min(found)
-
-    def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        found, corners = [(self.alpha, "local")], self.corners
-        if allowed(self.most) <= 0:
-            return found[0]
-        if self.crowd is not None:
-            least = blanket_epsilon(self.crowd, allowed, rows=self.rows, most=self.most)
-            found.append((least, "blanket"))
-        elif corners is not None:
-            least = smallest_epsilon(
-                lambda epsilon: corner_delta(corners, epsilon, rows=self.rows) <= allowed(epsilon),
-                low=0.0,
-                high=self.most,
-            )
-            found.append((least, "corners"))
-        return min(found)
-
-
-@value(eq=False, repr=False)
-class ComposedEvidence(ShuffleEvidence):
-    r"""The bounds that are known of a file together with what was spent in addition, without a δ.
-
-    The loss of what has no δ is at worst that of randomised response, +c with the chance
-    :math:`p = e^c/(1 + e^c)` and −c otherwise. Both together have :math:`\delta(\varepsilon) =
-    p\,\delta_1(\varepsilon - c) + (1 - p)\,\delta_1(\varepsilon + c) \le
-    \delta_1(\varepsilon - c)`: to add c to the ε of the file costs at most a factor of two in δ.
-
-    - ``alpha``: The local α of both.
-    - ``additional``: What was spent in addition, c.
-    """
-
-    alpha: float
-    rows: int
-    attacks: list[Attack]
-    file: PlanEvidence
-    additional: float
-
-    def delta(self, epsilon: float) -> tuple[float, str]:
-        if epsilon >= self.alpha:
-            return 0.0, "local"
-        low = math.nextafter(epsilon - self.additional, -math.inf)
-        high = math.nextafter(epsilon + self.additional, 0.0)
-        if low <= 0:
-            return 1.0, "none"
-        more, method = self.file.delta(low)
-        less, _ = self.file.delta(high)
-        chance = 1 / (1 + math.exp(-self.additional)) * (1 + 8 * UNIT)
-        return min((chance * more + (1 - chance) * less) * (1 + 8 * UNIT), more), method
-
-    def epsilon(self, allowed: Curve) -> tuple[float, str]:
-        own, method = self.file.epsilon(lambda one: allowed(one + self.additional))
-        added = math.nextafter(own + self.additional, math.inf), method
-        return min((self.alpha, "local"), added)
-
-
-def evidence_of(
-    given: Any, *, rows: int, additional: float = 0.0
-) -> PlanEvidence | ComposedEvidence:
+def evidence_of(given: Any, *, rows: int, additional: float = 0.0) -> ShuffleEvidence:
     """Return what is known of a mechanism or a plan that leaves no column untouched."""
     plan = fully_randomised_plan(given)
     crowd = plan_crowd(plan)
@@ -276,11 +213,10 @@ def evidence_of(
         crowd = None
     attacks = [attack for masses in visible_rows(plan, crowd) for attack in attacks_on(masses)]
     attacks = sorted(attacks, key=Attack.power, reverse=True)[:6]
-    file = PlanEvidence(certify(plan).alpha, rows, attacks, crowd, plan_corners(plan))
-    if not additional:
-        return file
-    alpha = math.nextafter(file.alpha + additional, math.inf)
-    return ComposedEvidence(alpha, rows, file.attacks, file, additional)
+    corners = [corners_of(view.mechanisms, view.share) for view in plan.channel().views]
+    finite = tuple(own for own in corners if own is not None)
+    known = finite if len(finite) == len(corners) else None
+    return ShuffleEvidence(certify(plan).alpha, rows, additional, attacks, crowd, known)
 
 
 def fully_randomised_plan(given: Any) -> Plan:
@@ -298,81 +234,3 @@ def fully_randomised_plan(given: Any) -> Plan:
             "every released column must be randomised or blank."
         )
     return as_plan(given)
-
-
-# Above this ε sampling is not counted: its exponential may be no float.
-STEEP = 600.0
-
-
-@value(eq=False, repr=False)
-class SampledEvidence(ShuffleEvidence):
-    """The bounds that are known of a population, from those of a sample.
-
-    - ``alpha``: The ε with δ = 0 that the local α of a record leaves.
-    - ``rows``: The size n of the sample.
-    - ``attacks``: By a reader who does not know who is in the sample.
-    - ``sample``: What is known of the sample.
-    - ``share``: q, rounded up.
-    """
-
-    alpha: float
-    rows: int
-    attacks: list[Attack]
-    sample: ShuffleEvidence
-    share: float
-
-    def delta(self, epsilon: float) -> tuple[float, str]:
-        found, method = self.sample.delta(of_sample(epsilon, self.share))
-        return min(found * self.share * (1 + UNIT), 1.0), method
-
-    def epsilon(self, allowed: Curve) -> tuple[float, str]:
-
-        def allowed_in_sample(epsilon: float) -> float:
-            return allowed(of_population(epsilon, self.share)) / self.share * (1 - UNIT)
-
-        found, method = self.sample.epsilon(allowed_in_sample)
-        return of_population(found, self.share), method
-
-
-def sampled_evidence(known: PlanEvidence | ComposedEvidence, *, population: int) -> ShuffleEvidence:
-    if population < known.rows:
-        raise InvalidInput(
-            f"A sample is no larger than its population; found {known.rows:,} rows of "
-            f"{population:,}. population counts records, the sampled ones among them."
-        )
-    if population == known.rows:
-        return known
-    exact = Fraction(known.rows, population)
-    above = float_above(exact)
-    below = above if Fraction(above) == exact else math.nextafter(above, 0.0)
-    alpha = of_population(known.alpha, above)
-    attacks = [attack.sampled(below) for attack in known.attacks]
-    return SampledEvidence(alpha, known.rows, attacks, known, above)
-
-
-def of_population(epsilon: float, share: float) -> float:
-    r"""Return :math:`\log(1 + q(e^\varepsilon - 1))`, rounded up.
-
-    Examples
-    --------
-    >>> round(of_population(1.0, 0.1), 4), of_population(math.inf, 0.1)
-    (0.1586, inf)
-    """
-    if epsilon > STEEP or not epsilon:
-        return epsilon
-    grown = share * math.expm1(epsilon) * (1 + 8 * UNIT)
-    return min(math.nextafter(math.log1p(grown) * (1 + 8 * UNIT), math.inf), epsilon)
-
-
-def of_sample(epsilon: float, share: float) -> float:
-    r"""Return an ε of the sample, rounded down, that leaves at most this of the population.
-
-    Examples
-    --------
-    >>> round(of_sample(0.1586, 0.1), 3)
-    1.0
-    """
-    if epsilon > STEEP:
-        return epsilon
-    found = max(math.log1p(math.expm1(epsilon) / share) * (1 - 32 * UNIT), 0.0)
-    return max(found, epsilon)

@@ -25,6 +25,7 @@ from pramble.privacy.guarantee import RecordPrivacy
 from pramble.releasing.design import LOST, ReleaseDesign, categories_by_column, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
+    PRIOR_SHARE,
     Prior,
     confidential_prior,
     origin,
@@ -35,7 +36,6 @@ from pramble.releasing.priors import (
 from pramble.releasing.scan import Counted, FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.design import design
-from pramble.solvers.general.arcs import circle
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design, most_information
 from pramble.values import Floats, value
@@ -51,10 +51,6 @@ MOST_VALUED = 400
 
 # Two-way tables up to which all are valued: those of twenty columns.
 MOST_PAIRS = 190
-
-# The part of the records that makes a design of least loss estimable: little of the loss is given
-# up, and errors of estimates are some ten times those of randomised response, not infinite.
-LOOSE = 0.1
 
 
 @value(eq=False)
@@ -196,51 +192,27 @@ def most_possible(p: Floats, alpha: float) -> float:
 
 
 def design_column(column: Counted, prior: Prior, *, alpha: float) -> ColumnDesign:
-    if column.spec.family == "circle" and len(column.labels) > 2:
-        return ColumnDesign(column, prior, alpha, circle(column.labels, alpha))
     if not column.needs_prior:
         return ColumnDesign(column, prior, alpha, randomized_response(column.labels, alpha))
-    objective = column.spec.objective
-    best = solved(column, prior, alpha=alpha, objective=objective)
+    best = solved(column, prior, alpha=alpha, objective=column.spec.objective)
     found = ColumnDesign(column, prior, alpha, best.mechanism, best.notes, best.distance)
     if not math.isinf(found.variance):
         return found
-    if objective == "loss":
-        return loosened(found)
     return estimable(column, prior, alpha=alpha, most=best.information)
 
 
-def loosened(found: ColumnDesign) -> ColumnDesign:
-    """Return a design whose categories can be estimated: some records by randomised response."""
-    alpha, labels = found.alpha, found.column.labels
-    plain = randomized_response(labels, alpha)
-    # A mixture of two matrices that keep α keeps α.
-    mixed = (1 - LOOSE) * found.mechanism.matrix + LOOSE * plain.matrix
-    note = (
-        f"The matrix of least loss merges categories, so that their frequencies could not be "
-        f"estimated; {LOOSE:.0%} of the records are randomised by another one."
-    )
-    mechanism = Mechanism.from_matrix(mixed, labels, alpha=alpha)
-    return ColumnDesign(found.column, found.prior, alpha, mechanism, (*found.notes, note))
-
-
 def solved(column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName) -> Design:
-    spec, metric = column.spec, None
-    stated = spec.distance if spec.loss is None else spec.loss
-    if stated is not None:
-        metric = distance_of_column(spec, column.labels)
-    by_distance = metric if spec.loss is None else None
-    for_loss = metric if objective == "loss" else None
+    spec = column.spec
+    metric = None if spec.distance is None else distance_of_column(spec, column.labels)
     try:
         return design(
             prior.probabilities,
-            alpha if by_distance is None else alpha_per_unit(alpha, by_distance),
-            distance=by_distance,
-            loss=None if for_loss is None else for_loss.matrix,
-            family="general" if column.spec.family == "general" else "uniform",
+            alpha if metric is None else alpha_per_unit(alpha, metric),
+            distance=metric,
+            family="general" if spec.family == "general" else "uniform",
             objective=objective,
             categories=column.labels,
-            invariant=column.spec.invariant,
+            invariant=spec.invariant,
             tolerance=TOLERANCE,
             effort=EFFORT,
         )
@@ -282,9 +254,8 @@ def design_release_of_columns(
     del effort  # each column has its own
     columns, rows_per_person = found.columns, found.rows_per_person
     base = base_shares(spec, spec.local_limit.alpha / rows_per_person)
-    part = Fraction(spec.prior_share)
     prior_parts = {
-        column.name: part * base[column.name]
+        column.name: PRIOR_SHARE * base[column.name]
         if column.spec.prior == "private" and column.needs_prior
         else Fraction(0)
         for column in columns
@@ -326,8 +297,6 @@ def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:
 def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
     spec, size = column.spec, len(column.labels)
-    if spec.noisy is not None:
-        return spec.noisy
     if spec.prior == "confidential" and column.needs_prior:
         return confidential_prior(column.counts, allowed=confidential_allowed)
     if spec.prior_file is not None:

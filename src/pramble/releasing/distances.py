@@ -84,8 +84,8 @@ def promise_keywords(metrics: Mapping[str, ColumnMetric], alpha: float) -> dict[
 
 
 def distance_of_column(column: ColumnSpec, labels: Sequence[Label]) -> Distance:
-    """Return the distance or the loss that a column states; refuse a scale that was guessed."""
-    stated = column.distance if column.loss is None else column.loss
+    """Return the distance that a column states; refuse a scale that was guessed."""
+    stated = column.distance
     guessed = column.declared is None and not all(isinstance(one, int) for one in labels)
     if stated == "path" and guessed:
         raise InvalidPlan(

@@ -123,9 +123,9 @@ def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] 
 def risk_figures(table: Crosstab, risk: RiskSpec, *, plan: Plan) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model."""
     keys = list(risk.keys)
-    before = assess(table, keys, population_size=risk.population_size, model=risk.model)
+    before = assess(table, keys, population_size=risk.population_size, model="two-way")
     after: Assessment | RiskAfter = before
-    if risk.model != "none" and (chosen := relevant(plan, keys)):
+    if chosen := relevant(plan, keys):
         after = before.after(chosen)
     return RiskOutcome(
         keys=risk.keys,

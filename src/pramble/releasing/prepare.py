@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pramble.data.bands import Points
 from pramble.data.crosstab import Crosstab
 from pramble.data.formats.delimited import as_text
 from pramble.data.formats.registry import format_of
@@ -21,7 +20,6 @@ from pramble.privacy.central import CentralGuarantee, central_guarantee
 from pramble.privacy.gaussian import float_above
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.privacy.table_privacy import TableGuarantee
-from pramble.releasing.bands import points_of
 from pramble.releasing.column_design import design_release_of_columns
 from pramble.releasing.design import ReleaseDesign, requested_tables
 from pramble.releasing.folder.layout import DataFile
@@ -59,10 +57,6 @@ class Prepared:
     def plan(self) -> Plan:
         assert isinstance(self.design.plan, Plan), "asked for where records are released"
         return self.design.plan
-
-    @cached_property
-    def points(self) -> dict[str, Points]:
-        return points_of(self.spec.columns)
 
     @cached_property
     def file(self) -> DataFile:
@@ -141,7 +135,6 @@ def scan_for(
 ) -> Scanned:
     """Count the whole file once, and refuse what does not fit."""
     check_output(records, spec)
-    points_of(spec.columns)  # refuses what has no numbers
     check_public(records, spec)
     names = [column.name for column in spec.columns]
     refuse_untouched(records.names, spec)

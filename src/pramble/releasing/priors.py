@@ -40,6 +40,9 @@ MOST_NOISE = 0.25
 # So many records a cell are added to tables, evenly, so that no cell is taken for impossible.
 UNIFORM = 0.5
 
+# The part of α that private priors spend: what a prior is missing costs less than α would.
+PRIOR_SHARE = Fraction(0.02)
+
 SOURCES = ("uniform", "public", "private", "confidential")
 
 

@@ -37,6 +37,7 @@ from pramble.releasing.distances import (
 )
 from pramble.releasing.priors import (
     EVEN,
+    PRIOR_SHARE,
     RecordPrior,
     confidential_tables,
     origin,
@@ -319,7 +320,7 @@ def record_prior(
         )
     if source == "uniform" or needs_no_prior(labels):
         return EVEN
-    epsilon = Fraction(spec.prior_share) * total
+    epsilon = PRIOR_SHARE * total
     sizes = {name: len(own) for name, own in labels.items()}
     rows = found.rows // found.rows_per_person or 1
     chosen = precise_tables(tables if whole else singles, sizes, epsilon, rows=rows)

@@ -15,12 +15,12 @@ from pramble.data.records import Records
 from pramble.data.remote import on_spark, spark_source
 from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
+from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger, file_facts, pair
+from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.releasing.advice import advice
-from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
@@ -38,7 +38,6 @@ from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
-from pramble.releasing.repair import source_records
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import (
@@ -227,8 +226,7 @@ def open_source(
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
-    spec = settle_bands(source, spec)
-    records, place = source_records(source, spec), path_or_place(target)
+    records, place = spec.open(source), path_or_place(target)
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):
@@ -265,7 +263,6 @@ def expected_outcome(
 
     asked, before = job.spec.risk, account.before()
     risk, tables = None, job.design.accuracy(job.rows)
-    noise = advice(job, tables)
     if asked is not None and job.keys is not None and not job.spec.of_tables:
         risk = risk_figures(job.keys, asked, plan=job.plan)
     return ReleaseOutcome(
@@ -281,7 +278,7 @@ def expected_outcome(
         limit=job.spec.limit,
         warnings=(
             *remarks,
-            *([noise] if noise else ()),
+            *noise_warnings(tables),
             *ledger_warnings(job, account),
             *job.warnings,
         ),
@@ -296,6 +293,23 @@ def expected_outcome(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         dry_run=True,
     )
+
+
+def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
+    """Say so if more than half of the wanted tables will be noise."""
+    wanted = [table for table in tables if table.wanted]
+    noise = worst_first([table for table in wanted if table.useless])
+    if 2 * len(noise) <= len(wanted):
+        return []
+    worst, many = noise[0], len(wanted) > 1
+    which = f"{len(noise)} of the {len(wanted)} wanted tables" if many else "The wanted table"
+    what = (
+        f"{which} will be noise: the 95 % interval of a typical cell is wider than the cell (in "
+        f"{worst.name} {worst.text} around {points(worst.typical)}). Want fewer tables (tables = "
+        "1), protect fewer columns, merge categories, or promise less: `pramble try` compares "
+        "promises."
+    )
+    return [what]
 
 
 def files_text(job: Prepared) -> str:

@@ -5,7 +5,7 @@ most rows of a person is the same in both and may be used and published.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -19,12 +19,12 @@ from pramble.data.crosstab import Crosstab, Tabulation, fill_missing
 from pramble.data.encode import UNDECLARED, Codes, Encoder, Levels
 from pramble.data.labels import Label, as_labels, in_order, typed_texts
 from pramble.data.records import Records, scan
+from pramble.data.repair import broken, rule_columns
 from pramble.errors import InvalidData, bad_row, with_values
 from pramble.information.distributions import Table
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.fingerprint import Fingerprint
 from pramble.releasing.linkage import Neighbours
-from pramble.releasing.repair import BrokenRules
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Clock, Integers, value
@@ -79,19 +79,8 @@ class RowsOfPeople:
         whole = pa.concat_tables(self.held).group_by("person").aggregate([("rows", "sum")])
         return whole.rename_columns({"rows_sum": "rows"})
 
-    def most(self, declared: int | None) -> int:
-        found = int(pc.max(self.merged()["rows"]).as_py())
-        return most_rows(self.columns[0], found, declared)
-
-
-def most_rows(column: str, found: int, declared: int | None) -> int:
-    """Return the most rows of a person: as declared, if nobody has more, or as counted."""
-    if declared is not None and found > declared:
-        raise InvalidData(
-            f"A person of column {column!r} has {found} rows, and the plan says at most "
-            f"{declared}. State rows_per_person = {found}, or leave rows out."
-        )
-    return declared or found
+    def most(self) -> int:
+        return int(pc.max(self.merged()["rows"]).as_py())
 
 
 class ValueCounts:
@@ -110,18 +99,18 @@ class ValueCounts:
 
     def add(self, batch: Any) -> None:
         self.codes = self.levels.codes(batch[self.columns[0]])
-        found = np.bincount(self.codes, minlength=self.size)
-        # A batch may bring new values, which stand after those that were known.
-        found[: len(self.totals)] += self.totals
-        self.totals = found
+        self._grow()
+        self.totals += np.bincount(self.codes, minlength=self.size)
         self.neighbours.add(self.codes)
+
+    def _grow(self) -> None:
+        """Make room for new values, which stand after those that were known."""
+        self.totals = np.pad(self.totals, (0, self.size - len(self.totals)))
 
     def merge(self, later: "ValueCounts") -> None:
         place = self.places(later)
-        found = np.zeros(self.size, dtype=np.int64)
-        found[: len(self.totals)] = self.totals
-        found[place] += later.totals
-        self.totals = found
+        self._grow()
+        self.totals[place] += later.totals
         self.neighbours.merge(later.neighbours, place)
 
     def places(self, later: "ValueCounts") -> Integers:
@@ -159,54 +148,82 @@ class JointCounts:
     def add(self, batch: Any) -> None:
         """Count one batch, which the columns' jobs have coded."""
         del batch
-        for table, found in list(self.counts.items()):
-            shape = self._shape(table)
-            if shape is None:
-                continue
-            place = np.ravel_multi_index([self.jobs[name].codes for name in table], shape)
-            cells = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
-            cells[tuple(slice(size) for size in found.shape)] += found
-            self.counts[table] = cells
+        for table, cells in self._grown():
+            place = np.ravel_multi_index([self.jobs[name].codes for name in table], cells.shape)
+            self.counts[table] += np.bincount(place, minlength=cells.size).reshape(cells.shape)
 
-    def _shape(self, table: Table) -> tuple[int, ...] | None:
-        """Return how many values its columns have; None where it is left out for being large."""
-        shape = tuple(self.jobs[name].size for name in table)
-        if math.prod(shape) <= MOST_COUNTED:
-            return shape
-        if self.seen & set(table):
-            del self.counts[table]
-            return None
-        raise InvalidData(
-            f"Columns {', '.join(map(repr, table))} have too many values to be counted "
-            'together. Recode them, or take prior = "uniform" or "public".'
-        )
+    def _grown(self) -> Iterator[tuple[Table, Integers]]:
+        """Yield the tables with room for all values met so far, without those that are large."""
+        for table, found in list(self.counts.items()):
+            shape = tuple(self.jobs[name].size for name in table)
+            if math.prod(shape) <= MOST_COUNTED:
+                room = [(0, new - old) for new, old in zip(shape, found.shape, strict=True)]
+                self.counts[table] = np.pad(found, room)
+                yield table, self.counts[table]
+            elif self.seen & set(table):
+                del self.counts[table]
+            else:
+                raise InvalidData(
+                    f"Columns {', '.join(map(repr, table))} have too many values to be counted "
+                    'together. Recode them, or take prior = "uniform" or "public".'
+                )
 
     def merge(self, later: "JointCounts") -> None:
         """Take the counts of the rows that follow; the columns' jobs have been merged."""
-        for table, found in list(self.counts.items()):
-            shape = self._shape(table) if table in later.counts else None
-            if shape is None:
-                self.counts.pop(table, None)
-                continue
-            cells = np.zeros(shape, dtype=np.int64)
-            cells[tuple(slice(size) for size in found.shape)] = found
+        self.counts = {table: own for table, own in self.counts.items() if table in later.counts}
+        for table, cells in self._grown():
             added = later.counts[table]
-            place = [self.jobs[name].places(later.jobs[name]) for name in table]
-            cells[np.ix_(*(own[:size] for own, size in zip(place, added.shape, strict=True)))] += (
-                added
-            )
-            self.counts[table] = cells
+            places = [self.jobs[name].places(later.jobs[name]) for name in table]
+            there = (own[:size] for own, size in zip(places, added.shape, strict=True))
+            cells[np.ix_(*there)] += added
 
-    def over_labels(
-        self, places: Mapping[str, Integers], sizes: Mapping[str, int]
-    ) -> dict[Table, Any]:
+    def over_labels(self, columns: Mapping[str, "Counted"]) -> dict[Table, Any]:
         """Return the tables over labels: each value of a column has its place among them."""
         answer = {}
         for table, found in self.counts.items():
-            cells = np.zeros(tuple(sizes[name] for name in table), dtype=np.int64)
-            np.add.at(cells, np.ix_(*(places[name] for name in table)), found)
+            own = [columns[name] for name in table]
+            cells = np.zeros([len(one.labels) for one in own], dtype=np.int64)
+            np.add.at(cells, np.ix_(*(np.array(one.places, np.int64) for one in own)), found)
             answer[table] = cells
         return answer
+
+
+class BrokenRules:
+    """Counts the records that break a rule: a job for a scan."""
+
+    def __init__(self, rules: Sequence[Mapping[str, Any]], *, typed: bool) -> None:
+        self.rules, self.typed = rules, typed
+        self.columns = sorted(set().union(*map(rule_columns, rules))) if rules else []
+        self.counts = [0] * len(rules)
+        self.first: list[int | None] = [None] * len(rules)
+        self.rows = 0
+
+    def add(self, batch: Any) -> None:
+        for i, rule in enumerate(self.rules):
+            wrong = broken(rule, batch, typed=self.typed)
+            if wrong.any() and self.first[i] is None:
+                self.first[i] = self.rows + int(wrong.argmax()) + 1
+            self.counts[i] += int(wrong.sum())
+        self.rows += batch.num_rows
+
+    def merge(self, later: "BrokenRules") -> None:
+        for i, (count, first) in enumerate(zip(later.counts, later.first, strict=True)):
+            if self.first[i] is None and first is not None:
+                self.first[i] = self.rows + first
+            self.counts[i] += count
+        self.rows += later.rows
+
+    def refuse(self) -> None:
+        for i, (rule, count, first) in enumerate(
+            zip(self.rules, self.counts, self.first, strict=True), start=1
+        ):
+            if count:
+                repaired = "its repair does not mend them" if "repair" in rule else "state a repair"
+                raise InvalidData(
+                    f"Rule {i} of what is possible ({', '.join(sorted(rule_columns(rule)))}) is "
+                    f"broken by {count} rows, the first of them row {first}. Correct them, change "
+                    f"the rule, or {repaired}."
+                )
 
 
 @value(eq=False)
@@ -273,27 +290,29 @@ def count_columns(
     rows = count_rows(records, [*jobs.values(), joint, rules, *others], clock=clock)
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
-    declared = spec.rows_per_person
+    most = spec.rows_per_person
+    if people is not None:
+        counted = people.most()
     # Where tables are measured, further rows of a person are left out and break no promise.
-    limit = None if spec.of_tables else declared  # more rows than declared are left out there
-    most = declared or 1 if people is None else people.most(limit)
-    if whose is not None and counted is not None:
-        most = most_rows(whose, counted, limit)
-    if spec.of_tables:
-        most = declared or most
+    if most is not None and counted is not None and counted > most and not spec.of_tables:
+        raise InvalidData(
+            f"A person of column {whose!r} has {counted} rows, and the plan says at most {most}. "
+            f"State rows_per_person = {counted}, or leave rows out."
+        )
     counted_columns = tuple(
         label_counts(column, jobs[column.name], typed=records.typed) for column in columns
     )
     rules.refuse()
+    table = None if keys is None else keys.result()
+    for column in columns:
+        if table and column.name in table.columns and column.missing not in (None, True):
+            table = fill_missing(table, column.name, column.missing)
     return FileCounts(
         rows,
         counted_columns,
-        None if keys is None else with_missing(keys.result(), columns),
-        most,
-        joint.over_labels(
-            {c.name: np.array(c.places, dtype=np.int64) for c in counted_columns},
-            {c.name: len(c.labels) for c in counted_columns},
-        ),
+        table,
+        most or counted or 1,
+        joint.over_labels({column.name: column for column in counted_columns}),
         "" if mark is None else str(mark),
     )
 
@@ -310,13 +329,6 @@ def count_each(
         except InvalidData as error:
             found[column.name] = error
     return found
-
-
-def with_missing(table: Crosstab, columns: Sequence[ColumnSpec]) -> Crosstab:
-    for column in columns:
-        if column.name in table.columns and column.missing not in (None, True):
-            table = fill_missing(table, column.name, column.missing)
-    return table
 
 
 def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:

@@ -1,7 +1,7 @@
-"""Samples of a file: its first rows, or every row of a random part of the values of a column.
+"""Every row of a random part of the values of a column: rows that share a value stay together.
 
-In the latter rows that share a value stay together. The part of a file is that of its rows wherever
-they were read: the same key gives the same values on every machine.
+The part of a file is that of its rows wherever they were read: the same key gives the same values
+on every machine.
 """
 
 from collections.abc import Sequence
@@ -17,35 +17,6 @@ from pramble.values import Integers
 
 # Rows of a sample; when there are more, a half of the rows or values is dropped.
 MOST_SAMPLED = 1 << 15
-
-# Cells that are kept of a file with many columns, and rows that are kept in any case.
-MOST_CELLS, LEAST_SAMPLED = 1 << 23, 1 << 10
-
-
-class FirstRows:
-    """Counts rows while a file is scanned, and keeps the first: as a sample holds, or as fit."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = list(columns)
-        self.left = max(min(MOST_SAMPLED, MOST_CELLS // max(len(self.columns), 1)), LEAST_SAMPLED)
-        self.batches: list[pa.RecordBatch] = []
-        self.rows = 0
-
-    def add(self, batch: Any) -> None:
-        self.rows += batch.num_rows
-        if self.left and isinstance(batch, pa.RecordBatch):
-            self.batches.append(batch.slice(0, self.left).select(self.columns))
-            self.left -= self.batches[-1].num_rows
-
-    def merge(self, later: "FirstRows") -> None:
-        self.rows += later.rows
-        for batch in later.batches:
-            self.batches.append(batch.slice(0, self.left))
-            self.left -= self.batches[-1].num_rows
-
-    def table(self) -> pa.Table:
-        whole = pa.Table.from_batches(self.batches) if self.batches else pa.table({})
-        return whole.unify_dictionaries().combine_chunks()
 
 
 class ValueSample:

@@ -211,7 +211,6 @@ def _column_sentence(column: ColumnOutcome) -> str:
     aim = {
         "information": "the most information at this α",
         "estimation": "the smallest error of estimated frequencies at this α",
-        "loss": "released values as near to the true ones as this α allows",
     }.get(column.objective, column.objective)
     family = {"uniform": "of the uniform-row kind", "general": "of any kind"}.get(
         column.family, column.family

@@ -182,7 +182,8 @@ def rows_between(
     rows: range,
 ) -> Iterator[Any]:
     """Yield recoded batches of consecutive rows of some files."""
-    schema = None if len(files.paths) == 1 else files.schema_of(columns, coded)
+    reading, needed = files.reading, tuple(files.reading.needed(columns))
+    schema = None if len(files.paths) == 1 else files.schema_of(needed, coded)
     start = 0
     for path, sizes in zip(files.paths, groups, strict=True):
         places = list(accumulate(sizes, initial=start))
@@ -193,7 +194,7 @@ def rows_between(
         ]  # fmt: skip
         if not own:
             continue
-        wanted = Wanted(files.reading, columns, coded, groups=tuple(own))
+        wanted = Wanted(reading, needed, coded, groups=tuple(own))
         at = places[own[0]]
         for batch, _ in file_batches(path, files.format, wanted):
             first, last = max(rows.start - at, 0), min(rows.stop - at, batch.num_rows)
@@ -201,7 +202,7 @@ def rows_between(
             if first < last:
                 few = batch.slice(first, last - first)
                 even = few if schema is None else as_schema(few, schema, path)
-                yield recoded(even, files.reading) if files.reading.recode else even
+                yield recoded(even, reading, columns) if reading.changes_values else even
             if at >= rows.stop:
                 break
 
@@ -221,7 +222,7 @@ def read_frame(session: Any, path: Path, files: Records) -> Any:
 
 def recode_batches(batches: Batches, *, reading: Reading) -> Iterator[Any]:
     for batch in batches:
-        yield recoded(batch, reading)
+        yield recoded(batch, reading, batch.schema.names)
 
 
 def perturb_spark_path(source: Any, record: Record, *, session: Any, first_row: int) -> Any:

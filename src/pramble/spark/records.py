@@ -102,8 +102,9 @@ class SparkRecords(Records):
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
     ) -> Any:
         del coded
-        frame = self.frame.select(*map(quoted, columns))
-        return map_partitions(frame, partial(on_partition, task=task, reading=self.reading), schema)
+        frame = self.frame.select(*map(quoted, self.reading.needed(columns)))
+        shown = partial(on_partition, task=task, reading=self.reading, columns=list(columns))
+        return map_partitions(frame, shown, schema)
 
     def runs(
         self,
@@ -147,7 +148,7 @@ class SparkRecords(Records):
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
         wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
-        frame = self.frame.select(*map(quoted, wanted))
+        frame = self.frame.select(*map(quoted, self.reading.needed(wanted)))
         table = frame.toArrow() if rows is None else self.first(frame, rows)
         return TableRecords(table, self.backend, self.reading, self.name)
 
@@ -169,6 +170,8 @@ class SparkRecords(Records):
         field = self.raw_schema.field(column)
         if self.reading.recode.get(column):
             return None
+        if any(column in rule["repair"] for rule in self.reading.repairs):
+            return None
         if not (is_text(field) or pa.types.is_integer(field.type)):
             return None
         F = functions_for(self.session)
@@ -183,7 +186,7 @@ class SparkRecords(Records):
 
     def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "SparkRecords":
         """Return some columns with all rows of one key in one part; their order is another."""
-        frame = self.rows_in_spark().select(*map(quoted, columns))
+        frame = self.rows_in_spark().select(*map(quoted, self.reading.needed(columns)))
         return SparkRecords(frame.repartition(*map(quoted, key)), reading=self.reading)
 
     def digest(self) -> str:
@@ -197,11 +200,11 @@ class SparkRecords(Records):
 
 
 def on_partition(
-    batches: Batches, *, task: PartTask, reading: Reading | None = None
+    batches: Batches, *, task: PartTask, reading: Reading | None = None, columns: Sequence[str] = ()
 ) -> Iterator[Any]:
-    recode = reading is not None and reading.recode
-    shown = (recoded(batch, reading) if recode and reading else batch for batch in batches)
-    yield from task(shown, current_partition())
+    if reading is not None and reading.changes_values:
+        batches = (recoded(batch, reading, columns) for batch in batches)
+    yield from task(iter(batches), current_partition())
 
 
 def spans_of(lines: Sequence[Mapping[str, Any]], *, first_row: int = 0) -> dict[int, range]:

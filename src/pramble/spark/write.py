@@ -35,7 +35,6 @@ from pramble.outcome import Check
 from pramble.releasing.folder.layout import STEM, DataFile, file_sha256, piece_file
 from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared
-from pramble.releasing.repair import RepairedRecords
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.value_sample import MOST_SAMPLED
 from pramble.releasing.write.data import bound_record, file_entry, merge_pieces, write_piece
@@ -239,7 +238,7 @@ def write_on_spark(
     that are shuffled go to their pieces by their sorting words, and are sorted there.
     """
     records, file = job.records, job.file
-    assert isinstance(records, SparkRecords | RepairedRecords), "rows are on Spark"
+    assert isinstance(records, SparkRecords), "rows are on Spark"
     size = file.rows_per_file
     assert size is not None, "on Spark data is written in pieces"
     record = bound_record(job, key=key, typed=records.typed)

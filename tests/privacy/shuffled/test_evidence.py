@@ -1,19 +1,13 @@
-"""Each way to prove a central guarantee by itself: blankets, corners and samples."""
-
-from decimal import Decimal, localcontext
-from fractions import Fraction
+"""Each way to prove a central guarantee by itself: blankets and corners."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.privacy.shuffled.exact import exact_delta, exact_excess, random_matrix
 
 import pramble
 import pramble.privacy.blanket as module
 from pramble.privacy.blanket import blanket_delta, corner_delta, factor_below, pair_summand
-from pramble.privacy.evidence import evidence_of, of_population, of_sample
-from pramble.privacy.gaussian import float_above
+from pramble.privacy.evidence import evidence_of
 
 ROUNDING = 1e-13
 
@@ -119,24 +113,3 @@ def test_pairs_that_are_alike_are_asked_once(monkeypatch):
         asked.clear()
         known.delta(epsilon)
         assert len(asked) <= 2
-
-
-def exactly_of_population(epsilon, share):
-    """log(1 + q(e^ε − 1)), less what eighty digits may be off."""
-    q = Decimal(share.numerator) / Decimal(share.denominator)
-    return (1 + q * (Decimal(epsilon).exp() - 1)).ln() - Decimal("1e-50")
-
-
-@given(st.floats(1e-9, 50), st.integers(1, 10**9), st.integers(1, 10**9))
-def test_rounding_is_on_the_safe_side(epsilon, one, other):
-    share = Fraction(min(one, other), max(one, other))
-    above = float_above(share)
-    with localcontext(prec=80):
-        assert exactly_of_population(epsilon, share) <= Decimal(of_population(epsilon, above))
-        back = of_sample(epsilon, above)
-        assert exactly_of_population(back, share) <= Decimal(epsilon)
-
-
-@given(st.floats(1e-3, 10), st.floats(1e-6, 1))
-def test_never_more_than_without_sampling(epsilon, share):
-    assert of_population(epsilon, share) <= epsilon <= of_sample(epsilon, share)

@@ -53,35 +53,3 @@ def test_cells_are_counted_or_have_names():
     assert pramble.circle(["low", "mid", "high"], 1.0).categories == ("low", "mid", "high")
     with pytest.raises(pramble.InvalidInput, match="at least 3"):
         pramble.circle(2, 1.0)
-
-
-def test_a_number_is_released_on_a_circle_whose_bands_are_paid_for(tmp_path):
-    rng = np.random.default_rng(5)
-    incomes = {"income": np.minimum(rng.lognormal(10.3, 0.7, 20_000), 199_000.0)}
-    bands = {"quantiles": 12, "from": 0, "to": 200_000}
-    plan = {
-        "alpha": 3.0,
-        "design": "columns",
-        "columns": {"income": {"bands": bands, "family": "circle"}},
-    }
-    r = pramble.release(incomes, tmp_path / "out", plan=plan, key=bytes(range(32)), ledger=False)
-    m = r.plan["income"]
-    part = r.manifest["design"]["parts"][0]
-    assert (m.kind, part["family"], part["prior"]["source"]) == ("arcs", "circle", "private")
-    assert part["prior"]["alpha"] == pytest.approx(0.06)
-    assert part["alpha"] == pytest.approx(2.94)
-    found = pramble.open_release(tmp_path / "out")
-    d = pramble.estimate(found.data, found.plan, by=["income"]).distribution(high=200_000)
-    median = float(np.median(incomes["income"]))
-    middle = d.quantiles.cells["share"].index(0.5)
-    assert d.quantiles.lower[middle] - 2000 <= median <= d.quantiles.upper[middle] + 2000
-
-
-def test_a_circle_is_not_invariant():
-    column = {"bands": [0, 10, 20], "family": "circle", "invariant": True}
-    with pytest.raises(pramble.InvalidPlan, match="not invariant"):
-        pramble.release(
-            {"x": [1.0, 12.0]},
-            "nowhere",
-            plan={"alpha": 1, "design": "columns", "columns": {"x": column}},
-        )

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.outputs import fewer_outputs, float_variance
 from pramble.solvers.general.sets import all_sets, block_designs
 from pramble.solvers.general.squares import SquareSearch
 from pramble.solvers.general.variance import Variance, optimal_mixture, query_variance
 from pramble.solvers.general.variance_bounds import spread_bound
+from pramble_study.paper import scenario
 
 SCENARIO_I = scenario("I")
 

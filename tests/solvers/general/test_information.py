@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.paper import scenario
 from pramble.solvers.general.information import merge_light
 from pramble.solvers.general.sets import matrix_information
+from pramble_study.paper import scenario
 
 SCENARIO_I, SCENARIO_II = scenario("I"), scenario("II")
 

@@ -7,11 +7,11 @@ import pytest
 
 import pramble
 from pramble.mechanisms.base import TOTAL
-from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.invariant import balance_margins, invariant_bound, keep_or_draw_matrix
 from pramble.solvers.general.invariant_search import Goal, Vertices, ratio_information
 from pramble.solvers.general.sets import matrix_information
+from pramble_study.paper import scenario
 
 SCENARIO_I = scenario("I")
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 import pramble
+from pramble_study import paper
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 3.0])
@@ -16,7 +17,7 @@ def test_a_local_search_finds_nothing_better(seed, alpha):
     assert d.certificate.satisfies(alpha)
     assert d.value == pytest.approx(pramble.estimation_variance(prior, d.mechanism))
     assert d.bound <= d.value
-    C, b = pramble.paper.privacy_constraints(len(prior), alpha)
+    C, b = paper.privacy_constraints(len(prior), alpha)
     best = d.mechanism.matrix.diagonal()
     for share in (0.0, 0.02, 0.2):
         start = (1 - share) * best + share * rng.dirichlet(np.ones(len(prior)))
@@ -48,7 +49,7 @@ def test_a_workload_is_heeded():
 
 
 def test_the_bound_of_all_matrices_is_that_of_the_general_family():
-    prior = pramble.paper.scenario("I")
+    prior = paper.scenario("I")
     d = pramble.design(prior, 1.0, objective="estimation")
     assert d.value == pytest.approx(41.788, abs=1e-3)
     assert d.bound == pytest.approx(29.43, abs=0.01)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import pramble
+from pramble_study import paper
 
 
 @pytest.mark.parametrize(("size", "alpha"), [(2, 1.0), (3, 0.5), (4, 1.5), (5, 1.0), (6, 2.5)])
 def test_constraints_say_what_the_certificate_says(size, alpha):
     rng = np.random.default_rng(size)
-    C, b = pramble.paper.privacy_constraints(size, alpha)
-    vertices = pramble.paper.privacy_vertices(size, alpha)
+    C, b = paper.privacy_constraints(size, alpha)
+    vertices = paper.privacy_vertices(size, alpha)
     verdicts = set()
     for _ in range(200):
         inside = rng.dirichlet(np.full(len(vertices), 0.02)) @ vertices
@@ -26,8 +27,8 @@ def test_constraints_say_what_the_certificate_says(size, alpha):
 
 def test_the_sign_that_the_paper_prints_would_be_wrong():
     alpha, S = 1.0, 4
-    C, b = pramble.paper.privacy_constraints(S, alpha)
-    q = np.full(S, pramble.paper.keep_levels(S, alpha).v_minus_alpha * 0.9)
+    C, b = paper.privacy_constraints(S, alpha)
+    q = np.full(S, paper.keep_levels(S, alpha).v_minus_alpha * 0.9)
     assert not (C @ q <= b).all()
     printed = -(S - 1) * math.exp(alpha) * q[0] + q[1]
     assert printed > -1
@@ -36,15 +37,15 @@ def test_the_sign_that_the_paper_prints_would_be_wrong():
 
 
 def test_constraint_counts():
-    assert pramble.paper.privacy_constraints(2, 1.0)[0].shape == (4, 2)
-    C, b = pramble.paper.privacy_constraints(5, 1.0)
+    assert paper.privacy_constraints(2, 1.0)[0].shape == (4, 2)
+    C, b = paper.privacy_constraints(5, 1.0)
     assert C.shape == (60, 5)
     assert b.shape == (60,)
 
 
 def test_levels_are_attained_as_the_paper_says():
     S, alpha = 6, 1.0
-    levels = pramble.paper.keep_levels(S, alpha)
+    levels = paper.keep_levels(S, alpha)
     for q in (
         [levels.v_alpha] * S,
         [levels.v_minus_alpha] * S,
@@ -57,7 +58,7 @@ def test_levels_are_attained_as_the_paper_says():
 
 def test_the_new_york_interval_of_the_paper():
     """Its q = 0.5125 is just outside: the upper end is 0.5124974."""
-    best = pramble.paper.symmetric_optimum([0.5, 0.5], 0.05)
+    best = paper.symmetric_optimum([0.5, 0.5], 0.05)
     assert best.interval[1] == pytest.approx(0.5124974, abs=5e-8)
     assert best.interval[0] == pytest.approx(1 - best.interval[1], abs=1e-15)
 
@@ -65,7 +66,7 @@ def test_the_new_york_interval_of_the_paper():
 @pytest.mark.parametrize("p", [0.5, 0.2, 0.01])
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 5.0])
 def test_binary_closed_form_is_the_optimum_of_the_whole_family(p, alpha):
-    best = pramble.paper.symmetric_optimum([p, 1 - p], alpha)
+    best = paper.symmetric_optimum([p, 1 - p], alpha)
     design = pramble.design([p, 1 - p], alpha)
     assert design.value == pytest.approx(best.information, rel=1e-9)
     assert best.keep == pytest.approx(math.exp(alpha) / (1 + math.exp(alpha)), rel=1e-14)
@@ -74,7 +75,7 @@ def test_binary_closed_form_is_the_optimum_of_the_whole_family(p, alpha):
 def test_symmetric_closed_form_is_the_symmetric_design():
     p = [0.6, 0.2, 0.1, 0.1]
     for alpha in (0.2, 1.0, 3.0):
-        best = pramble.paper.symmetric_optimum(p, alpha)
+        best = paper.symmetric_optimum(p, alpha)
         design = pramble.design(p, alpha, symmetric=True)
         assert design.value == pytest.approx(best.information, rel=1e-9)
         np.testing.assert_allclose(design.keep, best.keep, rtol=1e-12)
@@ -82,7 +83,7 @@ def test_symmetric_closed_form_is_the_symmetric_design():
 
 def test_errors_name_the_count():
     with pytest.raises(pramble.InvalidInput, match="two categories"):
-        pramble.paper.keep_levels(1, 1.0)
+        paper.keep_levels(1, 1.0)
     with pytest.raises(pramble.InvalidInput, match="at most 10"):
-        pramble.paper.privacy_vertices(40, 1.0)
-    assert pramble.paper.vertex_threshold(3) == -math.inf
+        paper.privacy_vertices(40, 1.0)
+    assert paper.vertex_threshold(3) == -math.inf

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.solvers.brute import informations, random_prior
 
 import pramble
-from pramble.paper import scenario
+from pramble_study import paper
+from pramble_study.paper import scenario
 
 SCENARIO_I, SCENARIO_II, SCENARIO_IV = map(scenario, ("I", "II", "IV"))
 
@@ -49,7 +50,7 @@ def test_never_loses_to_all_vertices(size):
     rng = np.random.default_rng(size)
     winners = set()
     for alpha in both_sides(size):
-        vertices = pramble.paper.privacy_vertices(size, alpha)
+        vertices = paper.privacy_vertices(size, alpha)
         for _ in range(90):
             prior = random_prior(rng, size)
             design = pramble.design(prior, alpha)
@@ -65,7 +66,7 @@ def test_never_loses_to_all_vertices(size):
 
 def below_threshold(size, alpha):
     """Every vertex up to α = log(S−2), from the paper's list."""
-    v = pramble.paper.keep_levels(size, alpha)
+    v = paper.keep_levels(size, alpha)
     high = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
     mixed = np.where(high, v.v_alpha, v.v_minus_alpha)
     one = np.eye(size, dtype=bool)
@@ -91,7 +92,7 @@ def test_no_greedy_search_passes_the_bound(size):
     """Flip one category at a time between the two levels, from random starts, to a standstill."""
     rng = np.random.default_rng(size)
     for alpha in (0.5, 2.0):
-        levels = pramble.paper.keep_levels(size, alpha)
+        levels = paper.keep_levels(size, alpha)
         for _ in range(3):
             prior = random_prior(rng, size)
             design = pramble.design(prior, alpha)
@@ -114,11 +115,11 @@ def test_never_loses_with_a_floor(size):
 
     rng = np.random.default_rng(size)
     for alpha in (1.0, 2.0):
-        C, b = pramble.paper.privacy_constraints(size, alpha)
+        C, b = paper.privacy_constraints(size, alpha)
         for share in (0.0, 0.5, 1.2):
             floor = share / size
             rows = np.vstack([np.c_[C, -b], np.c_[-np.eye(size), np.full(size, floor)]])
-            middle = (max(floor, 1 / size) + pramble.paper.keep_levels(size, alpha).v_alpha) / 2
+            middle = (max(floor, 1 / size) + paper.keep_levels(size, alpha).v_alpha) / 2
             centre = np.full(size, middle) + 1e-7 * rng.random(size)
             vertices = np.clip(HalfspaceIntersection(rows, centre).intersections, 0, 1)
             for _ in range(8):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.spatial import HalfspaceIntersection
 
-import pramble
 from pramble.mechanisms.ratios import exp_below
 from pramble.solvers.uniform.polytope import Corner, corners, pair_constraints, vertices
+from pramble_study import paper
 
 BOTH_SIDES = [
     (2, 1.0), (3, 0.1), (3, 1.0), (3, 3.0), (4, 0.5), (4, 0.69), (4, 0.70), (4, 2.0),
@@ -27,23 +27,23 @@ def exact_rows(size, a):
 def test_vertices_against_exact_enumeration_of_all_constraints(size, alpha):
     a = exp_below(alpha)
     every = {tuple(map(float, point)) for point in vertices(list(exact_rows(size, a)))}
-    assert every == set(map(tuple, pramble.paper.privacy_vertices(size, alpha).tolist()))
+    assert every == set(map(tuple, paper.privacy_vertices(size, alpha).tolist()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
 def test_vertices_against_exact_enumeration_for_four(alpha):
     every = {tuple(map(float, v)) for v in vertices(list(exact_rows(4, exp_below(alpha))))}
-    assert every == set(map(tuple, pramble.paper.privacy_vertices(4, alpha).tolist()))
+    assert every == set(map(tuple, paper.privacy_vertices(4, alpha).tolist()))
 
 
 @pytest.mark.parametrize(("size", "alpha"), BOTH_SIDES)
 def test_vertices_against_qhull(size, alpha):
-    C, b = pramble.paper.privacy_constraints(size, alpha)
+    C, b = paper.privacy_constraints(size, alpha)
     centre = np.full(size, 1 / size) + 1e-9 * np.arange(size)
     hull = HalfspaceIntersection(np.c_[C, -b], centre)
     theirs = np.unique(hull.intersections.round(8), axis=0)
-    ours = np.unique(pramble.paper.privacy_vertices(size, alpha).round(8), axis=0)
+    ours = np.unique(paper.privacy_vertices(size, alpha).round(8), axis=0)
     assert theirs.shape == ours.shape
     np.testing.assert_allclose(theirs, ours, atol=1e-7)
 
@@ -51,17 +51,17 @@ def test_vertices_against_qhull(size, alpha):
 @pytest.mark.parametrize("size", [5, 6, 7])
 def test_up_to_the_threshold_there_are_two_to_the_s_vertices(size):
     papers = np.log((size - 2 + np.sqrt(size * (size - 4))) / 2)
-    ours = pramble.paper.vertex_threshold(size)
+    ours = paper.vertex_threshold(size)
     assert papers < ours
     for alpha in (0.5 * papers + 0.01, (papers + ours) / 2, ours - 1e-6):
-        assert len(pramble.paper.privacy_vertices(size, alpha)) == 2**size
-    assert len(pramble.paper.privacy_vertices(size, ours + 1e-6)) > 2**size
+        assert len(paper.privacy_vertices(size, alpha)) == 2**size
+    assert len(paper.privacy_vertices(size, ours + 1e-6)) > 2**size
 
 
 @pytest.mark.parametrize(("size", "alpha"), BOTH_SIDES)
 def test_corner_counts(size, alpha):
     found = corners(size, exp_below(alpha))
-    expected = {2: 3, 3: 6}.get(size, 5 if alpha < pramble.paper.vertex_threshold(size) else 8)
+    expected = {2: 3, 3: 6}.get(size, 5 if alpha < paper.vertex_threshold(size) else 8)
     assert len(found) == expected
 
 

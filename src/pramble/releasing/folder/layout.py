@@ -8,10 +8,9 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.bands import Points
 from pramble.data.formats.registry import FORMATS, format_of
 from pramble.data.open import open_records
-from pramble.data.recode import Bands, Reading
+from pramble.data.recode import Reading
 from pramble.data.records import Records
 from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
@@ -207,11 +206,9 @@ WRITTEN = Reading(
 )
 
 
-def open_written(path: Path, points: Mapping[str, Points] | None = None) -> Records:
-    """Open a data file that this package wrote; numbers in place of bands are bands again."""
-    recode = {name: (Bands(own.edges[:-1], own.labels),) for name, own in (points or {}).items()}
-    records = open_records(path, Reading(recode=recode))
+def open_written(path: Path) -> Records:
+    """Open a data file that this package wrote."""
+    records = open_records(path)
     if records.typed:
         return records
-    as_text = replace(WRITTEN, separator=records.reading.separator, recode=recode)
-    return open_records(path, as_text)
+    return open_records(path, replace(WRITTEN, separator=records.reading.separator))

@@ -69,9 +69,6 @@ def columns_entry(job: Prepared) -> list[dict[str, Any]]:
         entry: dict[str, Any] = {"name": name, "randomised": name in columns}
         if name in columns:
             entry["categories_from"] = "data" if columns[name].seen else "plan"
-        if points := job.points.get(name):
-            bands, edges = list(points.labels), list(points.edges)
-            entry["released_as"] = {"kind": points.kind, "bands": bands, "edges": edges}
         found.append(entry)
     return found
 
@@ -80,10 +77,6 @@ FROM_NOISY_COUNTS = (
     "The plan was made for noisy counts of the file, which are part of what is spent; ε is that of "
     "the plan that came of them."
 )
-WRITTEN_AS = {
-    "midpoint": "the middle of the band that was drawn for the record.",
-    "point": "a number drawn evenly within the band that was drawn for the record.",
-}
 
 
 def assumptions(job: Prepared) -> list[str]:
@@ -157,7 +150,6 @@ def accuracy_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, A
 
 def reader_notes(job: Prepared) -> list[str]:
     notes = job.design.notes()
-    notes += [f"{name} is written as {WRITTEN_AS[one.kind]}" for name, one in job.points.items()]
     if job.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(job.untouched)}.")
     if job.seen:

@@ -33,7 +33,6 @@ from pramble.releasing.folder.reading import (
     read_manifest,
     stated_data,
     stated_plan,
-    stated_points,
     undamaged,
 )
 from pramble.shown import Display, Facts
@@ -247,7 +246,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / stated_data(manifest)["file"], stated_points(manifest))
+    records = open_written(folder / stated_data(manifest)["file"])
     check_columns(records, manifest)
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
@@ -279,7 +278,7 @@ def check_columns(records: Records, manifest: Mapping[str, Any]) -> None:
 def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     """Return the pieces of the data file as a Spark frame, once tasks have checked every value."""
     path = (folder / stated_data(manifest)["file"]).absolute()
-    records = open_written(path, stated_points(manifest))
+    records = open_written(path)
     check_columns(records, manifest)
     labels = {name: own.released for name, own in plan.column_labels().items()}
     found = on_spark("SparkFileRecords").of(records, spark)

@@ -12,8 +12,6 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.bands import Points
-from pramble.data.recode import Bands
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
@@ -85,17 +83,6 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     if isinstance(value, list) and "items" in schema:
         for i, part in enumerate(value):
             yield from mistakes_in(part, schema["items"], where=f"{where}[{i}]")
-
-
-def stated_points(manifest: Mapping[str, Any]) -> dict[str, Points]:
-    found = {}
-    for column in manifest["columns"]:
-        stated = column.get("released_as")
-        if stated is not None:
-            with as_invalid(f"{MANIFEST} is damaged"):
-                found[column["name"]] = Points(stated["kind"], stated["bands"], stated["edges"])
-                Bands(stated["edges"][:-1], stated["bands"])  # refuses edges that do not increase
-    return found
 
 
 def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str, Any]:

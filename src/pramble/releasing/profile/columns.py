@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pramble.data.arrays import is_text, plain_texts, value_type
 from pramble.data.formats.delimited import MARKERS
 from pramble.data.labels import Label, object_key, typed_texts
-from pramble.data.records import Job, Records, scan
+from pramble.data.records import Records, scan
 from pramble.releasing.profile.vocabulary import (
     in_expected_order,
     is_code,
@@ -218,22 +218,21 @@ def is_looked_at(kind: Any) -> bool:
 
 
 def profile_columns(
-    records: Records, *, beside: Sequence[Job] = (), progress: Watcher | None = None
-) -> list[ColumnProfile]:
-    """Look at every column in one scan, shared by jobs ``beside``, and say what it seems to be."""
+    records: Records, *, progress: Watcher | None = None
+) -> tuple[list[ColumnProfile], int]:
+    """Look at every column in one scan; say what each seems to be, and how many rows there are."""
     jobs, clock = [], Clock(progress)
     for field in records.raw_schema:
         ordered = pa.types.is_dictionary(field.type) and field.type.ordered
         jobs.append(ProfileJob(field.name, typed=records.typed, ordered=ordered))
-    both = [*jobs, *beside]
-    scan(records, both, watch=lambda rows, share: clock.tell("reading", share, rows=rows))
+    rows = scan(records, jobs, watch=lambda count, share: clock.tell("reading", share, rows=count))
     listed, decimal = records.listed_values(), records.reading.decimal or "."
     profiles = []
     for job in jobs:
         name = job.columns[0]
         declared = records.declared(name) or tuple(job.order)
         profiles.append(judge(job, declared, listed.get(name, {}), decimal=decimal))
-    return profiles
+    return profiles, rows
 
 
 def judge(

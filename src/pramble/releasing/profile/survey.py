@@ -1,6 +1,5 @@
 """A file before its plan: what its columns look like, and a first plan, as TOML to edit."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -12,52 +11,36 @@ import pyarrow as pa
 
 from pramble.data.bands import band_labels
 from pramble.data.encode import Levels
-from pramble.data.labels import WHOLE
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
+from pramble.data.records import MixedRecords, Records
 from pramble.errors import InvalidInput
-from pramble.information.fisher import HALF_WIDTH
-from pramble.releasing.linkage import FUNCTION, Links, likeness
+from pramble.releasing.linkage import FUNCTION, likeness
 from pramble.releasing.profile.columns import ColumnProfile, profile_columns
 from pramble.releasing.profile.vocabulary import KEY_WORDS, key_variable
 from pramble.releasing.spec.document import toml_table, toml_value
 from pramble.releasing.spec.spec import OUTPUTS
-from pramble.releasing.value_sample import FirstRows
+from pramble.releasing.value_sample import MOST_SAMPLED
 from pramble.values import Watcher, value
 from pramble.words import several
 
 MOST_CHOSEN = 8  # more columns leave little but noise at the α of one release
 LEAST_KEYS = 3  # columns known by their names from which on no others are taken to fill up
 MOST_CATEGORIES = 40  # above, a column is left for the curator to merge its categories
-MOST_COMPARED = 50  # dropped columns: a note on them is a courtesy, and costs time for each
+
+# Cells that are looked at of the first rows of many columns, and rows in any case.
+MOST_CELLS, LEAST_SAMPLED = 1 << 23, 1 << 10
 
 
-def columns_that_tell(
-    rows: pa.Table, *, chosen: Sequence[str], dropped: Sequence[str]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return, of the chosen columns, those that follow from an earlier one, and what tells one.
-
-    The first maps a column to the one that determines it, or that it determines; the second a
-    dropped column to the chosen one that it would tell if it were released as it is.
-    """
-    if not rows.num_rows or not chosen:
-        return {}, {}
-    codes = {name: Levels(name).codes(rows[name]) for name in chosen}
-    follows: dict[str, str] = {}
-    for place, later in enumerate(chosen):
-        for earlier in chosen[:place]:
-            ways = (codes[earlier], codes[later]), (codes[later], codes[earlier])
-            if later not in follows and any(likeness(*way) >= FUNCTION for way in ways):
-                follows[later] = earlier
-    dropped = dropped[:MOST_COMPARED]
-    if not dropped:
-        return follows, {}
-    # Codes are compared, which have no order that could tell anything.
-    links = Links(dropped, list(codes))
-    plain = {name: pa.array(Levels(name).codes(rows[name])) for name in dropped}
-    links.add(pa.table(plain).to_batches()[0], codes)
-    found = [link for link in links.found(rows_per_person=1) if link.kind in ("alike", "function")]
-    return follows, {link.column: link.protected for link in reversed(found)}
+def copied_columns(rows: pa.Table, chosen: Sequence[str]) -> dict[str, str]:
+    """Return the columns that follow from an earlier one, or determine it, with that one."""
+    codes = {name: Levels(name).codes(rows[name]) for name in chosen if rows.num_rows}
+    found: dict[str, str] = {}
+    for earlier, later in combinations(codes, 2):
+        ways = (codes[earlier], codes[later]), (codes[later], codes[earlier])
+        if later not in found and any(likeness(*way) >= FUNCTION for way in ways):
+            found[later] = earlier
+    return found
 
 
 ALPHA = 2.0  # the promise of a first plan
@@ -73,7 +56,7 @@ class FileProfile:
     first: pa.Table  # some of the first rows
     chosen: tuple[str, ...]  # what was named, or else what is proposed
     follows: dict[str, str]  # chosen columns, and others that they follow from
-    tells: dict[str, str]  # columns that are left out, and chosen ones that they would tell
+    tells: dict[str, str]  # columns that are left out, and chosen ones that they would reveal
 
     def draft(
         self, *, accepted: Collection[str], alpha: float = ALPHA, central: float | None = None
@@ -86,8 +69,7 @@ class FileProfile:
         """
         chosen = [one for one in self.profiles if one.name in self.chosen]
         others = [one for one in self.profiles if one.name not in self.chosen]
-        spare = [one for one in others if one.is_fit]
-        tables = tables_wanted(chosen, alpha=alpha, rows=self.rows)
+        tables = TWO_WAY
         promise = DRAFT["local"].format(toml_value(float(alpha)))
         if central is not None:
             promise = DRAFT["central"].format(toml_value(float(central)))
@@ -107,7 +89,6 @@ class FileProfile:
                 lines.append(f"# {toml_comment(note)}, and may be left out")
         if not chosen:
             lines += ["", "# No column was found to randomise: add tables [columns.NAME]."]
-        lines += spare_lines([one for one in spare if one.name in accepted], of=len(spare))
         known = [one.name for one in chosen if key_variable(one.name)] or [
             one.name for one in chosen
         ]
@@ -131,16 +112,30 @@ def survey_file(
     """
     records = open_records(source, reading)
     records.refuse_missing(columns or ())
-    first = FirstRows(records.names)
-    profiles = profile_columns(records, beside=[first], progress=progress)
+    profiles, rows = profile_columns(records, progress=progress)
     chosen = proposed_columns(profiles) if columns is None else checked_choice(profiles, columns)
-    dropped = [one.name for one in profiles if one.name not in chosen and one.can_be_randomised]
-    rows = first.table()
-    follows, tells = columns_that_tell(rows, chosen=chosen, dropped=dropped)
+    first = first_rows(records)
+    follows = copied_columns(first, chosen)
+    tells: dict[str, str] = {}
     if columns is None:  # a copy would spend the budget twice on one thing
         chosen = tuple(name for name in chosen if name not in follows)
-        tells, follows = {**tells, **follows}, {}
-    return FileProfile(tuple(profiles), first.rows, records.reading, rows, chosen, follows, tells)
+        tells, follows = follows, {}
+    return FileProfile(tuple(profiles), rows, records.reading, first, chosen, follows, tells)
+
+
+def first_rows(records: Records) -> pa.Table:
+    """Return the first rows: as many as a sample holds, or fewer where columns are many."""
+    if isinstance(records, MixedRecords):
+        return pa.table({})
+    left = max(min(MOST_SAMPLED, MOST_CELLS // max(len(records.names), 1)), LEAST_SAMPLED)
+    held: list[pa.RecordBatch] = []
+    for batch in records.here(records.names, rows=left).batches(records.names):
+        held.append(batch.slice(0, left))
+        left -= held[-1].num_rows
+        if not left:
+            break
+    whole = pa.Table.from_batches(held) if held else pa.table({})
+    return whole.unify_dictionaries().combine_chunks()
 
 
 def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
@@ -178,36 +173,10 @@ def checked_choice(profiles: Sequence[ColumnProfile], wanted: Collection[str]) -
     return tuple(one.name for one in profiles if one.name in wanted)
 
 
-def noisy_pairs(profiles: Sequence[ColumnProfile], *, alpha: float, rows: int) -> tuple[int, int]:
-    r"""Return how many tables of two columns would be noise, roughly, and how many there are.
-
-    Each of :math:`t` tables is told by :math:`n/t` records, and is noise if the 95 % interval of
-    one of its m evenly filled cells is wider than :math:`1/m`. The release computes what it does.
-
-    >>> profiles = [ColumnProfile(name, "categorical", "", tuple(range(3))) for name in "abc"]
-    >>> noisy_pairs(profiles, alpha=2.0, rows=1000), noisy_pairs(profiles, alpha=2.0, rows=100_000)
-    ((3, 3), (0, 3))
-    """
-    sizes = [one.size + bool(one.empty or one.marks) for one in profiles]
-    cells = [one * other for one, other in combinations(sizes, 2)]
-    grows = math.exp(min(alpha, 50.0))
-    noisy = 0
-    for m in cells:
-        # The variance of randomised response, or of the best known scheme for many cells.
-        lie = 1 / (grows + m - 1)
-        response = (1 - 1 / m) / m / (lie * (grows - 1)) ** 2
-        subset = 4 * grows / (grows - 1) ** 2
-        error = math.sqrt(min(response, subset) * len(cells) / max(rows, 1))
-        noisy += 2 * HALF_WIDTH * error > 1 / m
-    return noisy, len(cells)
-
-
 MISSING = ("missing", "(missing)", "no answer", "empty cell")
-MOST_COMMENTED = 12
 MOST_MEANINGS = 12
-MOST_GAPS = 3
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing", "quoted_missing", "trim")
+OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing")
 
 
 # The texts of a first plan, by their names.
@@ -219,15 +188,6 @@ DRAFT = dict(
     )
 )
 TWO_WAY = "tables = 2\n"
-
-
-def tables_wanted(chosen: Sequence[ColumnProfile], *, alpha: float, rows: int) -> str:
-    noisy, pairs = noisy_pairs(chosen, alpha=alpha, rows=rows)
-    return (
-        TWO_WAY
-        if 2 * noisy <= pairs
-        else DRAFT["one_way"].format(noisy, pairs, several(rows, "row"))
-    )
 
 
 def drop_lines(
@@ -275,26 +235,9 @@ def missing_label(one: ColumnProfile) -> str | int:
     return next(word for word in MISSING if word not in one.labels)
 
 
-def gaps(labels: Sequence[Any]) -> str:
-    """Say which whole numbers between those seen were not, if they are few.
-
-    >>> gaps([1, 2, 4]), gaps([1, 2, 3]), gaps(["a", "b"])
-    (', 3 not: add it if it can occur', '', '')
-    """
-    if not labels or not all(WHOLE.fullmatch(str(label)) for label in labels):
-        return ""
-    seen = {int(label) for label in labels}
-    if max(seen) - min(seen) > len(seen) + MOST_GAPS:
-        return ""
-    absent = sorted(set(range(min(seen), max(seen))) - seen)
-    listed = ", ".join(map(str, absent))
-    it = "it if it" if len(absent) == 1 else "those that"
-    return f", {listed} not: add {it} can occur" if 0 < len(absent) <= MOST_GAPS else ""
-
-
 def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
     name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
-    found = f"{several(len(one.labels), 'value')} seen{gaps(one.labels)}"
+    found = f"{several(len(one.labels), 'value')} seen"
     if one.declared:
         found = f"{several(len(one.labels), 'value')} declared in the file"
     elif one.bands is not None:
@@ -335,12 +278,3 @@ def band_lines(one: ColumnProfile, *, is_known: bool) -> list[str]:
     if one.bands.low:
         lines.insert(1, f"low = {toml_value(edges[0])}  # smaller numbers count as this one")
     return lines
-
-
-def spare_lines(spare: Sequence[ColumnProfile], *, of: int) -> list[str]:
-    if not spare or of > MOST_COMMENTED:
-        return []
-    head = "# Not chosen; to randomise one, take it off the drop list and uncomment its table:"
-    few = [one for one in spare if one.size <= MOST_CATEGORIES]
-    tables = [f"# {line}" for one in few for line in column_lines(one, accepted=True)]
-    return ["", head, *tables] if tables else []

@@ -106,27 +106,11 @@ BAND_WORD = re.compile(
     r"en|jaar|até|ou|mais|persons?|hours?|k|eur|usd|million)"
 )
 
-# Stages of schooling, in order.
-SCHOOL = tuple(
-    re.compile(stage)
-    for stage in (
-        r"^(none|never|no (schooling|education|school|grade)\b.*)$",
-        r"nursery|pre-?school|kindergarten",
-        r"\b(grade|class|year)\b(?!.*(college|university))|\b\d+(st|nd|rd|th)\b",
-        r"high school|diploma|ged|hs-grad",
-        r"college|associate",
-        r"bachelor|university",
-        r"master|professional|graduate",
-        r"doctor|phd",
-    )
+# Of each scale the step of every word.
+RANKS = tuple(
+    {word: step for step, words in enumerate(scale.split("; ")) for word in words.split("/")}
+    for scale in WORDS["scales"]
 )
-
-
-def steps_of(scale: str) -> dict[str, int]:
-    return {word: step for step, words in enumerate(scale.split("; ")) for word in words.split("/")}
-
-
-RANKS = tuple(map(steps_of, WORDS["scales"]))
 LATE = {word: place for place, words in enumerate(WORDS["late"]) for word in words.split()}
 
 
@@ -144,7 +128,11 @@ def in_expected_order(labels: Sequence[Label]) -> tuple[list[Label], bool]:
     """
     if not all(isinstance(label, str) for label in labels):
         return in_order(labels), all(isinstance(label, int) for label in labels)
-    late = {label: place for label in labels if (place := late_place(label)) is not None}
+    places = {
+        label: 2 if label.strip() in MARKERS else LATE.get(folded_label(label).replace(" ", "-"))
+        for label in labels
+    }
+    late = {label: place for label, place in places.items() if place is not None}
     first = in_order(label for label in labels if label not in late)
     last = sorted(late, key=lambda one: late[one])
     for some, rest in ((in_order(labels), []), (first, last)):
@@ -153,10 +141,6 @@ def in_expected_order(labels: Sequence[Label]) -> tuple[list[Label], bool]:
                 order = sorted(range(len(some)), key=lambda i: keys[i] or (0.0, 0.0))
                 return [*(some[i] for i in order), *rest], True
     return [*first, *last], False
-
-
-def late_place(label: str) -> int | None:
-    return 2 if label.strip() in MARKERS else LATE.get(folded_label(label).replace(" ", "-"))
 
 
 def folded_label(label: str) -> str:
@@ -173,7 +157,6 @@ def rankings(labels: Sequence[str]) -> Iterator[list[tuple[float, float] | None]
         places = [ranks.get(word) for word in words]
         yield [None if place is None else (float(place), 0.0) for place in places]
     yield [band_place(word) for word in words]
-    yield [school_place(word) for word in words]
 
 
 def band_place(word: str) -> tuple[float, float] | None:
@@ -193,19 +176,6 @@ def band_place(word: str) -> tuple[float, float] | None:
     single = len(figures) == 1
     side = -1.0 if single and BELOW.search(word) else 1.0 if single and ABOVE.search(word) else 0.0
     return sign * figures[0], side
-
-
-def school_place(word: str) -> tuple[float, float] | None:
-    """Return where a stage of schooling stands: by its kind, then by the grade or years it names.
-
-    >>> school_place("none"), school_place("grade 10"), school_place("2 years of college")
-    ((0.0, 0.0), (2.0, 10.0), (4.0, 2.0))
-    """
-    stage = next((place for place, words in enumerate(SCHOOL) if words.search(word)), None)
-    if stage is None:
-        return None
-    figures = [figure_value(figure) for figure in FIGURE.findall(word)]
-    return float(stage), figures[0] if figures else 0.0
 
 
 def figure_value(figure: str) -> float:

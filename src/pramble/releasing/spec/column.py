@@ -3,26 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pramble.data.bands import POINT_KINDS
 from pramble.data.labels import label_key
 from pramble.data.recode import as_recodings, categories_after
-from pramble.releasing.priors import SOURCES, Prior
+from pramble.releasing.priors import SOURCES
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.readers import COLUMNS, RANDOMISED, setting
 from pramble.solvers.problem import ObjectiveName
 from pramble.values import value
 
 OBJECTIVES = ("information", "estimation")
-WITHOUT_PRIOR = ("response", "circle")
-BAND = "band"
 
 
 @value
 class ColumnSpec:
-    """How one column is recoded and protected; ``name`` and ``noisy`` are no settings.
-
-    ``noisy`` is the private prior that came with bands by quantiles.
-    """
+    """How one column is recoded and protected."""
 
     name: str
     categories: tuple[Any, ...] | None = setting(
@@ -58,8 +52,7 @@ class ColumnSpec:
         None,
         read.bands,
         "Recoding: bands of numbers or dates, which are then the categories. Increasing edges; or "
-        "a table with ``from``, ``to`` and ``step``; or ``by``, ``from`` and ``to`` for dates; or "
-        "``quantiles``, ``from`` and ``to`` for equally likely bands.",
+        "a table with ``from``, ``to`` and ``step``; for dates with ``by``, ``from`` and ``to``.",
         example="[0, 16, 25, 65]",
     )
     merge: Mapping[str, tuple[Any, ...]] = setting(
@@ -77,18 +70,18 @@ class ColumnSpec:
     )
     family: str = setting(
         "uniform",
-        read.OneOf(("uniform", "general", "response", "circle")),
+        read.OneOf(("uniform", "general", "response")),
         '``"uniform"`` is the matrix of the source paper (keep a value, or move it to any other '
         'with equal probability); ``"general"`` any square matrix; ``"response"`` randomised '
-        'response; ``"circle"`` arcs around equally likely bands. The last two need no prior.',
+        "response, which needs no prior.",
         example='"general"',
         designs=(COLUMNS,),
         in_plan=True,
     )
     objective: ObjectiveName = setting(
         "information",
-        read.OneOf((*OBJECTIVES, "loss")),
-        'What the matrix is best for; ``"loss"`` goes with ``loss``.',
+        read.OneOf(OBJECTIVES),
+        "What the matrix is best for.",
         example='"estimation"',
         designs=(COLUMNS,),
         in_plan=True,
@@ -108,21 +101,6 @@ class ColumnSpec:
         "``neighbours`` or of ``points``, or ``groups``. Those farthest apart are protected by the "
         "column's α, and nearer ones better, in proportion.",
         example='"path"',
-        designs=RANDOMISED,
-    )
-    loss: Any = setting(
-        None,
-        read.distance,
-        'With ``objective = "loss"``: how wrong a released value is, as a distance.',
-        example='"path"',
-        designs=(COLUMNS,),
-    )
-    release_as: str = setting(
-        BAND,
-        read.OneOf((BAND, *POINT_KINDS)),
-        '``"band"``, or a number in place of it: ``"midpoint"``, the middle of the band, or '
-        '``"point"``, a number drawn evenly within it. The last band ends at ``high``.',
-        example='"point"',
         designs=RANDOMISED,
     )
     prior: Any = setting(
@@ -145,7 +123,6 @@ class ColumnSpec:
         designs=RANDOMISED,
         in_plan=True,
     )
-    noisy: Prior | None = None
 
     @property
     def recode(self) -> dict[str, Any]:
@@ -187,6 +164,4 @@ class ColumnSpec:
         With two categories randomised response is best for every prior and either objective, since
         the only α-extreme columns are (1, a) and (a, 1), and rows that sum to one use both alike.
         """
-        if self.objective == "loss":
-            return True
-        return self.invariant or (self.family not in WITHOUT_PRIOR and size > 2)
+        return self.invariant or (self.family != "response" and size > 2)

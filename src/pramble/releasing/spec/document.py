@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.recode import Reading
+from pramble.data.repair import rule_columns
 from pramble.errors import InvalidPlan
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.readers import (
@@ -25,7 +26,7 @@ from pramble.releasing.spec.readers import (
     plain_design,
     settings_of,
 )
-from pramble.releasing.spec.rules import contradictions, rule_columns
+from pramble.releasing.spec.rules import contradictions
 from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.values import names_of
 from pramble.words import hint_at
@@ -164,7 +165,7 @@ def designs_with(row: Setting, own: Any) -> tuple[str, ...]:
         return (TABLES,) if own in TABLE_OBJECTIVES else (RECORDS, COLUMNS)
     if row.name == "prior" and own not in ("private", "uniform"):
         return (RECORDS, COLUMNS)
-    if row.name in ("output", "release_as") and own == row.default:
+    if row.name == "output" and own == row.default:
         return DESIGNS
     return row.designs
 
@@ -194,9 +195,8 @@ def assemble(
 
 
 def with_family(column: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a column; a distance or a loss is for matrices of any kind."""
-    by_distance = "distance" in column or "loss" in column
-    return {"family": "general", **column} if by_distance else column
+    """Return the settings of a column; a distance is for matrices of any kind."""
+    return {"family": "general", **column} if "distance" in column else column
 
 
 def read_spec(path: str | Path) -> ReleaseSpec:
@@ -366,7 +366,7 @@ def spec_to_toml(spec: ReleaseSpec) -> str:
         lines += ["", "[file]", *toml_table(reading)]
     for column in spec.columns:
         seen = {} if column.declared is not None else {"categories": SEEN}
-        settings = {**seen, **changed(column, "name", "noisy")}
+        settings = {**seen, **changed(column, "name")}
         lines += ["", f"[columns.{toml_value(column.name)}]", *toml_table(settings)]
     if spec.risk:
         lines += ["", "[risk]", *toml_table(changed(spec.risk))]

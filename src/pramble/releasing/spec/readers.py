@@ -26,7 +26,6 @@ from pramble.words import hint_at
 Reader = Callable[[Any], Any]
 
 SEEN = "seen"
-MOST_QUANTILES = 100
 LARGEST_DELTA = 0.01
 
 
@@ -98,10 +97,6 @@ def alpha(value: Any) -> float:
 
 def delta(value: Any) -> float:
     return bounded_number(value, below=LARGEST_DELTA)
-
-
-def share(value: Any) -> float:
-    return bounded_number(value, below=0.5)
 
 
 def whole(value: Any) -> int:
@@ -191,28 +186,14 @@ def edges(value: Any) -> tuple[float, ...]:
 
 
 def bands(value: Any) -> Any:
-    """Read the bands of a column: edges, or a table with a step, of dates, or by quantiles."""
+    """Read the bands of a column: edges, or a table with a step or of dates."""
     if not isinstance(value, Mapping):
         return edges(value)
-    if "quantiles" in value:
-        return quantile_bands(value)
     try:
         as_bands(value)
     except InvalidInput as error:
         raise Mistake(str(error).removeprefix("bands ").removesuffix(".")) from None
     return dict(value)
-
-
-def quantile_bands(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Read bands by quantiles: how many, and a public range."""
-    if set(value) != {"quantiles", "from", "to"}:
-        raise Mistake(f"must have quantiles, from and to; found {dict(value)!r}")
-    count, low, high = whole(value["quantiles"]), any_number(value["from"]), any_number(value["to"])
-    if not 2 <= count <= MOST_QUANTILES:
-        raise Mistake(f"must have 2 to {MOST_QUANTILES} quantiles; found {count}")
-    if low >= high:
-        raise Mistake(f"must go from a number to a larger one; found {low} and {high}")
-    return {"quantiles": count, "from": low, "to": high}
 
 
 def values(value: Any) -> tuple[Any, ...]:

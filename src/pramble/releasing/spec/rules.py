@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pramble.data.repair import rule_columns
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.readers import COLUMNS, TABLES
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -75,23 +76,11 @@ def column_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Itera
             yield f"Column {name!r} is both randomised and dropped."
 
 
-def rule_columns(rule: Mapping[str, Any]) -> set[str]:
-    """Return the columns that a rule of what is possible looks at or repairs."""
-    parts = (part for part in rule.values() if isinstance(part, Mapping))
-    return {name for part in parts for name in part}
-
-
 def distance_contradictions(column: ColumnSpec) -> Iterator[str]:
-    name = column.name
-    both = [key for key in ("distance", "loss") if getattr(column, key) is not None]
-    if column.family == "circle" and column.invariant:
-        yield f'Column {name!r}: family = "circle" is the same for every prior, and not invariant.'
-    if (column.objective == "loss") != (column.loss is not None):
-        yield f'Column {name!r}: objective = "loss" and a loss go together; state both.'
-    elif len(both) == 2:
-        yield f"Column {name!r} states a distance and a loss; state one of them."
-    elif both and (column.family != "general" or column.invariant):
-        yield f'Column {name!r}: a {both[0]} goes with family = "general", and not invariant.'
+    if column.distance is not None and (column.family != "general" or column.invariant):
+        yield (
+            f'Column {column.name!r}: a distance goes with family = "general", and not invariant.'
+        )
 
 
 def prior_contradictions(column: ColumnSpec) -> Iterator[str]:

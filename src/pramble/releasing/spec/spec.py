@@ -6,13 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.data.formats.registry import FORMATS
+from pramble.data.open import open_records
 from pramble.data.recode import Reading, as_recodings
+from pramble.data.records import Records
 from pramble.errors import InvalidPlan
 from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.readers import RANDOMISED, RECORDS, TABLES, setting
-from pramble.risk.assess import MODELS
 from pramble.values import value
 from pramble.words import hint_at
 
@@ -37,12 +38,6 @@ class RiskSpec:
         read.whole,
         "How many people the file was sampled from. It must be stated.",
         example="1000000",
-    )
-    model: str = setting(
-        "two-way",
-        read.OneOf(tuple(MODELS)),
-        "The model of how many people of the population share a combination of keys.",
-        example='"independence"',
     )
 
 
@@ -73,18 +68,6 @@ class FileSpec:
         read.values,
         "Strings that mean a missing value, in every column.",
         example='["NA", "-9"]',
-    )
-    quoted_missing: bool | None = setting(
-        None,
-        read.flag,
-        "Whether such a string means a missing value inside quotes, too.",
-        example="true",
-    )
-    trim: bool | None = setting(
-        None,
-        read.flag,
-        "Whether spaces around strings are removed, in every column.",
-        example="true",
     )
     sheet: str | None = setting(None, read.string, "The sheet of a workbook.", example='"people"')
 
@@ -167,9 +150,6 @@ class ReleaseSpec:
         " }]",
         designs=(TABLES, RECORDS),
     )
-    prior_share: float = setting(
-        0.02, read.share, "The part of α that private priors may spend.", example="0.05"
-    )
     drop: tuple[str, ...] = setting(
         (),
         read.names,
@@ -236,12 +216,6 @@ class ReleaseSpec:
         "again.",
         example='["csv", "stata"]',
     )
-    scripts: bool = setting(
-        True,  # noqa: FBT003
-        read.flag,
-        "Whether ``analysis.py`` and ``analysis.R`` are in the folder.",
-        example="false",
-    )
     synthetic: bool = setting(
         False,  # noqa: FBT003
         read.flag,
@@ -294,7 +268,14 @@ class ReleaseSpec:
 
     def full_reading(self) -> Reading:
         recode = {c.name: as_recodings(c.recode) for c in self.columns if c.recode}
-        return replace(self.reading, recode={**self.reading.recode, **recode})
+        repairs = tuple(rule for rule in self.possible if "repair" in rule)
+        return replace(self.reading, recode={**self.reading.recode, **recode}, repairs=repairs)
+
+    def open(self, source: Any) -> Records:
+        """Open the confidential records as the plan reads them; refuse columns they lack."""
+        records = open_records(source, self.full_reading())
+        self.check_columns(records.names)
+        return records
 
     def check_columns(self, names: Sequence[str]) -> None:
         wanted = [

@@ -76,8 +76,7 @@ def write_folder(
         document["copies"] = write_copies(
             Release(folder, document, job.design.plan), job.spec.copies
         )
-    if job.spec.scripts:
-        document["scripts"] = write_scripts(job, folder)
+    document["scripts"] = write_scripts(job, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     outcome = replace(
         outcome,
@@ -100,7 +99,7 @@ def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> E
     write = on_spark("write_on_spark") if job.records.rows_stay else write_here
     tally, entry, checks = write(job, folder, key=key, clock=clock)
     passed(checks)
-    here = open_written(folder.absolute() / job.file.name, job.points)
+    here = open_written(folder.absolute() / job.file.name)
     data: Any = here
     if job.records.rows_stay:
         data = on_spark("SparkFileRecords").of(here, job.records.session)  # type: ignore[attr-defined]

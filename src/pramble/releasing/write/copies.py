@@ -28,7 +28,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.layout import COMPLETE, STEM, open_written, stated_file
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import stated_data, stated_points
+from pramble.releasing.folder.reading import stated_data
 from pramble.releasing.prepare import Prepared
 from pramble.values import value
 
@@ -236,7 +236,7 @@ def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]
         else:
             kind = LIMITED[word]
             about["sentence"] = kind.sentence
-            table, labels = table_for(kind, release, source)
+            table, labels = table_for(kind, release)
             if kind.form is EXCEL:
                 write_workbook(path, table)
             else:
@@ -252,20 +252,10 @@ def write_text(source: Path, path: Path) -> None:
             writer.write(batch)
 
 
-def table_for(kind: CopyFormat, release: Release, source: Path) -> tuple[Any, dict[str, Labels]]:
+def table_for(kind: CopyFormat, release: Release) -> tuple[Any, dict[str, Labels]]:
     """Return the records, refused where the format cannot hold them, and labels of columns."""
-    points = stated_points(release.manifest)
     table = release.synthetic if isinstance(release.plan, TablePlan) else release.data
-    if points:  # the file has numbers where an opened release has bands
-        records = open_written(source)
-        written = pa.Table.from_batches(list(records.batches(list(points))))
-        for name in points:
-            values = written[name]
-            if not records.typed:
-                values = pc.if_else(pc.equal(values, ""), None, values).cast(pa.float64())
-            table = table.set_column(table.column_names.index(name), name, values)
-    known = released_labels(release.plan).items()
-    labels = {name: own for name, own in known if name not in points}
+    labels = dict(released_labels(release.plan))
     others = [name for name in table.column_names if name not in labels]
     for name in others:
         refuse_type(kind, name, table[name].type)

@@ -85,7 +85,6 @@ def write_piece(
         work.names,
         coded=work.coded,
         as_text=not form.typed,
-        points=record.points,
     )
     links = Links(watched, record.plan.columns, key=record.key, first_row=first_row)
     with writing(path, form, work.schema) as writer, each_column(threads) as each:
@@ -111,7 +110,7 @@ PASSES = 2
 def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
     missing = {column.name: column.missing for column in job.spec.columns}
     nulls = {name: None if label is True else label for name, label in missing.items()}
-    return Record(job.plan, key, from_text=not typed, null_labels=nulls, points=job.points)
+    return Record(job.plan, key, from_text=not typed, null_labels=nulls)
 
 
 def write_data(

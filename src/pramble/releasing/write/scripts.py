@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from pramble.data.arrays import text_of_label
-from pramble.data.bands import Points
 from pramble.data.labels import Labels, label_keys
 from pramble.estimation.inverse.channel_tables import answerable
 from pramble.mechanisms.base import Mechanism
@@ -95,17 +94,6 @@ def plan_code(plan: Plan) -> dict[str, str]:
         "mechanisms": r_list(written),
         "branches": r_list((branch_code(one, codes, places) for one in views), indent=4),
     }
-
-
-def points_code(points: Mapping[str, Points]) -> str:
-    if not points:
-        return "list()"
-    parts = [
-        f"list(labels = {r_vector(map(r_text, one.labels))},\n"
-        f"    edges = {r_vector(repr(float(edge)) for edge in one.edges[:-1])})"
-        for one in points.values()
-    ]
-    return f"setNames({r_list(parts)},\n  {r_vector(map(r_text, points))})"
 
 
 def labels_code(labels: Mapping[str, Labels]) -> str:
@@ -226,7 +214,6 @@ def script_texts(
     names: Sequence[str],
     *,
     rows: int,
-    points: Mapping[str, Points] | None = None,
 ) -> dict[str, str]:
     """Return the text of each script by its name; names and labels stand in it as escaped texts.
 
@@ -239,7 +226,6 @@ def script_texts(
             "records.R.txt",
             shown=r_vectors(shown),
             rows=str(rows),
-            numbers=points_code(points or {}),
             file=r_text(STEM),
             columns=r_vector(map(r_text, names)),
             **plan_code(plan),
@@ -263,7 +249,7 @@ def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
     if isinstance(plan, TablePlan):
         texts = table_scripts(plan)
     else:
-        texts = script_texts(job.plan, job.names, rows=job.rows, points=job.points)
+        texts = script_texts(job.plan, job.names, rows=job.rows)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     return [stated_file(folder, name) for name in texts]

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import UNSIGNED, even_batches, is_text, sorted_dictionary
-from pramble.data.bands import Points
 from pramble.data.encode import Codes, Encoder
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
@@ -145,9 +144,7 @@ class WrittenTally(DrawObserver):
         *,
         coded: Collection[str],
         as_text: bool,
-        points: Mapping[str, Points] | None = None,
     ) -> None:
-        self.points = dict(points or {})
         self.rows, self.plan, self.names = 0, plan, names
         self.coded, self.as_text = coded, as_text
         self.labels = dict(plan.column_labels())  # a tally is sent between machines
@@ -231,7 +228,7 @@ def block_bytes(values: Any) -> list[Any]:
 
 def tally_written(path: Path, meant: WrittenTally) -> WrittenTally:
     """Read a written file and tally it as it was tallied while it was written."""
-    plan, names, records = meant.plan, meant.names, open_written(path, meant.points)
+    plan, names, records = meant.plan, meant.names, open_written(path)
     tally = WrittenTally(plan, names, coded=meant.coded, as_text=not records.typed)
     encoders = {
         name: Encoder(own.released, name, from_text=not records.typed)

@@ -15,8 +15,6 @@ Every other entry is free in :math:`[m_2, M_2]`. Vertices are found in exact rat
 with a rational a.
 
 The feasible set of uniform rows: its constraints, its vertices, and the closed forms on it.
-
-:mod:`pramble.paper` offers these to the reader of the paper.
 """
 
 import math
@@ -186,8 +184,7 @@ def keep_levels(size: int, alpha: float) -> KeepLevels:
 
     Examples
     --------
-    >>> import pramble
-    >>> pramble.paper.keep_levels(10, 1.0).v_alpha
+    >>> keep_levels(10, 1.0).v_alpha
     0.23196931668...
     """
     n, shrink = check_size(size) - 1, math.exp(-check_alpha(alpha))
@@ -207,8 +204,7 @@ def vertex_threshold(size: int) -> float:
 
     Examples
     --------
-    >>> import pramble
-    >>> round(pramble.paper.vertex_threshold(10), 6)
+    >>> round(vertex_threshold(10), 6)
     2.079442
     """
     return math.log(check_size(size) - 2) if size > 3 else -math.inf
@@ -228,7 +224,7 @@ def privacy_constraints(size: int, alpha: float) -> tuple[Floats, Floats]:
     Examples
     --------
     >>> import pramble
-    >>> C, b = pramble.paper.privacy_constraints(4, 1.0)
+    >>> C, b = privacy_constraints(4, 1.0)
     >>> C.shape
     (36, 4)
     >>> bool((C @ pramble.design([0.4, 0.3, 0.2, 0.1], 1.0).keep <= b + 1e-12).all())
@@ -248,8 +244,7 @@ def privacy_vertices(size: int, alpha: float) -> Floats:
 
     Examples
     --------
-    >>> import pramble
-    >>> pramble.paper.privacy_vertices(5, 1.0).shape
+    >>> privacy_vertices(5, 1.0).shape
     (32, 5)
     """
     S, a = check_size(size), exp_below(check_alpha(alpha))
@@ -277,8 +272,7 @@ def symmetric_optimum(prior: ArrayLike, alpha: float) -> SymmetricOptimum:
 
     Examples
     --------
-    >>> import pramble
-    >>> best = pramble.paper.symmetric_optimum([0.5, 0.5], 1.0)
+    >>> best = symmetric_optimum([0.5, 0.5], 1.0)
     >>> round(best.keep, 6), round(best.information, 6)
     (0.731059, 0.110944)
     """

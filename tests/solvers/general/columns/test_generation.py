@@ -5,11 +5,11 @@ import pytest
 from scipy.optimize import linprog
 
 import pramble
-from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.generation import bound_by_prices, count_bound, generate, price
 from pramble.solvers.general.information import first_sets, informative_mixture, relaxed
 from pramble.solvers.general.sets import Gain, all_sets
+from pramble_study.paper import scenario
 
 SCENARIO_I = scenario("I")
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.paper import scenario
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.sets import circulant
 from pramble.solvers.general.squares import SquareSearch
+from pramble_study.paper import scenario
 
 SCENARIO_I = scenario("I")
 

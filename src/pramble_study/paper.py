@@ -36,7 +36,6 @@ __all__ = [
     "SymmetricOptimum",
     "draw_third",
     "keep_levels",
-    "new_york_2000_margins",
     "printed_counts",
     "priors",
     "privacy_constraints",
@@ -91,7 +90,7 @@ def printed_counts(name: str, alpha: float) -> Counts:
 
     Examples
     --------
-    >>> from pramble.paper import printed_counts
+    >>> from pramble_study.paper import printed_counts
     >>> printed_counts("I", 2.0)
     Counts(v_alpha=0, v_minus_alpha=9, v_min=0, v_max=1)
     """
@@ -115,7 +114,7 @@ def scenario(name: str) -> Floats:
 
     Examples
     --------
-    >>> from pramble.paper import scenario
+    >>> from pramble_study.paper import scenario
     >>> float(scenario("I")[0]), len(scenario("IV"))
     (0.3, 30)
     """
@@ -138,7 +137,7 @@ def draw_third(rng: np.random.Generator, draws: int = 1) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from pramble.paper import draw_third
+    >>> from pramble_study.paper import draw_third
     >>> draw_third(np.random.default_rng(3), draws=2).shape
     (2, 30)
     """
@@ -152,65 +151,9 @@ def priors() -> dict[str, Floats]:
 
     Examples
     --------
-    >>> from pramble.paper import priors
+    >>> from pramble_study.paper import priors
     >>> [len(prior) for prior in priors().values()]
     [10, 10, 30, 30]
     """
     third = draw_third(np.random.default_rng(THIRD_SEED))[0]
     return {name: third if name == "III" else scenario(name) for name in SCENARIOS}
-
-
-def _margin(labels: str, *counts: int) -> dict[str, int]:
-    return dict(zip(labels.split("|"), counts, strict=True))
-
-
-# The counts behind :func:`new_york_2000_margins`.
-NEW_YORK_2000 = {
-    "OWNERSHP": _margin("Not applicable|Owned|Rented", 29039, 571922, 352115),
-    "MORTGAGE": _margin(
-        "Not applicable|Free and clear|Mortgaged|Contract to purchase",
-        *(381154, 162251, 406049, 3622),
-    ),
-    "AGE": _margin(
-        "<15|15|16|17|18-24|25-35|36-50|51-70|>70",
-        *(201062, 13292, 13093, 13455, 82540, 145106, 219893, 177662, 86973),
-    ),
-    "SEX": _margin("Male|Female", 459269, 493807),
-    "MARST": _margin(
-        "Married, spouse present|Married, spouse absent|Separated|Divorced|Widowed|Never married",
-        *(361144, 27747, 22999, 59363, 55134, 426689),
-    ),
-    "RACESING": _margin(
-        "White|Black|American Indian|Asian or Pacific|Other",
-        *(763084, 132899, 5407, 48414, 3272),
-    ),
-    "EDUC": _margin(
-        "None|Nursery to grade 4|Grade 5 to 8|Grade 9|Grade 10|Grade 11|Grade 12|"
-        "1 year of college|2 years of college|4 years of college|5+ years of college",
-        *(80636, 82611, 92941, 30820, 34034, 32280, 284095, 89785, 51348, 101673, 72853),
-    ),
-    "EMPSTAT": _margin(
-        "Not applicable|Employed|Unemployed|Not in labour force", 214354, 419917, 30440, 288365
-    ),
-    "DISABWRK": _margin("Not applicable|No|Yes", 214354, 634052, 104670),
-    "VETSTAT": _margin("Not applicable|Not a veteran|Veteran", 227447, 650967, 74662),
-}
-
-
-def new_york_2000_margins() -> dict[str, dict[str, int]]:
-    """Return the counts of the paper's file: ten variables of 953,076 people, census 2000.
-
-    Returns
-    -------
-    dict
-        For each variable, its labels in order with the number of people in New York. MORTGAGE
-        has a fourth level and MARST a sixth, which the later survey behind
-        :func:`~pramble.datasets.synthetic_new_york` lacks.
-
-    Examples
-    --------
-    >>> from pramble.paper import new_york_2000_margins
-    >>> new_york_2000_margins()["SEX"]
-    {'Male': 459269, 'Female': 493807}
-    """
-    return {name: dict(counts) for name, counts in NEW_YORK_2000.items()}

@@ -1,4 +1,4 @@
-"""What would help where tables will be noise."""
+"""What a release says of its figures: tables that will be noise, the order, the risk."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ def told(r):
 
 
 @pytest.mark.parametrize("design", ["records", "paper"])
-def test_many_columns_at_a_small_alpha_are_warned_of_with_ways_out(tmp_path, design):
+def test_many_columns_at_a_small_alpha_are_warned_of(tmp_path, design):
     rng = np.random.default_rng(1)
     frame = pa.table({f"c{i}": rng.integers(0, 4, 6000) for i in range(6)})
     columns = {name: {"categories": [0, 1, 2, 3]} for name in frame.column_names}
@@ -21,16 +21,11 @@ def test_many_columns_at_a_small_alpha_are_warned_of_with_ways_out(tmp_path, des
         frame, tmp_path / "out", columns=columns, alpha=1.0, prior="uniform", design=design,
         dry_run=True, ledger=False,
     )  # fmt: skip
-    said = told(r)
-    assert "15 of the 15 wanted tables" in said
-    ways = said.partition("What would help: ")[2].split(";")
-    assert 1 <= len(ways) <= 3
-    if design == "records":
-        assert any("--central 1" in way or "alone" in way for way in ways)
+    assert "15 of the 15 wanted tables" in told(r)
 
 
-def test_empty_cells_that_are_a_category_keep_records_whole_in_tries_too(tmp_path):
-    """A blank could not be told from an empty cell: no plan that is tried may leave one."""
+def test_empty_cells_that_are_a_category_keep_records_whole(tmp_path):
+    """A blank could not be told from an empty cell: no plan may leave one."""
     rng = np.random.default_rng(2)
     b = [[False, True, None][i] for i in rng.integers(0, 3, 600)]
     frame = pa.table({"b": b, "n": rng.integers(0, 3, 600), "s": rng.choice(list("uvw"), 600)})

@@ -16,10 +16,8 @@ from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
 from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.bands import settle_bands
 from pramble.releasing.figures import risk_figures
-from pramble.releasing.prepare import Prepared, Scanned, design_scanned, scan_for
-from pramble.releasing.repair import source_records
+from pramble.releasing.prepare import Scanned, design_scanned, scan_for
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
 from pramble.releasing.spec.readers import (
     LARGEST_DELTA,
@@ -39,9 +37,6 @@ if TYPE_CHECKING:
 # Of the search for the plan of each promise.
 EFFORT = 3.0
 
-# Columns up to which both designs of a central promise are tried.
-MOST_COMPARED = 5
-
 
 @value
 class Candidate:
@@ -60,9 +55,6 @@ class Candidate:
     plan: Plan | TablePlan | None = field(default=None, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
     design: str = RECORDS
-    # The half width that randomised records in random order have at the same ε and δ in place of
-    # protected tables; not a number where that was not tried.
-    shuffled: float = math.nan
 
     @property
     def name(self) -> str:
@@ -122,7 +114,7 @@ class Trials:
 
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
         watched = clock or Clock(None)
-        spec = settle_bands(self.source, self.spec(kind, promise))
+        spec = self.spec(kind, promise)
         job = design_scanned(
             self.scanned(kind, spec, clock=watched),
             spec,
@@ -133,7 +125,10 @@ class Trials:
         )
         tables = job.design.accuracy(job.rows)
         wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
-        before, after = right_matches(job)
+        before = after = math.nan
+        if spec.risk is not None and job.keys is not None and not spec.of_tables:
+            risk = risk_figures(job.keys, spec.risk, plan=job.plan)
+            before, after = risk.tau2_before, risk.tau2_after
         spent = job.design.spent if kind == "local" else job.central
         return Candidate(
             "local" if kind == "local" else "central", promise, spent.belief(),
@@ -141,38 +136,12 @@ class Trials:
             before, after, verdict, tables, job.design.plan, job.warnings, spec.design,
         )  # fmt: skip
 
-    def compared(self, found: Candidate) -> Candidate:
-        """Return protected tables with the half width of shuffled records of the same promise.
-
-        More than a few columns take long and are not tried; neither is what records cannot have.
-        """
-        columns = found.plan.columns if found.plan else ()
-        if found.design != "tables" or len(columns) > MOST_COMPARED:
-            return found
-        try:
-            other = self.candidate("shuffled", found.promise)
-        except PrambleError:
-            return found
-        return replace(found, shuffled=other.half_width)
-
     def scanned(self, kind: str, spec: ReleaseSpec, *, clock: Clock) -> Scanned:
-        """Return what a scan finds, which is the same for all promises of a kind.
-
-        Bands by quantiles are found with noise that goes by α: then each promise has its own.
-        """
-        noisy = any(column.noisy is not None for column in spec.columns)
-        if noisy or kind not in self.scans:
-            records = source_records(self.source, spec)
+        """Return what a scan finds, which is the same for all promises of a kind."""
+        if kind not in self.scans:
+            records = spec.open(self.source)
             self.scans[kind] = scan_for(records, spec, clock=clock)
         return self.scans[kind]
-
-
-def right_matches(job: Prepared) -> tuple[float, float]:
-    asked = job.spec.risk
-    if asked is None or job.keys is None or job.spec.of_tables:
-        return math.nan, math.nan
-    risk = risk_figures(job.keys, asked, plan=job.plan)
-    return risk.tau2_before, risk.tau2_after
 
 
 ALPHAS, CENTRALS = (0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0)
@@ -186,15 +155,6 @@ RELEASED = {
     ("central", "tables"): " (readers; tables)",
     ("central", "records"): " (readers; shuffled records)",
 }
-BETTER = "Protected tables are better than randomised records in random order {}: smaller errors."
-WORSE = (
-    'Randomised records in random order (design = "records") have smaller errors than protected '
-    "tables {}."
-)
-NOT_COMPARED = (
-    f"Randomised records in random order were not compared: of more than {MOST_COMPARED} columns "
-    'that takes long, and tables nearly always have smaller errors. design = "records" tries them.'
-)
 
 
 @value(eq=False, repr=False)
@@ -225,7 +185,7 @@ class Candidates(Display, Tidy):
         """Return the tidy table as plain lists."""
         names = (
             "kind", "promise", "belief", "half_width", "noise", "wanted", "right_before",
-            "right_after", "design", "shuffled",
+            "right_after", "design",
         )  # fmt: skip
         return {name: [getattr(one, name) for one in self.found] for name in names}
 
@@ -235,9 +195,13 @@ class Candidates(Display, Tidy):
             "promise": [f"{one.name}{RELEASED[one.kind, one.design]}" for one in self.found],
             "half sure becomes": [f"{numbers.sure(one.belief)} at most" for one in self.found],
             "typical cell": [width_text(one.half_width) for one in self.found],
-            "as shuffled records": [width_text(one.shuffled) for one in self.found],
             "noise": [f"{one.noise} of {one.wanted} tables" for one in self.found],
-            "right matches": [matches_text(one) for one in self.found],
+            "right matches": [
+                ""
+                if math.isnan(one.right_after)
+                else f"{numbers.expected(one.right_before)} → {numbers.expected(one.right_after)}"
+                for one in self.found
+            ],
         }
         columns = {name: own for name, own in columns.items() if any(own)}
         head, rows = list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
@@ -269,9 +233,7 @@ def try_release(
 
     For each α (against everybody, also whoever handles the file) and each central ε (against those
     who only read the release) a plan is designed, and valued by the one measure of every release:
-    half of the 95 % interval of a typical cell. A central ε is kept by protected tables; of up to
-    five columns randomised records in random order are tried at the same ε too, and a note says
-    which of the two is better.
+    half of the 95 % interval of a typical cell. A central ε is kept by protected tables.
 
     Parameters
     ----------
@@ -328,14 +290,14 @@ def try_release(
     for number, (kind, promise) in enumerate(asked):
         clock.tell(f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked))
         try:
-            found.append(trials.compared(trials.candidate(kind, promise)))
+            found.append(trials.candidate(kind, promise))
         except PrambleError as error:
             if centrals is not None or kind == "local" or not isinstance(error, PrivacyError):
                 raise
             notes.append("Central promises were not tried: some columns are released as they are.")
             break
     clock.tell("done", 1.0)
-    return Candidates(tuple(found), (*notes, *better_design(found)))
+    return Candidates(tuple(found), tuple(notes))
 
 
 def width_text(half_width: float) -> str:
@@ -347,28 +309,3 @@ def width_text(half_width: float) -> str:
     if math.isnan(half_width):
         return ""
     return f"± {numbers.points(half_width)} points" if half_width < math.inf else "not identifiable"
-
-
-def matches_text(one: Candidate) -> str:
-    if math.isnan(one.right_after):
-        return ""
-    return f"{numbers.expected(one.right_before)} → {numbers.expected(one.right_after)}"
-
-
-def better_design(found: Sequence[Candidate]) -> list[str]:
-    """Say whether protected tables or shuffled records are better, where both were tried."""
-    tables = [one for one in found if one.design == "tables"]
-    both = [one for one in tables if not math.isnan(one.shuffled)]
-    if not both:
-        wide = any(len(one.plan.columns) > MOST_COMPARED for one in tables if one.plan)
-        return [NOT_COMPARED] if wide else []
-    better = [one for one in both if one.half_width <= one.shuffled]
-    if len(better) == len(both):
-        return [BETTER.format("at every ε tried")]
-    if not better:
-        return [WORSE.format("at every ε tried")]
-    worse = [one for one in both if one not in better]
-    return [
-        text.format(f"at {', '.join(one.name for one in own)}")
-        for text, own in ((BETTER, better), (WORSE, worse))
-    ]
