@@ -187,14 +187,14 @@ def release_document(result: Release) -> dict[str, Any]:
         "folder": None if result.folder is None else str(result.folder),
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
-        "alpha": None if outcome.guarantee.is_none else outcome.alpha,
+        "alpha": None if outcome.guarantee.is_unbounded else outcome.alpha,
         "rows_per_person": outcome.guarantee.rows,
         "alpha_limit": None if isinstance(outcome.limit, CentralPrivacy) else outcome.limit.shown,
         "central": None
         if outcome.central is None
         else {**outcome.central.to_json(), "lower": outcome.lower},
         "ledger_total": None
-        if outcome.ledger_total is None or outcome.ledger_total.is_none
+        if outcome.ledger_total is None or outcome.ledger_total.is_unbounded
         else outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,

@@ -329,7 +329,7 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
         if job.guarantee is not None:
             spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
-        if (before + job.design.spent).is_none:
+        if (before + job.design.spent).is_unbounded:
             spent, whole = pair(read), pair(read + job.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."
