@@ -117,9 +117,6 @@ def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     shown = [(one["value"], one["label"]) for one in headline_figures(outcome, verdict)]
     shown = [(numbers.count(outcome.rows), "rows"), *shown]
-    if outcome.data_bytes:
-        shown.append((numbers.size(outcome.data_bytes), "of disk, about"))
-    shown.append((f"{outcome.seconds:.1f} s", "of time, about"))
     return TagList(cards(shown), warnings_of(outcome), text_of(*release_text(outcome)))
 
 

@@ -161,12 +161,9 @@ def release_lines(result: Release) -> Iterator[Any]:
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
     yield f"{heading}: {outcome.rows:,} rows, {promise_text(outcome)}"
     yield from release_text(outcome, hint=": --json")
-    size, wait = numbers.size(outcome.data_bytes), f"{outcome.seconds:.1f} s"
-    if outcome.dry_run:
-        disk = f"{size} of disk and " if outcome.data_bytes else ""
-        yield f"It would need about {disk}{wait}."
-    else:
-        yield f"{outcome.data_file}: {size}, in {wait}."
+    if not outcome.dry_run:
+        size = numbers.size(outcome.data_bytes)
+        yield f"{outcome.data_file}: {size}, in {outcome.seconds:.1f} s."
     yield from (f"checked: {check.name}. {check.detail}" for check in outcome.checks)
 
 
