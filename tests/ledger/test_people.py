@@ -176,7 +176,7 @@ def test_a_file_that_is_randomised_on_its_own_is_entered(office):
     pramble.perturb_file(folder / "people.parquet", folder / "z.parquet", {"sex": sex}, **done)
     entry = in_ledger(book)[-1]
     assert (entry["people"], entry["columns"], entry["state"]) == ("people", ["sex"], "done")
-    assert entry["alpha"] == pramble.certify({"sex": sex}).guarantee.shown
+    assert entry["alpha"] == pramble.certify({"sex": sex}).promise.shown
     high = pramble.randomized_response(["f", "m"], 3.0)
     with pytest.raises(PrivacyError, match="at most"):
         pramble.perturb_file(folder / "people.parquet", folder / "y.parquet", {"sex": high}, **done)

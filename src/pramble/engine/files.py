@@ -154,7 +154,7 @@ def perturb_file(
         account = open_account(
             book, file_facts(records), digest=records.digest(), people=people, budget=budget
         )
-        spent = certify(record.plan).guarantee
+        spent = certify(record.plan).promise
         entry = account.entered(
             spent, columns=list(record.columns), target=outward, any_target=True
         )

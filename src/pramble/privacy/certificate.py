@@ -31,7 +31,7 @@ from pramble.mechanisms.ratios import (
     steepest,
 )
 from pramble.privacy.gaussian import float_above, float_below
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.values import Floats, value
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class Certificate:
         return ratio_within(self.numerator, self.denominator, exponent)
 
     @property
-    def guarantee(self) -> RecordPrivacy:
+    def promise(self) -> LocalPromise:
         """The promise that this certificate bears; refused where there is no finite α."""
         if not self.denominator:
             raise PrivacyError(f"There is {self}.")
@@ -116,7 +116,7 @@ class Certificate:
                 "This certificate is per unit of distance; certify without one for the promise "
                 "that holds for any two values."
             )
-        return RecordPrivacy(Fraction(self.alpha), self.rows)
+        return LocalPromise(Fraction(self.alpha), self.rows)
 
     @cached_property
     def between(self) -> Floats:
