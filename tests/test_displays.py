@@ -43,7 +43,6 @@ def results(tmp_path_factory):
         table.loglinear(["sex", "work"]),
         table.distribution("work", edges=[0, 1, 2]),
         regression,
-        regression.marginal_effects(),
         pramble.independence_test(released, PLAN, columns=["sex", "work"]),
         pramble.combine([[1.0, 5.0], [1.2, 5.2], [1.1, 5.4]], [[0.04, 0.09]] * 3),
         assessed,

@@ -147,7 +147,8 @@ LOGISTIC = "WORKS ~ SEX + MARST + YEARS"
 
 def effects(frame, plan):
     found = pramble.estimate_regression(frame, plan, LOGISTIC).marginal_effects()
-    return Answer(found.names, found.values, found.lower, found.upper)
+    found = {name: found[name].to_list() for name in ("effect", "value", "lower", "upper")}
+    return Answer(*found.values())
 
 
 COPIES = 5

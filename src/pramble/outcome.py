@@ -178,7 +178,7 @@ class ReleaseOutcome:
     risk: RiskOutcome | None
     ledger_total: LocalPromise | None  # on the same people in all releases, this one included
     data_file: str
-    data_bytes: int  # an expectation in a dry run
+    data_bytes: int  # 0 in a dry run
     seconds: float
     plan: str  # as TOML: with the software version, a way to reproduce the designs
     version: str

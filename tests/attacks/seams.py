@@ -15,7 +15,6 @@ from pramble.data.records import TableRecords
 from pramble.engine import canonical
 from pramble.engine.block import ColumnBlock
 from pramble.engine.shuffle import random_order
-from pramble.solvers.record.central import as_promise
 from pramble.solvers.record.problem import RecordDesign
 
 contents = import_module("pramble.releasing.write.contents")
@@ -66,7 +65,7 @@ def designed_as(plan, central):
             PROVEN[key] = RecordDesign(
                 plan, pramble.certify(plan).alpha, "estimation", 1.0, 1.0,
                 dict.fromkeys(options["tables"], 1e-9),
-                central=as_promise(central, options["rows"]).guarantee(plan),
+                central=pramble.central_guarantee(plan, rows=options["rows"], delta=central[1]),
             )  # fmt: skip
         return PROVEN[key]
 
@@ -87,12 +86,12 @@ def take_unproven(monkeypatch, plan):
 def reorder(monkeypatch, order_of):
     """Write rows in an order of the test's own, from their number and the key."""
 
-    def ordered(records, names, *, rows, key, **_):
+    def ordered(records, names, rows, key, *_):
         table = pa.Table.from_batches(list(records.batches(list(names))))
         table = table.take(pa.array(order_of(rows, key)))
         return TableRecords(table, name=records.name, has_types=records.typed)
 
-    monkeypatch.setattr(contents, "shuffled", ordered)
+    monkeypatch.setattr(contents, "ShuffledRecords", ordered)
 
 
 def order_by_key(rows, key):

@@ -150,7 +150,6 @@ def test_more_columns_than_any_grid_holds():
         measure="worst", at_most=0.5,
     )  # fmt: skip
     assert k.before.cells == 12**12
-    assert k.before.criteria is None
     assert k.value <= 0.5
     several = pramble.calibrate(
         data, list(data), population_size=3000, column=["k0", "k1", "k2"], model="independence",

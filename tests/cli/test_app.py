@@ -53,7 +53,6 @@ def test_wrong_usage_exits_with_2():
 @pytest.mark.parametrize(
     ("words", "known"),
     [
-        ("assess f --keys a --missing drop", ["category", "wildcard"]),
         ("estimate f --by a --method guess", ["mle", "inverse"]),
         ("estimate f --by a --covers all", ["both", "randomisation"]),
         ("design --alpha 1 --uniform 3 --family all", ["uniform", "general"]),

@@ -142,7 +142,7 @@ def test_a_group_without_records_has_no_numbers():
     assert np.isnan(d.mean.values[unknown])
     assert np.isnan(d.quantiles.values[unknown])
     ends = d.quantiles.lower[unknown], d.quantiles.upper[unknown]
-    assert ends == (0.5, 3.5)  # all of them evenly in the first band, or in the last
+    assert ends == (0, 4)  # anywhere from the first band to the last
     assert 1.5 < d.quantiles.values[1 - unknown] < 2.5
     assert "Nothing is known" in repr(d)
 

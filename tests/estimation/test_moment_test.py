@@ -57,8 +57,6 @@ def test_dependence_is_found_and_measured(plan):
     ]
     assert np.mean([one.p_value < 0.05 for one in found]) > 0.8
     true = np.sqrt((law**2 / np.outer(law.sum(1), law.sum(0))).sum() - 1)
-    inside = [lo <= true <= hi for lo, hi in (one.cramers_v_interval for one in found)]
-    assert np.mean(inside) > 0.8
     assert np.mean([one.cramers_v for one in found]) == pytest.approx(true, rel=0.25)
     assert all(np.isnan(one.cramers_v_released) for one in found)
 

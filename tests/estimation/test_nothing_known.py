@@ -70,7 +70,6 @@ def test_scores_and_contrasts_are_said_to_be_unknown(nearly_singular):
 def test_the_strength_of_a_dependence_is_said_to_be_unknown(nearly_singular):
     data, plan = nearly_singular
     found = pramble.independence_test(data, plan, columns=["x", "s"])
-    assert found.cramers_v_interval == (0.0, 1.0)
     assert np.isnan(found.cramers_v)
 
 

@@ -79,23 +79,6 @@ def test_cells_find_their_category_whatever_the_order_of_labels():
     assert not pramble.Plan(SINGLE).channel().structural_zeros(most=100)
 
 
-def test_a_plan_says_what_is_shown_together():
-    assert SPLIT.is_split
-    assert SPLIT.shares == (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
-    assert SPLIT.shown_together(["a", "b"]) == Fraction(5, 6)
-    assert SPLIT.shown_together(["a", "b", "c"]) == Fraction(1, 3)
-    assert SPLIT.shown_together(["town"]) == 1
-    assert SPLIT.only_mechanism() is None
-    assert pramble.Plan({"a": SINGLE["a"]}).only_mechanism() == SINGLE["a"]
-    assert [block for block, _ in SPLIT.mechanisms()] == [
-        ("a", "b"),
-        ("c", "a"),
-        ("b",),
-        ("b", "c"),
-    ]
-    assert SPLIT.without_products().mechanisms()[0] == (("a",), SINGLE["a"])
-
-
 def test_records_say_their_branch_by_what_is_not_blank():
     channel = SPLIT.channel()
     assert set(channel.coding.blank) == {"a", "c"}

@@ -6,7 +6,6 @@ import pytest
 
 import pramble
 import pramble.releasing.record_design as record_design
-from pramble.solvers.record.central import as_promise
 from pramble.solvers.record.problem import RecordDesign
 
 
@@ -42,11 +41,11 @@ def given_plan(monkeypatch):
 
 
 def as_designed(plan, cost, _labels, **options):
-    promise = as_promise(
-        options["central"], options["rows"], rows_per_person=options["rows_per_person"]
-    )
+    terms = {name: options[name] for name in ("rows", "rows_per_person")}
+    proven = pramble.central_guarantee(plan, delta=options["central"][1], **terms)
+    assert proven.epsilon <= options["central"][0]
     costs = dict.fromkeys(options["tables"], cost)
-    alpha, proven = pramble.certify(plan).alpha, promise.guarantee(plan)
+    alpha = pramble.certify(plan).alpha
     return RecordDesign(plan, alpha, "estimation", 1.0, 1.0, costs, central=proven)
 
 

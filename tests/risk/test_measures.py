@@ -9,7 +9,6 @@ from scipy.integrate import quad
 
 from pramble import InvalidInput
 from pramble.risk.models import (
-    fit_criteria,
     individual_risk,
     match_risk,
     mixed_risks,
@@ -66,41 +65,6 @@ def test_individual_risk_is_the_negative_binomial_expectation():
     assert float(individual_risk(f, weight)) == pytest.approx((law / (f + extra)).sum(), rel=1e-10)
     with pytest.raises(InvalidInput):
         individual_risk([2], [1.0])
-
-
-@pytest.mark.parametrize("fraction", [0.01, 0.3, 1.0])
-def test_criteria_follow_their_formulas_on_both_sides_of_the_series(fraction):
-    rng = np.random.default_rng(1)
-    rates = np.exp(rng.uniform(-3, 4, 500))
-    counts = rng.poisson(fraction * rates).astype(float)
-    mu = fraction * rates
-    nu = (1 - fraction) * rates
-    h = np.where(nu > 0, -np.expm1(-nu) / np.where(nu > 0, nu, 1), 1.0)
-    e = counts - mu
-    a1 = nu * np.exp(-rates)
-    b1 = (1 - fraction) ** 2 * rates * np.exp(-rates) / (2 * fraction)
-    a2 = np.exp(-mu) * h - np.exp(-rates)
-    b2 = (np.exp(-mu) * h - np.exp(-rates) * (1 + nu / 2)) / mu
-    got = fit_criteria(counts, mu, fraction)
-    assert pytest.approx((a1 * e + b1 * (e**2 - counts)).sum(), rel=1e-9, abs=1e-9) == got.B1
-    assert pytest.approx((a2 * e + b2 * (e**2 - counts)).sum(), rel=1e-9, abs=1e-9) == got.B2
-    assert got.v1 == pytest.approx((a1**2 * mu + 2 * b1**2 * mu**2).sum(), rel=1e-9, abs=1e-12)
-    assert got.v2 == pytest.approx((a2**2 * mu + 2 * b2**2 * mu**2).sum(), rel=1e-9, abs=1e-12)
-
-
-def test_standardised_criteria_are_standard_when_the_model_is_true():
-    rng = np.random.default_rng(2)
-    rates = np.exp(rng.uniform(-2, 3, 4000))
-    draws = [
-        fit_criteria(rng.poisson(0.1 * rates).astype(float), 0.1 * rates, 0.1).standardised
-        for _ in range(400)
-    ]
-    mean, spread = np.mean(draws, axis=0), np.std(draws, axis=0)
-    assert (np.abs(mean) < 4 / np.sqrt(400)).all()
-    assert ((spread > 0.85) & (spread < 1.15)).all()
-    smooth = np.full(4000, rates.mean())
-    z1, z2 = fit_criteria(rng.poisson(0.1 * rates).astype(float), 0.1 * smooth, 0.1).standardised
-    assert min(z1, z2) > 5
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 300])

@@ -111,7 +111,6 @@ def test_what_a_sampled_assessment_holds():
     assert a.chains.effective_size > 10
     assert a.chains.draws.shape == (2, 60, 2)
     assert a.tau2 == pytest.approx(a.chains.draws[:, :, 1].mean())
-    assert a.criteria is None
     assert "R-hat" in a.reason
     assert max(heard) == 1.0
     left = a.after({"a": pramble.randomized_response(a.table.levels[0], 1.0)})

@@ -174,7 +174,7 @@ def test_structural_zeros_take_no_probability():
     a, b = rng.integers(0, 4, 600), rng.integers(0, 4, 600)
     possible = ~((a == 0) & (b >= 2))
     data = {"a": a[possible], "b": b[possible], "c": rng.integers(0, 2, possible.sum())}
-    table = cross_classify(data, ["a", "b", "c"]).table
+    table = cross_classify(data, ["a", "b", "c"])
     rules = zeros_of_file([{"a": 0, "b": [2, 3]}], table)
     codes = table.cells[table.cell_of].astype(np.int32)
     model = Membership(profiles=2, memberships=2000)

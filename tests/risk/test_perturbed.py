@@ -61,8 +61,9 @@ def simulate_attack(plan, *, rounds, rng):
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_record_risks_are_what_the_attack_attains(plan):
-    left = assessed(COUNTS, [("a", "b")]).after(plan)
+def test_record_risks_are_what_the_attack_attains(plan, monkeypatch):
+    monkeypatch.setattr("pramble.risk.spread.NEEDED", np.inf)  # two keys: the counts themselves
+    left = assessed(COUNTS, "two-way").after(plan)
     first = np.cumsum(COUNTS) - COUNTS  # the first record of each cell
     worth = simulate_attack(plan, rounds=6000, rng=np.random.default_rng(5))
     rest = (1 - FRACTION) * RATES

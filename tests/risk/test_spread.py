@@ -57,14 +57,6 @@ def test_what_the_default_assessment_says_of_it():
     assert (unchanged.tau1, unchanged.tau2) == pytest.approx((a.tau1, a.tau2))
     alone = a.records["class_size"] == 1
     np.testing.assert_allclose(unchanged.records["r2"][alone], a.records["r2"][alone])
-    spelled = pramble.assess(
-        {key: [a.table.levels[i][c] for c in a.table.cells[a.table.cell_of, i]]
-         for i, key in enumerate(KEYS)},
-        KEYS, population_size=a.population_size,
-        model=[(one, two) for one in KEYS for two in KEYS if one < two],
-    )  # fmt: skip
-    assert spelled.intervals is None
-    assert spelled.tau1 != pytest.approx(a.tau1, rel=0.01)
 
 
 def test_no_interval_where_margins_have_too_many_cells(monkeypatch):

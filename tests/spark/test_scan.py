@@ -79,8 +79,6 @@ def test_risks_are_those_of_one_machine_by_class(frame):
     assert after[0].share_above(0.05) == pytest.approx(after[1].share_above(0.05), rel=1e-12)
     with pytest.raises(pramble.InvalidInput, match="stay where they are"):
         ours.riskiest()
-    with pytest.raises(pramble.InvalidInput, match="Household risk"):
-        pramble.assess(frame, KEYS, weights="w", household="person")
 
 
 @pytest.mark.usefixtures("rows_stay")

@@ -50,9 +50,6 @@ def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     shown = [(one["value"], one["label"]) for one in figures_of(outcome, verdict)]
     shown = [(numbers.count(outcome.rows), "rows"), *shown]
-    if outcome.data_bytes:
-        shown.append((numbers.size(outcome.data_bytes), "of disk, about"))
-    shown.append((f"{outcome.seconds:.1f} s", "of time, about"))
     sentences: list[str] = []
     if outcome.protected is not None:
         sentences = protected_sentences(outcome.protected)

@@ -157,7 +157,7 @@ def ledger_sentence(target: Path) -> str:
     spent, central = book.total(people), book.central_total(people)
     several = [entry for entry in book.entries() if entry.people == people]
     count = "1 release" if len(several) == 1 else f"{len(several)} releases"
-    local = "" if spent.is_none else f"α = {numbers.alpha_text(spent.shown)} together, and "
+    local = "" if spent.is_unbounded else f"α = {numbers.alpha_text(spent.shown)} together, and "
     return (
         f"In the ledger these people are called {people!r}: {count}, which have spent "
         f"{local}{pair(central)} against readers."

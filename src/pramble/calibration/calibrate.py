@@ -89,7 +89,7 @@ def calibrate(
     ----------
     data, keys, population_size, model
         As for :func:`~pramble.assess`; or, in place of all four, the Assessment that it returned:
-        of a file with sampling weights, structural zeros or wildcards.
+        of a file with sampling weights or structural zeros.
     column : str, sequence of str, or mapping from str to float
         The key to randomise; or several, which share α equally or in the given proportions, each
         with a design of its own.

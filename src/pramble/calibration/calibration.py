@@ -83,7 +83,7 @@ class Target:
         if self.measure == "epsilon" and self.delta is not None:
             people = self.rows_per_person
             return proven_epsilon(
-                proposal.plan, rows=rows, delta=self.delta, additional=0.0, rows_per_person=people
+                proposal.plan, rows=rows, delta=self.delta, rows_per_person=people
             )
         if not self.of_risk:
             return proposal.error

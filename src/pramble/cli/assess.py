@@ -34,7 +34,6 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import save
 from pramble.risk.assess import Assessment
-from pramble.risk.cells import Missing
 from pramble.shown import Grid
 
 
@@ -43,16 +42,8 @@ def assess(
     keys: Keys,
     population: Population = None,
     model: ModelName = "two-way",
-    margin: Annotated[
-        list[str] | None,
-        option("Fit this margin, as 'age,sex'; give it as often as needed.", "--margin"),
-    ] = None,
     weights: Annotated[Text, option("The column of sampling weights.")] = None,
-    household: Annotated[Text, option("The column that names households.")] = None,
     impossible: Impossible = None,
-    missing: Annotated[
-        Missing, option("What an empty value is: a 'category', or a 'wildcard'.")
-    ] = "category",
     plan: Annotated[
         list[Path] | None,
         option("A release folder or plan: show the risk that it leaves; give several to compare."),
@@ -76,11 +67,9 @@ def assess(
             file,
             listed_names(keys) or [],
             population_size=population,
-            model=[tuple(listed_names(one) or ()) for one in margin] if margin else model,
+            model=model,
             weights=weights,
-            household=household,
             impossible=structural_zeros(impossible or []),
-            missing=missing,
             progress=progress,
         )
         plans = {str(path): plan_of_records(path, verify) for path in plan or []}

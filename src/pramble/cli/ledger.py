@@ -142,7 +142,7 @@ def running_totals(book: Ledger) -> list[dict[str, Any]]:
         limit, most = book.budgets(entry.people)
         rows.append({
             **entry.as_row(),
-            "total": None if total.is_none else total.shown,
+            "total": None if total.is_unbounded else total.shown,
             "budget": limit and limit.shown,
             "total_epsilon": central.shown,
             "total_delta": central.shown_delta,

@@ -182,12 +182,9 @@ def release_lines(result: Release) -> Iterator[Any]:
             f"Risk ({risk.model}, {risk.sample_uniques:,} sample uniques): expected right matches "
             f"{before} before, {after} after."
         )
-    size, wait = numbers.size(outcome.data_bytes), f"{outcome.seconds:.1f} s"
-    if outcome.dry_run:
-        disk = f"{size} of disk and " if outcome.data_bytes else ""
-        yield f"It would need about {disk}{wait}."
-    else:
-        yield f"{outcome.data_file}: {size}, in {wait}."
+    if not outcome.dry_run:
+        size = numbers.size(outcome.data_bytes)
+        yield f"{outcome.data_file}: {size}, in {outcome.seconds:.1f} s."
     yield from (f"checked: {check.name}. {check.detail}" for check in outcome.checks)
 
 
@@ -235,14 +232,14 @@ def release_document(result: Release) -> dict[str, Any]:
         "folder": None if result.folder is None else str(result.folder),
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
-        "alpha": None if outcome.spent.is_none else outcome.alpha,
+        "alpha": None if outcome.spent.is_unbounded else outcome.alpha,
         "rows_per_person": outcome.spent.rows,
         "alpha_limit": None if isinstance(outcome.limit, CentralPromise) else outcome.limit.shown,
         "central": None
         if outcome.central is None
         else {**outcome.central.to_json(), "lower": outcome.lower},
         "ledger_total": None
-        if outcome.ledger_total is None or outcome.ledger_total.is_none
+        if outcome.ledger_total is None or outcome.ledger_total.is_unbounded
         else outcome.ledger_total.shown,
         "data_bytes": outcome.data_bytes,
         "seconds": outcome.seconds,

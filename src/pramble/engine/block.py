@@ -17,13 +17,13 @@ import pyarrow as pa
 from pramble.data import decode
 from pramble.data.arrays import Rows, picked
 from pramble.data.encode import SHOWN, Codes, Encoder, counts_up
-from pramble.data.labels import Label, Labels, label_keys
+from pramble.data.labels import Label, Labels
 from pramble.engine.keystream import KeyStream
 from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.column_labels import ColumnLabels
+from pramble.mechanisms.column_labels import Coding, ColumnLabels, places_if_among
 from pramble.values import Integers, value
 
 
@@ -139,36 +139,50 @@ class ColumnBlock:
         return math.prod(self.sizes) > self.mechanism.shape[0]
 
     @cached_property
-    def lookup(self) -> "Lookup | None":
-        """From combinations of codes to the mechanism's codes; None where they are the same."""
-        labels = [column.labels for column in self.columns]
-        if len(labels) == 1 and same(labels[0], self.mechanism.labels):
-            return None
-        numbers = combined(cell_codes(self.mechanism.labels, labels), self.sizes)
-        return Lookup.of(numbers, math.prod(self.sizes))
+    def coding(self) -> Coding:
+        return Coding({column.name: column.declared for column in self.columns})
 
     @cached_property
-    def outputs(self) -> Codes | None:
-        """The codes of each column at each output, (k, T); None where they are the output's."""
-        labels = [column.declared.outputs for column in self.columns]
-        if len(labels) == 1 and same(labels[0], self.mechanism.output_labels):
+    def keys(self) -> Integers | None:
+        """The key of each category of the mechanism; None where it is the column's code."""
+        if len(self.columns) == 1 and self.columns[0].labels == self.mechanism.labels:
             return None
-        return cell_codes(self.mechanism.output_labels, labels)
+        return self.coding.keys(
+            self.coding.of_labels(self.names, self.mechanism.labels), self.names
+        )
+
+    @cached_property
+    def category_of_key(self) -> Codes | None:
+        """The mechanism's code of each key, −1 for none; None where keys are too many."""
+        combinations = math.prod(self.sizes)
+        if self.keys is None or combinations > DIRECT_CELLS:
+            return None
+        table = np.full(combinations, -1, dtype=np.int32)
+        table[self.keys] = np.arange(len(self.keys))
+        return table
+
+    @cached_property
+    def outputs(self) -> list[Codes] | None:
+        """The codes of each column at each output; None where they are the output's."""
+        if (
+            len(self.columns) == 1
+            and self.columns[0].declared.outputs == self.mechanism.output_labels
+        ):
+            return None
+        codes = self.coding.of_labels(self.names, self.mechanism.output_labels, released=True)
+        return [codes[column.name].astype(column.dtype) for column in self.columns]
 
     def cells(self, codes: Mapping[str, Codes], rows: Rows) -> Codes:
         """Return the mechanism's code of each row; refuse an impossible combination."""
-        parts = [codes[name] for name in self.names]
         dtype = code_type(*self.mechanism.shape)
-        if self.lookup is None:
-            return parts[0].astype(dtype, copy=False)
-        found = self.lookup.places(combined(parts, self.sizes))
+        if self.keys is None:
+            return codes[self.names[0]].astype(dtype, copy=False)
+        wanted, table = self.coding.keys(codes, self.names), self.category_of_key
+        found = places_if_among(self.keys, wanted) if table is None else table[wanted]
         if self.has_gaps and len(found) and found.min() < 0:
             bad = np.flatnonzero(found < 0)
             held = [
-                [
-                    column.labels.values[part[i]]
-                    for column, part in zip(self.columns, parts, strict=True)
-                ]
+                [column.labels.values[codes[column.name][i]] for column in self.columns]
                 for i in bad[:SHOWN]
             ]
             raise impossible(self.names, picked(rows, bad), held)
@@ -179,53 +193,6 @@ class ColumnBlock:
 
     def split(self, drawn: Codes) -> Sequence[Codes]:
         return [drawn] if self.outputs is None else [own[drawn] for own in self.outputs]
-
-
-@value(eq=False)
-class Lookup:
-    """Where numbers stand in a list: by a table, or among the sorted numbers."""
-
-    keys: Integers
-    found: Codes
-
-    @classmethod
-    def of(cls, numbers: Integers, end: int) -> "Lookup":
-        if end > DIRECT_CELLS:
-            order = np.argsort(numbers)
-            return cls(numbers[order], order)
-        table = np.full(end, -1, dtype=np.int32)
-        table[numbers] = np.arange(len(numbers))
-        return cls(np.empty(0, dtype=np.int64), table)
-
-    def places(self, numbers: Integers) -> Codes:
-        """Return the place of each number, −1 where it is none of them."""
-        if not len(self.keys):
-            return np.asarray(self.found[numbers])
-        at = np.minimum(np.searchsorted(self.keys, numbers), len(self.keys) - 1)
-        return np.where(self.keys[at] == numbers, self.found[at], -1)
-
-
-def same(one: Labels, two: Labels) -> bool:
-    return one is two or one == two
-
-
-def combined(parts: Sequence[Codes] | Codes, sizes: Sequence[int]) -> Integers:
-    """Return the number of each combination of codes, the last column running fastest."""
-    number = parts[0].astype(np.int64)
-    for part, size in zip(parts[1:], sizes[1:], strict=True):
-        number *= size
-        number += part
-    return number
-
-
-def cell_codes(cells: Labels, columns: Sequence[Labels]) -> Codes:
-    """Return the code of every cell's label in each column, (k, S)."""
-    codes = np.empty((len(columns), len(cells)), dtype=np.int32)
-    for position, (labels, row) in enumerate(zip(columns, codes, strict=True)):
-        own = cells.values if len(columns) == 1 else (cell[position] for cell in cells.values)
-        places = {key: code for code, key in enumerate(label_keys(labels.values))}
-        row[:] = [places[key] for key in label_keys(own)]
-    return codes
 
 
 def impossible(names: tuple[str, ...], rows: Integers, values: list[Any]) -> InvalidData:

@@ -85,7 +85,13 @@ def measure(
     >>> m.table(["sex", "ill"]).round().tolist()
     [[999.0, -6.0], [1010.0, 997.0]]
     """
-    plan, clock = as_table_plan(design), Clock(progress)
+    plan = design if isinstance(design, TablePlan) else getattr(design, "plan", None)
+    if not isinstance(plan, TablePlan):
+        raise InvalidInput(
+            "Tables are measured by a design of design_tables, or its plan; found "
+            f"{type(design).__name__}."
+        )
+    clock = Clock(progress)
     records = open_records(spark_source(data, spark), reading)
     measured = measure_records(records, plan, key=checked_key(key), person=person, clock=clock)
     clock.tell("done", 1.0)
@@ -112,16 +118,6 @@ def measure_records(
     if plan.choice is not None:
         return measure_chosen(plan, counted, secret=key, clock=clock)
     return with_noise(plan, counted, secret=key, clock=clock)
-
-
-def as_table_plan(design: Any) -> TablePlan:
-    plan = design if isinstance(design, TablePlan) else getattr(design, "plan", None)
-    if not isinstance(plan, TablePlan):
-        raise InvalidInput(
-            "Tables are measured by a design of design_tables, or its plan; found "
-            f"{type(design).__name__}."
-        )
-    return plan
 
 
 def exact_tables(

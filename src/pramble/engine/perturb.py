@@ -20,26 +20,6 @@ from pramble.engine.record import Record, as_record
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.values import Integers
-
-
-def perturb_frame(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
-    check_names(frame.columns, record.columns, row_number)
-    rows: Rows = range(first_row, first_row + len(frame))
-    if row_number is not None:
-        rows = column_rows(frame[row_number].to_arrow(), row_number)
-    drawn = record.perturb({name: frame[name].to_native() for name in record.columns}, rows)
-    return with_columns(frame.to_native(), drawn)
-
-
-def perturb_mapping(
-    data: Mapping[str, Any], record: Record, *, row_number: str | None, first_row: int
-) -> dict[str, Any]:
-    check_names(list(data), record.columns, row_number)
-    rows: Rows = range(first_row, first_row + number_of_rows(data))
-    if row_number is not None:
-        rows = column_rows(as_arrow(data[row_number]), row_number)
-    return {**data, **record.perturb(data, rows)}
 
 
 def column_rows(values: Any, name: str) -> Rows:
@@ -48,15 +28,10 @@ def column_rows(values: Any, name: str) -> Rows:
             f"Column {name!r} must hold an integer for every row to number them; found "
             f"{values.null_count} nulls in a column of type {values.type}."
         )
-    rows: Integers = checked_rows(values.to_numpy())
-    refuse_shared(rows, name)
-    return rows
-
-
-def refuse_shared(rows: Integers, name: str) -> None:
-    """Raise if two rows at hand have the same number: they would share their random bits."""
+    rows = checked_rows(values.to_numpy())
     if (rows[1:] > rows[:-1]).all():
-        return
+        return rows
+    # two rows with the same number would share their random bits
     ordered = np.sort(rows)
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
     if twice.size:
@@ -65,6 +40,7 @@ def refuse_shared(rows: Integers, name: str) -> None:
             "with the same number would share their randomness."
         )
         raise with_values(error, ordered[twice[0]])
+    return rows
 
 
 def check_names(present: Iterable[str], columns: Collection[str], row_number: str | None) -> None:
@@ -110,21 +86,6 @@ def perturbed_schema(schema: Any, record: Record) -> Any:
     return with_types(schema, {name: values.type for name, values in drawn.items()})
 
 
-def perturb_reader(reader: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
-    """Return a reader of randomised batches; nothing is read before it is asked for."""
-    check_names(reader.schema.names, record.columns, row_number)
-    batches = perturb_batches(reader, record, row_number=row_number, first_row=first_row)
-    return pa.RecordBatchReader.from_batches(perturbed_schema(reader.schema, record), batches)
-
-
-def narwhals_frame(data: Any) -> Any:
-    try:
-        wrapped = nw.from_native(data, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise InvalidPlan(f"Column names must be unique; {error}") from error
-    return wrapped if isinstance(wrapped, nw.DataFrame | nw.LazyFrame) else None
-
-
 def perturb_lazy(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     """Return a lazy frame whose every collect gives the same release.
 
@@ -153,7 +114,9 @@ def lazy_columns(record: Record, number: str, *, schema: Any) -> Any:
     names = list(record.columns)
 
     def draw(given: Any) -> Any:
-        rows = consecutive(column_rows(given.struct.field(number).to_arrow(), number))
+        rows = column_rows(given.struct.field(number).to_arrow(), number)
+        if len(rows) and (np.diff(rows) == 1).all():  # words of consecutive rows come faster
+            rows = range(int(rows[0]), int(rows[-1]) + 1)
         drawn = record.perturb({name: given.struct.field(name) for name in names}, rows)
         return pl.DataFrame(list(drawn.values())).to_struct(given.name)
 
@@ -165,12 +128,6 @@ def lazy_columns(record: Record, number: str, *, schema: Any) -> Any:
     return given.map_batches(draw, return_dtype=pl.Struct(kinds), is_elementwise=True)
 
 
-def consecutive(rows: Rows) -> Rows:
-    if isinstance(rows, range) or not len(rows) or not (np.diff(rows) == 1).all():
-        return rows
-    return range(int(rows[0]), int(rows[-1]) + 1)
-
-
 def perturb(
     data: Any,
     plan: Mechanism | Plan | Mapping[Any, Mechanism],
@@ -180,7 +137,6 @@ def perturb(
     first_row: int = 0,
     row_number: str | None = None,
     threads: int | None = None,
-    spark: Any = None,
 ) -> Any:
     r"""Randomise a column, or some columns of a table, exactly by their mechanisms.
 
@@ -199,7 +155,7 @@ def perturb(
     data : list, tuple, NumPy array, Series, pyarrow Array or ChunkedArray, or a frame
         Frames are pandas and polars DataFrame, polars LazyFrame, pyarrow Table, RecordBatch and
         RecordBatchReader, PySpark DataFrame, DuckDB relations (which come back as a pyarrow Table)
-        and mappings from names to columns. Beside ``spark``, a path or address of Parquet files.
+        and mappings from names to columns.
         Every value of a randomised column must be a declared category, by value and type.
     plan : Mechanism, Plan, or mapping from columns to Mechanism
         One mechanism for a single column; a plan for a frame.
@@ -216,10 +172,6 @@ def perturb(
         are numbered as they stand.
     threads : int, optional
         How many threads draw; all processors by default. On Spark each task has one.
-    spark : SparkSession, optional
-        Beside a path: the tasks of this session read the files and draw, by row numbers in the
-        order of file names, and a PySpark DataFrame comes back. It takes two thirds of the time of
-        the frame that Spark reads from them, of which every row must be moved.
 
     Returns
     -------
@@ -253,15 +205,6 @@ def perturb(
     """
     secret = checked_key(key)
     checked_first_row(first_row)
-    if spark is not None:
-        if isinstance(plan, Mechanism) or row_number is not None or column:
-            raise InvalidInput(
-                "With spark= rows of files are numbered in order and randomised by a plan for "
-                "columns: one mechanism, row_number and column are not for it."
-            )
-        record = as_record(secret, plan, threads=1)
-        draw = on_spark("perturb_spark_path")
-        return draw(data, record, session=spark, first_row=first_row)
     if isinstance(plan, Mechanism):
         if row_number is not None:
             raise InvalidInput("row_number names a column of a frame; a single column has none.")
@@ -285,16 +228,31 @@ def checked_first_row(first_row: int) -> None:
 
 def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
     if isinstance(data, Mapping):
-        return perturb_mapping(data, record, row_number=row_number, first_row=first_row)
+        check_names(list(data), record.columns, row_number)
+        rows: Rows = range(first_row, first_row + number_of_rows(data))
+        if row_number is not None:
+            rows = column_rows(as_arrow(data[row_number]), row_number)
+        return {**data, **record.perturb(data, rows)}
     if isinstance(data, pa.RecordBatch):
         check_names(data.schema.names, record.columns, row_number)
         only = perturb_batches([data], record, row_number=row_number, first_row=first_row)
         return next(only)
     if isinstance(data, pa.RecordBatchReader):
-        return perturb_reader(data, record, row_number=row_number, first_row=first_row)
-    frame = narwhals_frame(data)
+        # nothing is read before it is asked for
+        check_names(data.schema.names, record.columns, row_number)
+        batches = perturb_batches(data, record, row_number=row_number, first_row=first_row)
+        return pa.RecordBatchReader.from_batches(perturbed_schema(data.schema, record), batches)
+    try:
+        frame = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidPlan(f"Column names must be unique; {error}") from error
     if isinstance(frame, nw.DataFrame):
-        return perturb_frame(frame, record, row_number=row_number, first_row=first_row)
+        check_names(frame.columns, record.columns, row_number)
+        rows = range(first_row, first_row + len(frame))
+        if row_number is not None:
+            rows = column_rows(frame[row_number].to_arrow(), row_number)
+        drawn = record.perturb({name: frame[name].to_native() for name in record.columns}, rows)
+        return with_columns(frame.to_native(), drawn)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
         return perturb_lazy(data, record, row_number=row_number, first_row=first_row)
     if isinstance(frame, nw.LazyFrame) and is_spark(frame.implementation):

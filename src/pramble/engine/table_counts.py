@@ -30,9 +30,6 @@ from pramble.values import Integers
 
 Columns = tuple[str, ...]
 
-# A table of a part of the rows is sent as its filled cells where fewer than one in so many are.
-SPARSE = 4
-
 
 class TableCounter:
     """Exact counts of every cell of some tables: a job for `pramble.data.records.scan`.
@@ -102,18 +99,18 @@ class TableCounter:
         self.rows += later.rows
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: narrow counts, and of a table that is hardly filled the cells."""
-        return {
-            **self.__dict__,
-            "sums": {table: sparse_counts(own) for table, own in self.sums.items()},
-        }
+        """Return what is pickled: filled cells, in numbers as narrow as they may be."""
+        sums = {}
+        for table, own in self.sums.items():
+            filled = np.flatnonzero(own)
+            parts = filled, own[filled]
+            sums[table] = [part.astype(np.min_scalar_type(part.max(initial=0))) for part in parts]
+        return {**self.__dict__, "sums": sums}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        sums = {
-            table: dense_counts(own, math.prod(state["shapes"][table]))
-            for table, own in state["sums"].items()
-        }
-        self.__dict__.update(state, sums=sums)
+        self.__dict__.update(state, sums={})
+        for table, (filled, counts) in state["sums"].items():
+            self._sums(table)[filled] = counts
 
     def refuse_undeclared(self) -> None:
         self.undeclared.refuse(self.columns)
@@ -123,29 +120,6 @@ class TableCounter:
         """The counts of each table, one axis a column in the order of its declared labels."""
         self.refuse_undeclared()
         return {table: self._sums(table).reshape(self.shapes[table]) for table in self.tables}
-
-
-def sparse_counts(sums: Integers) -> tuple[Any, Any]:
-    """Return the places and counts of filled cells; all counts and no places if many are filled."""
-    filled = np.flatnonzero(sums)
-    some = len(filled) * SPARSE < len(sums)
-    counts = sums[filled] if some else sums
-    narrow = np.min_scalar_type(int(counts.max(initial=0)))
-    return filled if some else None, counts.astype(narrow)
-
-
-def dense_counts(found: tuple[Any, Any], cells: int) -> Integers:
-    """Return what :func:`sparse_counts` was given.
-
-    >>> dense_counts(sparse_counts(np.array([0, 0, 0, 0, 0, 7])), 6).tolist()
-    [0, 0, 0, 0, 0, 7]
-    """
-    places, counts = found
-    if places is None:
-        return np.asarray(counts, dtype=np.int64)
-    sums = np.zeros(cells, dtype=np.int64)
-    sums[places] = counts
-    return sums
 
 
 BLOCK = 16
@@ -206,7 +180,10 @@ class PersonCounts:
         self.codes, self.people, self.times = [], [], []
 
     def _count(self, codes: NDArray[np.int32], times: Integers, people: list[Any]) -> None:
-        ids = [place_of_each(texts) for texts in people]
+        ids = [
+            texts.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+            for texts in people
+        ]
         sizes = [int(own.max(initial=0)) + 1 for own in ids]
         member, first = group(ids, sizes, rows=len(times))
         rows_of = np.zeros(len(first), dtype=np.int64)
@@ -283,13 +260,6 @@ def person_texts(values: Any, name: str, start: int | None) -> Any:
             raise InvalidData(f"{before}some row {after}")
         raise bad_row(f"{before}row ", start + gone, f" {after}")
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-
-
-def place_of_each(texts: Any) -> Integers:
-    """Return a number for each text, the same for the same."""
-    coded = texts.dictionary_encode().combine_chunks()
-    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    return np.asarray(coded.indices.to_numpy(), dtype=np.int64)
 
 
 def person_digest(secret: bytes, parts: Sequence[str]) -> bytes:

@@ -28,7 +28,7 @@ from pramble.engine.lattice_noise import lattice_noise
 from pramble.errors import InvalidPlan
 from pramble.information.proportional import Margin, fit_array
 from pramble.mechanisms.measured import Exact, Measured
-from pramble.mechanisms.table_plan import SHARES, Columns, TableChoice, TablePlan
+from pramble.mechanisms.table_plan import SHARES, Columns, TablePlan
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.solvers.tables.choice import chosen_tables, with_chosen
 from pramble.values import Clock, Floats, Integers
@@ -131,38 +131,27 @@ def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clo
     scores = exact_scores(plan.choice.candidates, counts, first, clock=clock.part(0.0, 0.6))
     final = with_chosen(plan, chosen_tables(plan, scores + noise))
     table_guarantee(final)  # refuses a plan that would spend more than it states
-    second = measure_rest(final, plan.choice, counts, secret=own, clock=clock.part(0.6, 0.4))
+    # Every part is measured with what is left of its precision; the number of records is not.
+    rest = {}
+    for part in final.parts:
+        before = plan.choice.first.get(part, 0.0)
+        rest[part] = final.precision[part] - before
+        if Fraction(rest[part]) != Fraction(final.precision[part]) - Fraction(before):
+            raise InvalidPlan("Two measurements together have a precision of few digits.")
+    second = with_noise(
+        TablePlan(plan.labels, final.tables, rest, plan.delta),
+        counts,
+        secret=derived_key(own, "second"),
+        clock=clock.part(0.6, 0.4),
+    )
     parts: dict[Columns, Exact] = {}
     for part in final.parts:
         parts[part] = second.parts[part]
         if part in first.parts:
+            one, other = (wide_enough(m.parts[part], 2 * SHARES) for m in (first, second))
             weight = plan.choice.weight(part, final.precision[part])
-            parts[part] = mean_of(first.parts[part], second.parts[part], weight)
+            parts[part] = np.asarray(one * weight + other * (SHARES - weight))
     return Measured(final, first.total, parts)
-
-
-def measure_rest(
-    plan: TablePlan, choice: TableChoice, counts: Counts, *, secret: bytes, clock: Clock
-) -> Measured:
-    """Measure every part with what is left of its precision; the number of records is not."""
-    rest = {}
-    for part in plan.parts:
-        rest[part] = plan.precision[part] - choice.first.get(part, 0.0)
-        exact = Fraction(plan.precision[part]) - Fraction(choice.first.get(part, 0.0))
-        if Fraction(rest[part]) != exact:
-            raise InvalidPlan("Two measurements together have a precision of few digits.")
-    second = TablePlan(plan.labels, plan.tables, rest, plan.delta)
-    return with_noise(second, counts, secret=derived_key(secret, "second"), clock=clock)
-
-
-def mean_of(first: Exact, second: Exact, weight: int) -> Exact:
-    """Return the weighted sum of two measurements, weights in whole numbers.
-
-    >>> mean_of(np.array([3, -3]), np.array([1, -1]), SHARES // 4).tolist()
-    [98304, -98304]
-    """
-    one, other = wide_enough(first, 2 * SHARES), wide_enough(second, 2 * SHARES)
-    return np.asarray(one * weight + other * (SHARES - weight))
 
 
 def exact_scores(
@@ -177,23 +166,17 @@ def exact_scores(
     }
     found = np.zeros(len(candidates), dtype=np.int64)
     for i, table in enumerate(candidates):
+        # the table of largest entropy that has the tables of all its pairs of columns
+        implied = np.ones(tuple(first.plan.sizes[name] for name in table))
+        axes = combinations(range(len(table)), 2)
+        margins = [Margin((j, k), pairs[table[j], table[k]]) for j, k in axes]
+        fit_array(implied, margins, close=CLOSE, sweeps=SWEEPS)
         # whole and bounded whatever the fit does: the proof rests on that alone
-        implied = np.nan_to_num(implied_table(table, pairs), nan=0.0, posinf=0.0)
+        implied = np.nan_to_num(implied, nan=0.0, posinf=0.0)
         implied = np.rint(np.clip(implied, 0, max(first.total, 1))).astype(np.int64)
         found[i] = np.abs(exact_margin(counts, table) - implied).sum()
         clock.tell("choosing tables", (i + 1) / len(candidates))
     return found
-
-
-def implied_table(table: Columns, pairs: dict[Columns, Floats]) -> Floats:
-    """Return the table of largest entropy that has the tables of all its pairs of columns."""
-    axes = list(combinations(range(len(table)), 2))
-    margins = [Margin((i, j), pairs[table[i], table[j]]) for i, j in axes]
-    sizes = {i: size for margin in margins for i, size in zip(margin.axes, margin.wanted.shape,
-                                                               strict=True)}  # fmt: skip
-    cells = np.ones(tuple(sizes[axis] for axis in range(len(table))))
-    fit_array(cells, margins, close=CLOSE, sweeps=SWEEPS)
-    return cells
 
 
 def nearest_counts(counts: Floats, total: int) -> Floats:

@@ -37,8 +37,10 @@ def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
             f"This release would spend {pair(more)}; these people have spent {pair(before)} of "
             f"the central budget {pair(budget)} already. Nothing was released."
         )
-    if before.is_none or more.is_none:
-        which = "This release has" if more.is_none else "An earlier release of these people has"
+    if before.is_unbounded or more.is_unbounded:
+        which = (
+            "This release has" if more.is_unbounded else "An earlier release of these people has"
+        )
         raise PrivacyError(
             f"{which} protected tables, which no budget of α can count: give a central budget "
             "(central_budget, --set central_budget=2,1e-5) in its place. Nothing was released."
@@ -179,7 +181,7 @@ class Entry:
             "people": self.people,
             "file": self.file.name,
             "columns": list(self.columns),
-            "alpha": None if self.spent.is_none else self.spent.shown,
+            "alpha": None if self.spent.is_unbounded else self.spent.shown,
             "epsilon": self.central.shown,
             "delta": self.central.shown_delta,
             "target": self.target,

@@ -25,7 +25,6 @@ from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair, one_integer
 from pramble.mechanisms.operators.base import MechanismOperator, RightInverse, xlogx
 from pramble.mechanisms.operators.dense import (
-    ArrayAlgebra,
     DenseOperator,
     entropy_excess,
     indistinguishable,
@@ -40,7 +39,7 @@ SMALL = 1 << 20
 
 
 @value(eq=False)
-class ArcsOperator(MechanismOperator, ArrayAlgebra):
+class ArcsOperator(MechanismOperator):
     """The operator of arcs; what has no closed form is done on the array."""
 
     mechanism: "Arcs"

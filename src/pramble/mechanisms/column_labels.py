@@ -139,9 +139,10 @@ class Coding:
     ) -> Integers:
         """Return one number for each combination of codes of some columns."""
         sides = self.outputs if released else self.categories
-        answer = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
-        for name in columns:
-            answer = answer * len(sides[name]) + codes[name]
+        answer = codes[columns[0]].astype(np.int64)
+        for name in columns[1:]:  # several times as fast as np.ravel_multi_index
+            answer *= len(sides[name])
+            answer += codes[name]
         return answer
 
     @cached_property

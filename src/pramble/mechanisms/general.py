@@ -46,12 +46,6 @@ def round_rows(A: Floats, total: int) -> Integers:
     return weights
 
 
-def round_matrix(A: Floats, total: int, *, private: Private | None) -> Integers:
-    """Round a row-stochastic matrix so that it is private, by mixing it with its mean row."""
-    mean = A.mean(axis=0)
-    return least_mixing(lambda d: round_rows((1 - d) * A + d * mean, total), private)
-
-
 def least_mixing(rounded: Callable[[float], Integers], private: Private | None) -> Integers:
     """Return ``rounded(δ)`` for the smallest δ in 0, 2^-52, …, 1 that is found private."""
     weights = rounded(0.0)
@@ -201,7 +195,9 @@ class General(Mechanism, kind="general"):
                 f"found {len(labels)} and {len(output_labels)} labels."
             )
         private = privacy_test(A, labels, alpha=alpha, distance=distance)
-        weights = round_matrix(A / A.sum(axis=1, keepdims=True), TOTAL, private=private)
+        scaled = A / A.sum(axis=1, keepdims=True)
+        mean = scaled.mean(axis=0)
+        weights = least_mixing(lambda d: round_rows((1 - d) * scaled + d * mean, TOTAL), private)
         return cls(labels, output_labels, weights)
 
 

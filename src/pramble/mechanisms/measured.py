@@ -11,7 +11,7 @@ column never depends on the noise.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,13 +101,25 @@ class Measured(Display):
         Its columns are ``table``, those of the data, ``count``, ``deviation`` and ``residual``; see
         :mod:`pramble.mechanisms.measured`.
         """
-        return tidy_table(self.plan, self.parts, self.table)
+        plan, own, columns = self.plan, own_names(self.plan), keys(self.plan)
+        cells = [plan.cells(part) for part in plan.parts]
+        counts = [self.table(part).ravel() for part in plan.parts]
+        columns[own.count] = pa.array(np.concatenate(counts))
+        deviations = [math.sqrt(plan.cell_variance(part)) for part in plan.parts]
+        columns[own.deviation] = pa.array(np.repeat(deviations, cells))
+        columns[own.residual] = pa.chunked_array(
+            [exact_decimals(self.parts[part].ravel()) for part in plan.parts], WHOLE
+        )
+        return pa.table(columns)
 
     @staticmethod
     def from_table(table: Any, plan: TablePlan, total: int) -> "Measured":
         """Return what :meth:`to_table` wrote, exactly; refuse a table that contradicts itself."""
         found = Measured(plan, total, residuals_in(table, plan))
-        refuse_far(table, plan, found.table)
+        expected, own = found.to_table(), own_names(plan)
+        noise = expected[own.deviation].to_numpy()
+        for name in (own.count, own.deviation):
+            refuse_changed(table[name], expected[name], name, noise=noise)
         return found
 
     def plot(self) -> "Figure":
@@ -176,24 +188,11 @@ def own_names(plan: TablePlan) -> OwnNames:
     return OwnNames(*(unused(name, plan.columns) for name in OwnNames._fields))
 
 
-def tidy_table(
-    plan: TablePlan, residuals: Mapping[Columns, Any], counts: Callable[[Columns], Floats]
-) -> Any:
-    """Return the tidy table: parts in the order of the plan, cells in lexicographic order."""
-    own = own_names(plan)
-    columns = keys(plan)
-    columns[own.count] = pa.array(in_one_column(plan, counts))
-    columns[own.deviation] = pa.array(deviations(plan))
-    columns[own.residual] = pa.chunked_array(
-        [exact_decimals(residuals[part].ravel()) for part in plan.parts], WHOLE
-    )
-    return pa.table(columns)
-
-
 def keys(plan: TablePlan) -> dict[str, Any]:
-    sizes = [plan.cells(part) for part in plan.parts]
+    """Return the columns that say which cell a row is of."""
+    cells = [plan.cells(part) for part in plan.parts]
     texts = pa.array([" × ".join(part) for part in plan.parts])
-    found = {own_names(plan).table: texts.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))}
+    found = {own_names(plan).table: texts.take(pa.array(np.repeat(np.arange(len(cells)), cells)))}
     for name, labels in plan.labels.items():
         codes = np.concatenate([codes_along(plan, part, name) for part in plan.parts])
         places = pa.array(codes, mask=codes < 0)
@@ -202,21 +201,12 @@ def keys(plan: TablePlan) -> dict[str, Any]:
 
 
 def codes_along(plan: TablePlan, part: Columns, name: str) -> Integers:
+    """Return the code of a column in each cell of a part, −1 where the part does not have it."""
     shape = plan.shape(part)
     if name not in part:
         return np.full(math.prod(shape), -1)
-    axis = part.index(name)
-    along = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    return np.broadcast_to(along, shape).ravel()
-
-
-def in_one_column(plan: TablePlan, values: Callable[[Columns], Floats]) -> Floats:
-    return np.concatenate([values(part).ravel() for part in plan.parts])
-
-
-def deviations(plan: TablePlan) -> Floats:
-    own = [math.sqrt(plan.cell_variance(part)) for part in plan.parts]
-    return np.repeat(own, [plan.cells(part) for part in plan.parts])
+    along = np.indices(shape, sparse=True)[part.index(name)]
+    return np.asarray(np.broadcast_to(along, shape).ravel())
 
 
 def exact_decimals(numbers: Any) -> Any:
@@ -242,26 +232,32 @@ def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
     for name, values in expected.items():
         refuse_changed(table[name], values, name)
     numbers = whole_numbers(table[own.residual], own.residual)
-    ends = np.cumsum([plan.cells(part) for part in plan.parts])[:-1]
-    pieces = np.split(numbers, ends)
+    pieces = np.split(numbers, np.cumsum([plan.cells(part) for part in plan.parts])[:-1])
     return {p: own.reshape(plan.shape(p)) for p, own in zip(plan.parts, pieces, strict=True)}
 
 
-def refuse_changed(found: Any, expected: Any, name: str) -> None:
+def refuse_changed(found: Any, expected: Any, name: str, *, noise: Any = None) -> None:
+    """Refuse a column that does not follow from the plan; numbers are near, beside their noise."""
     try:
         found = found.cast(expected.type).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InvalidData(
             f"Column {name!r} of protected tables is of type {expected.type}; found {found.type}."
         ) from None
-    both = pc.and_(found.is_null(), expected.is_null())
-    same = pc.fill_null(pc.equal(found, expected), False)  # noqa: FBT003
-    bad = np.flatnonzero(~pc.or_(both, same).to_numpy(zero_copy_only=False))
+    if noise is None:
+        both = pc.and_(found.is_null(), expected.is_null())
+        same = pc.or_(both, pc.fill_null(pc.equal(found, expected), False))  # noqa: FBT003
+    else:
+        # a count near zero is a difference of larger numbers, rounded as they are
+        least, own = np.asarray(found.to_numpy(zero_copy_only=False)), expected.to_numpy()
+        same = pa.array(np.abs(least - own) <= CLOSE * (np.abs(own) + noise))
+    bad = np.flatnonzero(~same.to_numpy(zero_copy_only=False))
     if bad.size:
         row = int(bad[0])
         raise InvalidData(
             f"Column {name!r} of protected tables must hold {expected[row].as_py()!r} in row "
-            f"{row}, as its plan says; found {found[row].as_py()!r}. Leave the rows in their order."
+            f"{row}, as its plan and residuals say; found {found[row].as_py()!r}. Leave the rows "
+            "in their order."
         )
 
 
@@ -280,21 +276,3 @@ def whole_numbers(values: Any, name: str) -> Any:
         return found.cast(pa.int64()).to_numpy()
     except pa.ArrowInvalid:
         return np.array([int(one) for one in found.to_pylist()], dtype=object)
-
-
-def refuse_far(table: Any, plan: TablePlan, counts: Callable[[Columns], Floats]) -> None:
-    own = own_names(plan)
-    noise = deviations(plan)
-    for name, expected in ((own.count, in_one_column(plan, counts)), (own.deviation, noise)):
-        try:
-            found = np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InvalidData(f"Column {name!r} of protected tables holds numbers.") from None
-        # a count near zero is a difference of larger numbers, rounded as they are
-        bad = np.flatnonzero(~(np.abs(found - expected) <= CLOSE * (np.abs(expected) + noise)))
-        if bad.size:
-            row = int(bad[0])
-            raise InvalidData(
-                f"Column {name!r} of protected tables must hold {expected[row]!r} in row {row}, "
-                f"which follows from the residuals; found {found[row]!r}."
-            )

@@ -6,7 +6,7 @@ left blank. The branch is drawn without a look at the record, so it tells nothin
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from functools import partial
@@ -194,23 +194,6 @@ class Plan(Display, Mapping[Any, Mechanism]):
     def shares(self) -> tuple[Fraction, ...]:
         """The probability of each branch, exactly."""
         return tuple(branch.share for branch in self.branches)
-
-    def shown_together(self, columns: Iterable[str]) -> Fraction:
-        """Return the share of records that show all of some columns.
-
-        Examples
-        --------
-        >>> import pramble
-        >>> from fractions import Fraction
-        >>> m = pramble.randomized_response(["no", "yes"], 1.0)
-        >>> halves = [pramble.Branch(Fraction(1, 2), {name: m}) for name in ("smokes", "drinks")]
-        >>> plan = pramble.Plan(branches=halves)
-        >>> plan.shown_together(["smokes"]), plan.shown_together(["smokes", "drinks"])
-        (Fraction(1, 2), Fraction(0, 1))
-        """
-        wanted = set(columns) & set(self.columns)
-        own = (branch.share for branch in self.branches if wanted <= set(branch.columns))
-        return sum(own, Fraction(0))
 
     def only_mechanism(self) -> Mechanism | None:
         """Return the mechanism of a plan of one block in one branch; None of any other plan."""

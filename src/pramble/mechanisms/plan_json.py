@@ -17,15 +17,21 @@ def branches_in(document: Any) -> list[tuple[Fraction, dict[tuple[str, ...], Mec
         raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
     _refuse_fields(document, {"schema", "branches"}, "A plan")
     branches = _as_list(document["branches"], "The branches of a plan")
-    blocks = [_blocks_in(branch) for branch in branches]
+    for branch in branches:
+        _refuse_fields(branch, {"share", "blocks"}, "A branch")
+        for part in _as_list(branch["blocks"], "The blocks of a branch"):
+            _refuse_fields(part, {"columns", "mechanism"}, "A block")
     try:
-        refuse_large(part["mechanism"] for own in blocks for part in own)
+        refuse_large(part["mechanism"] for branch in branches for part in branch["blocks"])
     except InvalidMechanism as error:
         raise InvalidPlan(str(error)) from None
-    return [
-        (_share_of(branch), _mechanisms_of(own))
-        for branch, own in zip(branches, blocks, strict=True)
-    ]
+    found = []
+    for branch in branches:
+        if not isinstance(branch["share"], str):
+            raise InvalidPlan('The share of a branch is an exact fraction in text, such as "1/3".')
+        share = rational(branch["share"], InvalidPlan)
+        found.append((share, _mechanisms_of(branch["blocks"])))
+    return found
 
 
 def as_block(key: Any) -> tuple[str, ...]:
@@ -35,20 +41,6 @@ def as_block(key: Any) -> tuple[str, ...]:
     if len(set(names)) != len(names):
         raise InvalidPlan(f"The columns of a block must differ; found {key!r}.")
     return names
-
-
-def _blocks_in(branch: Any) -> list[Any]:
-    _refuse_fields(branch, {"share", "blocks"}, "A branch")
-    blocks = _as_list(branch["blocks"], "The blocks of a branch")
-    for part in blocks:
-        _refuse_fields(part, {"columns", "mechanism"}, "A block")
-    return blocks
-
-
-def _share_of(branch: Any) -> Fraction:
-    if not isinstance(branch["share"], str):
-        raise InvalidPlan('The share of a branch is an exact fraction in text, such as "1/3".')
-    return rational(branch["share"], InvalidPlan)
 
 
 def _mechanisms_of(blocks: list[Any]) -> dict[tuple[str, ...], Mechanism]:

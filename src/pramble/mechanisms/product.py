@@ -20,7 +20,7 @@ from pramble.mechanisms.operators.base import (
     along_axes,
     xlogx,
 )
-from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseOperator
+from pramble.mechanisms.operators.dense import DenseOperator
 from pramble.values import Floats, read_only, value
 
 # Entries up to which measures of information are computed on the whole matrix.
@@ -65,7 +65,7 @@ class ProductRightInverse(RightInverse):
 
 
 @value(eq=False)
-class ProductOperator(MechanismOperator, ArrayAlgebra):
+class ProductOperator(MechanismOperator):
     """The operator of a product; only measures of information build the matrix."""
 
     mechanism: "Product"

@@ -280,13 +280,3 @@ def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
 
 def slope_of(A: Floats, distance: Distance) -> float:
     return max(float(slopes.max()) for slopes, _, _ in chunks(A, distance))
-
-
-def alpha_between(weights: NDArray[Any]) -> Floats:
-    r"""Return :math:`\max_z |\log w_{xz}/w_{x'z}|` for every two rows, rounded up a little."""
-    found = np.zeros((len(weights), len(weights)))
-    for slopes, pairs, _ in chunks(weights, Distance.equal(len(weights))):
-        first, second = pairs.T
-        found[first, second] = found[second, first] = slopes.max(axis=1)
-    # Logarithms in floats are off by a few units: rounded up, they are bounds.
-    return np.asarray(found * (1 + 1e-14) + np.where(found > 0, 1e-13, 0.0))

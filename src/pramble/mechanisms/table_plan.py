@@ -93,8 +93,19 @@ class TableChoice:
             "mu_squared": self.mu_squared,
             "candidates": [list(table) for table in self.candidates],
             "score_precision": self.score_precision,
-            "first": [{"columns": list(part), "value": own} for part, own in self.first.items()],
+            "first": listed(self.first),
         }
+
+    @staticmethod
+    def from_json(found: Any) -> "TableChoice":
+        if not isinstance(found, Mapping) or set(found) != OF_CHOICE:
+            raise InvalidPlan(f"A choice of tables has {', '.join(sorted(OF_CHOICE))}.")
+        return TableChoice(
+            number_in(found["mu_squared"]),
+            tuple(map(columns_in, checked_list(found["candidates"]))),
+            number_in(found["score_precision"]),
+            precisions_in(found["first"]),
+        )
 
     def check(self, labels: Mapping[str, Any], precision: Mapping[Columns, float]) -> None:
         numbers = (self.mu_squared, self.score_precision, *self.first.values())
@@ -256,9 +267,7 @@ class TablePlan:
                 for name, own in self.labels.items()
             ],
             "tables": [list(table) for table in self.tables],
-            "precision": [
-                {"columns": list(part), "value": one} for part, one in self.precision.items()
-            ],
+            "precision": listed(self.precision),
             "delta": self.delta,
             "rows_per_person": self.rows_per_person,
             **({} if self.choice is None else {"choice": self.choice.to_json()}),
@@ -274,30 +283,32 @@ class TablePlan:
         if set(document) != fields:
             raise InvalidPlan(f"A plan for tables has {', '.join(sorted(fields))}.")
         columns = entries_in(document["columns"], ("name", "categories"))
-        parts = entries_in(document["precision"], ("columns", "value"))
-        tables = tuple(columns_in(table) for table in checked_list(document["tables"]))
+        tables = tuple(map(columns_in, checked_list(document["tables"])))
         if not all(isinstance(name, str) for name, _ in columns):
             raise InvalidPlan("A plan for tables has columns, each named by a string.")
         labels = {name: labels_in(categories) for name, categories in columns}
-        precision = {columns_in(part): number_in(own) for part, own in parts}
-        if len(labels) != len(columns) or len(precision) != len(parts):
+        if len(labels) != len(columns):
             raise InvalidPlan("A plan for tables names each column and each part once.")
-        choice = choice_in(document["choice"]) if has_choice else None
         return TablePlan(
-            labels, tables, precision, document["delta"], document["rows_per_person"], choice
+            labels,
+            tables,
+            precisions_in(document["precision"]),
+            document["delta"],
+            document["rows_per_person"],
+            TableChoice.from_json(document["choice"]) if has_choice else None,
         )
 
 
-def choice_in(found: Any) -> TableChoice:
-    if not isinstance(found, Mapping) or set(found) != OF_CHOICE:
-        raise InvalidPlan(f"A choice of tables has {', '.join(sorted(OF_CHOICE))}.")
-    first = entries_in(found["first"], ("columns", "value"))
-    return TableChoice(
-        number_in(found["mu_squared"]),
-        tuple(columns_in(table) for table in checked_list(found["candidates"])),
-        number_in(found["score_precision"]),
-        {columns_in(part): number_in(own) for part, own in first},
-    )
+def listed(precision: Mapping[Columns, float]) -> list[dict[str, Any]]:
+    return [{"columns": list(part), "value": own} for part, own in precision.items()]
+
+
+def precisions_in(found: Any) -> dict[Columns, float]:
+    parts = entries_in(found, ("columns", "value"))
+    precision = {columns_in(part): number_in(own) for part, own in parts}
+    if len(precision) != len(parts):
+        raise InvalidPlan("A plan for tables names each column and each part once.")
+    return precision
 
 
 def checked_list(found: Any) -> list[Any]:

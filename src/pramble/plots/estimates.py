@@ -151,18 +151,19 @@ def distribution_figure(distribution: Any) -> Figure:
 
     Lines join the edges, since numbers count as spread evenly within a band.
     """
-    banded, up_to = distribution.banded, distribution.cumulative
-    if banded.many > len(SERIES):
+    many, up_to = distribution.many, distribution.cumulative
+    if many > len(SERIES):
         raise InvalidInput(
-            f"A plot must have at most {len(SERIES)} groups; this table has {banded.many}. Take "
+            f"A plot must have at most {len(SERIES)} groups; this table has {many}. Take "
             "fewer columns."
         )
-    size = len(banded.labels)
-    ends = distribution.edges[1:][np.isfinite(distribution.edges[1:])]
+    size = len(distribution.labels)
+    ends = distribution.finite_edges[1:]
     quantiles = distribution.quantiles
     shares = np.asarray(quantiles.cells["share"])
-    each = len(quantiles.values) // banded.many
-    names = list(zip(*banded.grouped[1].values(), strict=True)) or [()]
+    each = len(quantiles.values) // many
+    others = distribution.groups[1]
+    names = list(zip(*others.values(), strict=True)) or [()]
     figure = new_figure(height=3.6)
     axes = figure.add_subplot()
     for group, (name, look) in enumerate(zip(names, SERIES, strict=False)):
@@ -178,8 +179,8 @@ def distribution_figure(distribution: Any) -> Figure:
     axes.set_xlabel(distribution.column)
     axes.set_ylabel(f"share below, with {100 * up_to.level:g} % intervals")
     axes.set_title(f"{distribution.column}  (n = {up_to.n:,.0f})")
-    if banded.grouped[1]:
-        axes.legend(title=", ".join(banded.grouped[1]))
+    if others:
+        axes.legend(title=", ".join(others))
     return figure
 
 

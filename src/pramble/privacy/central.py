@@ -8,6 +8,7 @@ from pramble.errors import InvalidInput
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.evidence import ShuffleEvidence, evidence_of
+from pramble.privacy.gaussian import stated_number
 from pramble.privacy.hockey_stick import UNIT
 from pramble.privacy.promise import CentralPromise
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
@@ -66,7 +67,7 @@ class CentralGuarantee(Display):
 
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at this ε can go below, rounded down."""
-        return self.evidence.attack(checked_epsilon(epsilon))
+        return self.evidence.attack(stated_number(epsilon, "epsilon"))
 
     def shown(self) -> Facts:
         """Return what is proven, and what no proof can go below."""
@@ -186,20 +187,27 @@ def central_guarantee(
     n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
     if (delta is None) == (epsilon is None):
         raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    known = evidence_of(plan_or_mechanism, rows=n, additional=checked_epsilon(additional))
+    known = evidence_of(
+        plan_or_mechanism, rows=n, additional=stated_number(additional, "additional")
+    )
     with one_thread():
         if delta is not None:
-            target = checked_delta(delta)
+            target = stated_number(delta, "delta", most=1.0)
             proven, method = person_epsilon(known, target, people=people)
         else:
-            proven = checked_epsilon(epsilon)
+            proven = stated_number(epsilon, "epsilon")
             target, method = person_delta(known, proven, people=people)
         lower = known.lower(target, proven=proven)
     return CentralGuarantee(proven, target, lower, method, known.alpha, n, people, known)
 
 
 def proven_epsilon(
-    plan_or_mechanism: Any, *, rows: int, delta: float, additional: float, rows_per_person: int
+    plan_or_mechanism: Any,
+    *,
+    rows: int,
+    delta: float,
+    rows_per_person: int,
+    additional: float = 0.0,
 ) -> float:
     known = evidence_of(plan_or_mechanism, rows=rows, additional=additional)
     return person_epsilon(known, delta, people=rows_per_person)[0]
@@ -238,7 +246,7 @@ def person_epsilon(known: ShuffleEvidence, delta: float, *, people: int) -> tupl
 
 def person_delta(known: ShuffleEvidence, epsilon: float, *, people: int) -> tuple[float, str]:
     """Return the smallest proven δ of a person at ε, and which bound it is."""
-    total = checked_epsilon(epsilon)
+    total = stated_number(epsilon, "epsilon")
     one = total if people == 1 else math.nextafter(total / people, 0.0)
     found, method = known.delta(one)
     return min(found * group_factor(one, people) * (1 + UNIT), 1.0), method
@@ -253,15 +261,3 @@ def positive_count(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:
     raise InvalidInput(
         f"{name} must be a whole number from 1 to 10**{len(str(most)) - 1}; found {number!r}."
     )
-
-
-def checked_delta(delta: float) -> float:
-    if not 0 <= float(delta) < 1:
-        raise InvalidInput(f"delta must lie in [0, 1); found {delta!r}.")
-    return float(delta)
-
-
-def checked_epsilon(epsilon: float | None) -> float:
-    if epsilon is None or not 0 <= float(epsilon) < math.inf:
-        raise InvalidInput(f"epsilon must not be negative, and finite; found {epsilon!r}.")
-    return float(epsilon)

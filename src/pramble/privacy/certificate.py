@@ -24,7 +24,6 @@ from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.product import Product
 from pramble.mechanisms.ratios import (
     Ratio,
-    alpha_between,
     ratio_of,
     ratio_within,
     smallest_alpha,
@@ -32,7 +31,7 @@ from pramble.mechanisms.ratios import (
 )
 from pramble.privacy.gaussian import float_above, float_below
 from pramble.privacy.promise import LocalPromise
-from pramble.values import Floats, value
+from pramble.values import value
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,8 +59,6 @@ class Certificate:
         How far apart the two true values of the witness are: 1 unless there is a distance.
     distance : Distance, optional
         Where α is per unit of distance.
-    mechanism : Mechanism, optional
-        What was certified by distance.
 
     Examples
     --------
@@ -78,7 +75,6 @@ class Certificate:
     rows: int = 1
     length: Fraction = Fraction(1)
     distance: Distance | None = None
-    mechanism: Mechanism | None = None
 
     @cached_property
     def alpha(self) -> float:
@@ -117,13 +113,6 @@ class Certificate:
                 "that holds for any two values."
             )
         return LocalPromise(Fraction(self.alpha), self.rows)
-
-    @cached_property
-    def between(self) -> Floats:
-        """The α at which any two categories are hidden from each other, rounded up: (S, S)."""
-        if self.mechanism is None:
-            raise InvalidInput("Certify a mechanism with a distance to see α between categories.")
-        return alpha_between(self.mechanism.weights)
 
     def __str__(self) -> str:
         x, x_prime, z = map(short_label, self.witness)
@@ -235,7 +224,6 @@ def certify_by(mechanism: Mechanism, distance: Distance) -> Certificate:
         witness_of(mechanism, found.ratio),
         length=found.length,
         distance=distance,
-        mechanism=mechanism,
     )
 
 

@@ -35,6 +35,21 @@ def float_above(number: Fraction) -> float:
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
 
 
+def stated_number(
+    given: Any, name: str, *, most: float = math.inf, is_positive: bool = False
+) -> float:
+    """Return a stated ε or δ, zero or more and below ``most``."""
+    try:
+        found = math.nan if isinstance(given, str | bool) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not 0 <= found < most or (is_positive and not found):
+        least = "above 0" if is_positive else "0 or more"
+        below = "finite" if math.isinf(most) else f"below {most:g}"
+        raise InvalidInput(f"{name} must be a number {least}, and {below}; found {given!r}.")
+    return found
+
+
 # Of the balls: δ is a difference of two numbers that agree in up to some 60 bits.
 BITS = 192
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from reprlib import repr as short
-from typing import Any
+from typing import Any, Self
 
 from pramble import numbers
 from pramble.errors import InvalidData, PrivacyError
@@ -54,13 +54,14 @@ class Promise(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return a document, which `promise_from_json` reads back."""
 
-    def of_the_same_notion(self, other: "Promise") -> None:
-        """Refuse to compare or add different notions."""
-        if self.notion != other.notion:
+    def of_the_same_notion(self, other: "Promise") -> Self:
+        """Return another promise of this notion; refuse to compare or add different ones."""
+        if not isinstance(other, type(self)):
             raise PrivacyError(
                 f"Promises of different notions do not add up or compare: {self.notion} and "
                 f"{other.notion}."
             )
+        return other
 
 
 @value
@@ -92,23 +93,21 @@ class LocalPromise(Promise):
         if self.alpha < 0:
             raise PrivacyError(f"α must not be negative; found {self.alpha}.")
         refuse_no_rows(self.rows)
-        if not self.is_none:
+        if not self.is_unbounded:
             object.__setattr__(self, "alpha", Fraction(self.alpha))
 
     @property
-    def is_none(self) -> bool:
+    def is_unbounded(self) -> bool:
+        """Whether there is no local promise at all."""
         return self.alpha == math.inf
 
     def allows(self, spent: Promise) -> bool:
-        self.of_the_same_notion(spent)
-        assert isinstance(spent, LocalPromise), "the notion says so"
-        return spent.alpha <= self.alpha
+        return self.of_the_same_notion(spent).alpha <= self.alpha
 
     def __add__(self, other: Promise) -> "LocalPromise":
-        self.of_the_same_notion(other)
-        assert isinstance(other, LocalPromise), "the notion says so"
+        own = self.of_the_same_notion(other)
         # Ratios of probabilities multiply, so α adds.
-        return LocalPromise(self.alpha + other.alpha, max(self.rows, other.rows))
+        return LocalPromise(self.alpha + own.alpha, max(self.rows, own.rows))
 
     def of_rows(self, rows: int) -> "LocalPromise":
         return LocalPromise(self.alpha * rows, self.rows * rows)
@@ -119,7 +118,7 @@ class LocalPromise(Promise):
 
     @property
     def shown(self) -> float:
-        return math.inf if self.is_none else float_above(self.alpha)
+        return math.inf if self.is_unbounded else float_above(self.alpha)
 
     def belief(self, before: float = 0.5) -> float:
         r"""Return how sure an intruder can become of a true value of which he was this sure.
@@ -252,23 +251,21 @@ class CentralPromise(Promise):
     @staticmethod
     def of_local(local: LocalPromise) -> "CentralPromise":
         """Return what a local promise is worth towards a reader of the file: ε = α, δ = 0."""
-        if local.is_none:
+        if local.is_unbounded:
             raise PrivacyError("Without a local promise there is none against readers either.")
         return CentralPromise(local.alpha, Fraction(0), local.rows)
 
     def allows(self, spent: Promise) -> bool:
-        self.of_the_same_notion(spent)
-        assert isinstance(spent, CentralPromise), "the notion says so"
-        return spent.epsilon <= self.epsilon and spent.delta <= self.delta
+        own = self.of_the_same_notion(spent)
+        return own.epsilon <= self.epsilon and own.delta <= self.delta
 
     def __add__(self, other: Promise) -> "CentralPromise":
-        self.of_the_same_notion(other)
-        assert isinstance(other, CentralPromise), "the notion says so"
-        delta, rows = min(self.delta + other.delta, Fraction(1)), max(self.rows, other.rows)
-        epsilon = self.epsilon + other.epsilon
-        if self.gaussian is None or other.gaussian is None:
+        own = self.of_the_same_notion(other)
+        delta, rows = min(self.delta + own.delta, Fraction(1)), max(self.rows, own.rows)
+        epsilon = self.epsilon + own.epsilon
+        if self.gaussian is None or own.gaussian is None:
             return CentralPromise(epsilon, delta, rows)
-        together = self.gaussian + other.gaussian
+        together = self.gaussian + own.gaussian
         gaussian = epsilon_above(float_below(delta), together)
         if gaussian < epsilon:
             epsilon = Fraction(gaussian)

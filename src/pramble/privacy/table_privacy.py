@@ -31,7 +31,7 @@ from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
-from pramble.privacy.gaussian import delta_above, epsilon_above
+from pramble.privacy.gaussian import delta_above, epsilon_above, stated_number
 from pramble.privacy.largest_shift import LargestShift, exchangeable, largest_shift
 from pramble.privacy.promise import CentralPromise
 from pramble.shown import Display, Facts
@@ -116,10 +116,11 @@ def table_guarantee(
             )
         mu_squared = stated
     if epsilon is None:
-        target = checked(plan.delta if delta is None else delta, "delta", least=0.0, most=1.0)
+        asked = plan.delta if delta is None else delta
+        target = stated_number(asked, "delta", most=1.0, is_positive=True)
         proven = epsilon_above(target, mu_squared)
     else:
-        proven = checked(epsilon, "epsilon", least=-math.ulp(0.0), most=math.inf)
+        proven = stated_number(epsilon, "epsilon")
         target = delta_above(proven, mu_squared)
     if alone > largest.bound:
         largest = LargestShift(alone, (), attained=True)
@@ -130,17 +131,6 @@ def table_guarantee(
 @once
 def _shift_of_plan(plan: TablePlan) -> LargestShift:
     return shift_of(plan.sizes, plan.precision)
-
-
-def checked(number: Any, name: str, *, least: float, most: float) -> float:
-    try:
-        found = float(number)
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if isinstance(number, str | bool) or not least < found < most:
-        range_ = "between 0 and 1" if most == 1.0 else "zero or more, and finite"
-        raise InvalidInput(f"{name} must be a number {range_}; found {number!r}.")
-    return found
 
 
 def shift_of(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> LargestShift:

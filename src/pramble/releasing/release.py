@@ -47,7 +47,7 @@ from pramble.releasing.write.contents import (
     write_folder,
 )
 from pramble.releasing.write.copies import check_copies
-from pramble.releasing.write.data import bound_key, rehearse_writing
+from pramble.releasing.write.data import bound_key
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -194,7 +194,8 @@ def release(
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
     if dry_run:
-        return rehearsed(job, outcome)
+        document = manifest_of(job, {}, tables=outcome.tables)
+        return Release(None, document, job.design.plan, outcome)
     entry = account.entered(
         job.design.spent,
         columns=list(job.design.plan.columns),
@@ -235,14 +236,6 @@ def open_source(
             "release to a path."
         )
     return records, spec, place
-
-
-def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
-    if not job.spec.of_tables:
-        size, wait = rehearse_writing(job)
-        outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-    document = manifest_of(job, {}, tables=outcome.tables)
-    return Release(None, document, job.design.plan, outcome)
 
 
 def finished(
@@ -329,7 +322,7 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
         if job.proof is not None:
             spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
-        if (before + job.design.spent).is_none:
+        if (before + job.design.spent).is_unbounded:
             spent, whole = pair(read), pair(read + job.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."

@@ -75,7 +75,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         else numbers.alpha_text(outcome.limit.shown),
         "central": outcome.central and central_view(outcome),
         "ledger_total": None
-        if outcome.ledger_total is None or outcome.ledger_total.is_none
+        if outcome.ledger_total is None or outcome.ledger_total.is_unbounded
         else numbers.alpha_text(outcome.ledger_total.shown),
         "risk": outcome.risk,
         "count": numbers.count,

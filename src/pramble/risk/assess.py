@@ -16,25 +16,15 @@ from pramble.information.structural_zeros import Rule, zeros_of_file
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.risk.after import PlanComparison, RiskAfter, compare_plans, risk_after
-from pramble.risk.cells import (
-    CrossClassification,
-    Missing,
-    by_record,
-    cross_classify,
-    record_array,
-    rows_each,
-    wildcard_sums,
-)
-from pramble.risk.loglinear import MainEffects, Margins, TwoWay
+from pramble.risk.cells import WEIGHT, by_record, cross_classify, record_array, rows_each
+from pramble.risk.loglinear import MainEffects, TwoWay
 from pramble.risk.membership import Chains, Membership
 from pramble.risk.models import (
     CellMeans,
-    FitCriteria,
     FittedModel,
     Intervals,
     RiskModel,
     Sample,
-    household_risk,
     individual_risk,
 )
 from pramble.shown import Display, Facts, number
@@ -61,20 +51,13 @@ MODELS: Mapping[str, type[RiskModel]] = MappingProxyType(
     {kind.name: kind for kind in (MainEffects, TwoWay, Membership, NoModel)}
 )
 
-# One of ``MODELS``, a model with its settings, or a sequence of margins.
-Model = str | RiskModel | Sequence[Any]
+# One of ``MODELS``, or a model with its settings.
+Model = str | RiskModel
 
 
 def as_model(given: Model) -> RiskModel:
-    """Return a model from its name, from one with its settings, or from margins.
-
-    >>> as_model("two-way"), as_model([("age", "sex"), "region"]).name
-    (TwoWay(), 'margins')
-    """
     if isinstance(given, RiskModel):
         return given
-    if not isinstance(given, str):
-        return Margins(tuple(given))
     if given not in MODELS:
         raise InvalidInput(f"model must be one of {', '.join(MODELS)}; found {given!r}.")
     return MODELS[given]()
@@ -100,18 +83,16 @@ class Assessment(Display):
         among the sample uniques: the sums of r1 and r2 over them. NaN without a model.
     records : (n,) record array
         For each row: ``r1`` = P(F = 1 | f), ``r2`` = E(1/F | f) and ``class_size`` f; with weights
-        also ``individual`` (negative binomial), with a household also ``household``. Of a Spark
-        frame, whose rows stay where they are: for each class, with its number of ``rows``.
+        also ``individual`` (negative binomial). Of a Spark frame, whose rows stay where they are:
+        for each class, with its number of ``rows``.
     model, reason : str
         The model that was used, and why.
     population_size : float
         N, as given; the summed weights when only those were.
-    criteria : FitCriteria or None
-        Skinner and Shlomo's B1 and B2, where the model is log-linear.
     chains : Chains or None
         Convergence and credible intervals, where the model was sampled.
-    classes : CrossClassification
-        Who shares all key values with whom.
+    table : Crosstab
+        Counts by the keys: ``levels`` of each, ``cells`` that occur, their ``counts``.
     fraction : (C,) array
         The sampling fraction of each class.
     fit : CellMeans or None
@@ -137,17 +118,11 @@ class Assessment(Display):
     model: str
     reason: str
     population_size: float
-    criteria: FitCriteria | None
     chains: Chains | None
-    classes: CrossClassification = field(repr=False)
+    table: Crosstab = field(repr=False)
     fraction: Floats = field(repr=False)
     fit: CellMeans | None = field(repr=False)
     intervals: Intervals | None = None
-
-    @property
-    def table(self) -> Crosstab:
-        """Counts by the keys: ``levels`` of each, ``cells`` that occur, their ``counts``."""
-        return self.classes.table
 
     @property
     def n(self) -> int:
@@ -160,12 +135,6 @@ class Assessment(Display):
         return self.table.columns
 
     @property
-    def margins(self) -> tuple[tuple[str, ...], ...]:
-        """The margins that the model reproduces, by the names of their keys."""
-        margins = () if self.fit is None else self.fit.margins
-        return tuple(tuple(self.keys[axis] for axis in margin) for margin in margins)
-
-    @property
     def cells(self) -> int:
         """Number of possible combinations of the levels that occur."""
         return math.prod(self.table.shape)
@@ -173,16 +142,16 @@ class Assessment(Display):
     @property
     def sample_uniques(self) -> int:
         """Records alone in their class."""
-        return int((self.classes.sizes == 1).sum())
+        return int((self.table.counts == 1).sum())
 
     @property
     def smallest_class(self) -> int:
         """The k of k-anonymity: the size of the smallest class."""
-        return int(self.classes.sizes.min())
+        return int(self.table.counts.min())
 
     def below(self, k: int) -> int:
         """Return how many records violate k-anonymity: those in classes of fewer than k."""
-        return int(self.table.counts[self.classes.sizes < k].sum())
+        return int(self.table.counts[self.table.counts < k].sum())
 
     def after(self, plan: Plan | Mapping[Any, Mechanism]) -> RiskAfter:
         """Return the risk that remains once the plan's columns have been randomised.
@@ -260,15 +229,15 @@ class Assessment(Display):
             interval = "" if ends is None else f" ({number(ends[0], 4)} to {number(ends[1], 4)})"
             if not np.isnan(tau):
                 rows.append((sign, f"{number(tau, 4)}{interval} {what}"))
-        if self.criteria is not None:
-            z1, z2 = self.criteria.standardised
-            rows.append(("fit", f"B1/√v1 = {z1:.2f}, B2/√v2 = {z2:.2f}"))
-        rows += [(f"{name} risk", f"{total:.6g} in all") for name, total in self._sums().items()]
+        if self._individual is not None:
+            rows.append(("individual risk", f"{self._individual:.6g} in all"))
         return Facts("Disclosure risk", [*rows, ("model", f"{self.model}: {self.reason}")])
 
-    def _sums(self) -> dict[str, float]:
-        weighted = [one for one in ("individual", "household") if one in self.records.dtype.names]
-        return {name: float(self.records[name] @ rows_each(self.records)) for name in weighted}
+    @property
+    def _individual(self) -> float | None:
+        if "individual" not in self.records.dtype.names:
+            return None
+        return float(self.records["individual"] @ rows_each(self.records))
 
     def plot(self) -> "Figure":
         """Return a figure: how many records share their keys with how many."""
@@ -284,27 +253,24 @@ class Assessment(Display):
             "keys": list(self.keys),
             "classes": len(self.table.counts),
             "cells": self.cells,
-            "missing": self.classes.missing,
             "sample_uniques": self.sample_uniques,
             "below_3": self.below(3),
             "below_5": self.below(5),
             "smallest_class": self.smallest_class,
             "model": self.model,
             "reason": self.reason,
-            "margins": [list(margin) for margin in self.margins],
             "tau1": None if np.isnan(self.tau1) else self.tau1,
             "tau2": None if np.isnan(self.tau2) else self.tau2,
         }
-        if self.criteria is not None:
-            z1, z2 = self.criteria.standardised
-            figures |= {"B1": self.criteria.B1, "B2": self.criteria.B2, "z1": z1, "z2": z2}
         if self.intervals is not None:
             figures["tau1_interval"] = list(self.intervals.tau1)
             figures["tau2_interval"] = list(self.intervals.tau2)
         if self.chains is not None:
             names = ("r_hat", "effective_size", "converged")
             figures |= {name: getattr(self.chains, name) for name in names}
-        return figures | {f"sum_of_{name}_risk": total for name, total in self._sums().items()}
+        if self._individual is not None:
+            figures["sum_of_individual_risk"] = self._individual
+        return figures
 
 
 def assess(
@@ -314,9 +280,7 @@ def assess(
     population_size: float | None = None,
     model: Model = "two-way",
     weights: str | None = None,
-    household: str | None = None,
     impossible: Sequence[Rule] = (),
-    missing: Missing = "category",
     reading: Reading | Mapping[str, Any] | None = None,
     rng: np.random.Generator | None = None,
     progress: Watcher | None = None,
@@ -340,25 +304,19 @@ def assess(
         A file, folder or pattern of any format; pandas, polars, pyarrow, DuckDB, Spark; or a
         mapping from names to columns.
     keys : sequence of str
-        The columns an intruder may know; every value is a category, numbers too.
+        The columns an intruder may know; every value is a category, numbers and missing ones too.
     population_size : float, optional
         N, the people the file was sampled from; used as given. Needed by every model unless
         ``weights`` are named, whose sum then takes its place.
-    model : str, Membership or sequence of margins
-        MODELS. A :class:`~pramble.Membership` gives that model its settings. A sequence of margins,
-        such as ``[("age", "sex"), ("region",)]``: MARGINS.
+    model : str or Membership
+        MODELS. A :class:`~pramble.Membership` gives that model its settings.
     weights : str, optional
         The column of sampling weights. Each class then has its own :math:`\pi = f/\sum w`, and
         records get the ``individual`` risk of the negative binomial model.
-    household : str, optional
-        A column that names each record's household; records then get the ``household`` risk.
     impossible : sequence of mappings
         Structural zeros: rules such as ``{"age": "under 15", "marital": ["married", "widowed"]}``,
         which never occur together, or ``{"if": {"age": {"below": 15}}, "then": {"marital":
         "single"}}`` (:mod:`pramble.information.structural_zeros`).
-    missing : {"category", "wildcard"}
-        A missing key value is a category of its own, or agrees with every value (class sizes and
-        individual risk only).
     reading : Reading or mapping, optional
         How to read the data: separator, texts that mean missing, recodings.
     rng : numpy.random.Generator, optional
@@ -379,44 +337,38 @@ def assess(
     (3, 0.028091, 0.501564)
     """
     chosen, clock = as_model(model), Clock(progress)
-    if household is not None and weights is None:
-        raise InvalidInput("Household risk needs the column of sampling weights; name it.")
-    if missing == "wildcard" and chosen.needs_population:
-        raise InvalidInput(
-            'missing="wildcard" gives class sizes and individual risk only; use model="none", or '
-            'missing="category" with a model.'
-        )
     reader = clock.part(0.0, READING)
-    classes = cross_classify(
+    table = cross_classify(
         data,
         keys,
         weights=weights,
-        household=household,
-        missing=missing,
         reading=reading,
         watch=lambda rows, share: reader.tell("reading", share, rows=rows),
     )
-    size = population(classes, population_size, model=chosen)
-    rules = zeros_of_file(impossible, classes.table) if impossible else ()
-    sample = Sample(classes.table, size, rules, rng, clock.part(READING, 1 - READING))
+    size = population(table, population_size, model=chosen)
+    rules = zeros_of_file(impossible, table) if impossible else ()
+    sample = Sample(table, size, rules, rng, clock.part(READING, 1 - READING))
     fitted = chosen.fit(sample)
-    fraction = fractions(classes, size)
-    r1, r2 = class_risks(classes, fitted, fraction)
-    uniques = classes.sizes == 1
+    fraction = fractions(table, size)
+    r1, r2 = class_risks(table, fitted, fraction)
+    uniques = table.counts == 1
     intervals = None if fitted.chains is None else fitted.chains.intervals
     if fitted.chains is None and fitted.means is not None:
-        intervals = fitted.means.intervals(classes.table, fraction)
+        intervals = fitted.means.intervals(table, fraction)
+    by_class = {"r1": r1, "r2": r2, "class_size": table.counts}
+    if weights is not None:
+        people = np.maximum(table.sums[WEIGHT], table.counts)
+        by_class["individual"] = individual_risk(table.counts, people)
     clock.tell("assessed", 1.0)
     return Assessment(
         float(r1[uniques].sum()),
         float(r2[uniques].sum()),
-        record_array(record_risks(classes, {"r1": r1, "r2": r2, "class_size": classes.sizes})),
+        record_array(by_record(table, by_class)),
         chosen.name,
         fitted.reason,
         size,
-        None if fitted.means is None else fitted.means.criteria(classes.table, sample.fraction),
         fitted.chains,
-        classes,
+        table,
         fraction,
         fitted.means,
         intervals,
@@ -424,20 +376,19 @@ def assess(
 
 
 if assess.__doc__:
-    written = cleandoc(assess.__doc__).replace("MARGINS", Margins.summary)
-    assess.__doc__ = written.replace("MODELS", list_models(";\n    "))
+    assess.__doc__ = cleandoc(assess.__doc__).replace("MODELS", list_models(";\n    "))
 
 
-def population(classes: CrossClassification, given: float | None, *, model: RiskModel) -> float:
+def population(table: Crosstab, given: float | None, *, model: RiskModel) -> float:
     if given is not None:
-        if not given >= classes.table.n:
+        if not given >= table.n:
             raise InvalidInput(
-                f"population_size must be at least the file's {classes.table.n:,} records; found "
-                f"{given:,g}."
+                f"population_size must be at least the file's {table.n:,} records; "
+                f"found {given:,g}."
             )
         return float(given)
-    if classes.weights is not None:
-        return float(classes.weights.sum())
+    if WEIGHT in table.sums:
+        return float(table.sums[WEIGHT].sum())
     if model.needs_population:
         raise InvalidInput(
             "population_size is needed: the number of people the file was sampled from (or name "
@@ -446,36 +397,21 @@ def population(classes: CrossClassification, given: float | None, *, model: Risk
     return float("nan")
 
 
-def fractions(classes: CrossClassification, size: float) -> Floats:
+def fractions(table: Crosstab, size: float) -> Floats:
     """Return the sampling fraction of each class: n/N, or its records over their summed weights."""
-    table, weights = classes.table, classes.weights
-    if weights is None:
+    if WEIGHT not in table.sums:
         return np.full(len(table.counts), table.n / size)
+    weights = table.sums[WEIGHT]
     expected = weights * (size / weights.sum())
     return np.asarray(np.minimum(table.counts / expected, 1.0))
 
 
-def class_risks(
-    classes: CrossClassification, fitted: FittedModel, fraction: Floats
-) -> tuple[Floats, Floats]:
-    counts = classes.table.counts
+def class_risks(table: Crosstab, fitted: FittedModel, fraction: Floats) -> tuple[Floats, Floats]:
+    counts = table.counts
     if fitted.means is None:
         return np.full(len(counts), np.nan), np.full(len(counts), np.nan)
     whole = np.ones(len(counts))
-    r1, r2 = fitted.means.risks(classes.table.cells, counts, fraction=fraction, stay=whole)
+    r1, r2 = fitted.means.risks(table.cells, counts, fraction=fraction, stay=whole)
     if fitted.unique_risks is not None:
         r1[counts == 1], r2[counts == 1] = fitted.unique_risks
     return r1, r2
-
-
-def record_risks(classes: CrossClassification, by_class: dict[str, Any]) -> dict[str, Any]:
-    """Return the risks of each record: those of its class, its own, and its household's."""
-    table, weights = classes.table, classes.weights
-    if weights is None:
-        return by_record(table, by_class)
-    totals = wildcard_sums(table, weights) if classes.missing == "wildcard" else weights
-    individual = individual_risk(classes.sizes, np.maximum(totals, classes.sizes))
-    risks = by_record(table, by_class | {"individual": individual})
-    if classes.households is not None:
-        risks["household"] = household_risk(risks["individual"], classes.households)
-    return risks

@@ -2,42 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.data.crosstab import Crosstab, crosstab, group, refuse_empty, reordered
+from pramble.data.crosstab import Crosstab, crosstab, refuse_empty, reordered
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.data.records import Watch
 from pramble.errors import InvalidInput
-from pramble.values import Floats, Integers, read_only, value
+from pramble.values import names_of, read_only
 
-Missing = Literal["category", "wildcard"]
 # The power of the weight whose sums are needed.
 WEIGHT = (1, 0)
-
-
-@value(eq=False)
-class CrossClassification:
-    """The records of a file by class: one class per combination of key values that occurs.
-
-    - ``table``: Counts by the keys, over the levels that occur, with the class of each record,
-      but not of a Spark frame; and the summed weights of each class, if there are weights.
-    - ``sizes``: Records that cannot be told from the class: its counts, or more with wildcards.
-    - ``missing``: What a missing key value means.
-    - ``households``: A number for each record's household.
-    """
-
-    table: Crosstab
-    sizes: Integers
-    missing: Missing = "category"
-    households: Integers | None = None
-
-    @property
-    def weights(self) -> Floats | None:
-        return self.table.sums.get(WEIGHT)
 
 
 def cross_classify(
@@ -45,53 +23,35 @@ def cross_classify(
     keys: Sequence[str],
     *,
     weights: str | None = None,
-    household: str | None = None,
-    missing: Missing = "category",
     reading: Reading | Mapping[str, Any] | None = None,
     watch: Watch | None = None,
-) -> CrossClassification:
-    """Return the records of whatever holds them by their combination of key values.
+) -> Crosstab:
+    """Return counts by the keys, over the levels that occur, with the class of each record.
 
     ``data`` is anything that `pramble.data.open.open_records` takes, or a `Crosstab` with its rows.
-    A missing key value is a category of its own, or agrees with every value (a wildcard).
+    Rows of a Spark frame have no class. Weights are summed for each class. A missing key value is a
+    category of its own.
     """
-    names = distinct_names(keys)
-    if missing not in get_args(Missing):
-        raise InvalidInput(f'missing must be "category" or "wildcard"; found {missing!r}.')
+    names = tuple(names_of(keys))
+    if not names:
+        raise InvalidInput("At least one key is needed; found none.")
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput(f"Keys must be distinct; {twice!r} is named more than once.")
     if isinstance(data, Crosstab):
-        table = without_empty_levels(reordered(data, names))
-        return CrossClassification(table, table.counts)
+        return without_empty_levels(reordered(data, names))
     records = open_records(data, reading)
-    if records.rows_stay and household is not None:
-        raise InvalidInput(
-            "Household risk is a figure of each row, and the rows of a Spark frame stay where they "
-            "are. Assess without household=, or a sample of the households in memory."
-        )
-    columns = list(names) if household is None else list(dict.fromkeys([*names, household]))
-    whole = crosstab(
+    table = crosstab(
         records,
-        columns,
+        names,
         weights=weights,
         least_weight=1.0,  # a record stands for itself
         powers=() if weights is None else (WEIGHT,),
         keep_rows=not records.rows_stay,
         watch=watch,
     )
-    refuse_empty(whole, records.name)
-    table = without_empty_levels(reordered(whole, names))
-    sizes = table.counts if missing == "category" else wildcard_sums(table, table.counts)
-    homes = None if household is None else whole.cells[whole.cell_of, columns.index(household)]
-    return CrossClassification(table, sizes, missing, homes)
-
-
-def distinct_names(keys: Sequence[str]) -> tuple[str, ...]:
-    names = (keys,) if isinstance(keys, str) else tuple(keys)
-    if not names:
-        raise InvalidInput("At least one key is needed; found none.")
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInput(f"Keys must be distinct; {twice!r} is named more than once.")
-    return names
+    refuse_empty(table, records.name)
+    return without_empty_levels(table)
 
 
 def without_empty_levels(table: Crosstab) -> Crosstab:
@@ -103,29 +63,6 @@ def without_empty_levels(table: Crosstab) -> Crosstab:
         levels=tuple(tuple(labels[i] for i in u.tolist()) for labels, u in levels),
         cells=np.stack(codes, axis=1),
     )
-
-
-def wildcard_sums(table: Crosstab, values: NDArray[Any]) -> NDArray[Any]:
-    """Return, per class, the sum of ``values`` over the classes that agree with it.
-
-    Two patterns of missing keys at a time are joined on the keys that neither lacks.
-    """
-    classes, shape = table.cells, table.shape
-    absent = np.array([labels.index(None) if None in labels else -1 for labels in table.levels])
-    lacks = classes == absent
-    pattern_of, first = group(list(lacks.T.astype(np.int64)), [2] * len(shape), rows=len(classes))
-    members = [np.flatnonzero(pattern_of == p) for p in range(len(first))]
-    totals = np.zeros(len(classes), dtype=np.result_type(values, np.int64))
-    for one in members:
-        for two in members:
-            shared = np.flatnonzero(~(lacks[one[0]] | lacks[two[0]])).tolist()
-            rows = np.concatenate([one, two])
-            codes = list(classes[rows][:, shared].T)
-            joined, _ = group(codes, [shape[axis] for axis in shared], rows=len(rows))
-            sums = np.zeros(joined.max() + 1, dtype=totals.dtype)
-            np.add.at(sums, joined[len(one) :], values[two])
-            totals[one] += sums[joined[: len(one)]]
-    return totals
 
 
 Columns = Mapping[str, NDArray[Any]]

@@ -2,13 +2,13 @@
 
 By main effects in closed form; else over an explicit list of cells by iterative proportional
 fitting: those that the model can give a positive mean, enumerated, never a whole grid. The margins
-are all pairs of keys, or those that the caller names.
+are all pairs of keys.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, combinations, product
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -22,15 +22,12 @@ from pramble.mechanisms.operators.base import apply_axes
 from pramble.risk.models import (
     CellMeans,
     Codes,
-    FitCriteria,
     FittedModel,
     Intervals,
     JointKey,
-    Margin,
     Operators,
     RiskModel,
     Sample,
-    fit_criteria,
 )
 from pramble.risk.spread import (
     MOST_PARAMETERS,
@@ -40,10 +37,10 @@ from pramble.risk.spread import (
     margin_covariance,
     tau_intervals,
 )
-from pramble.values import Clock, Floats, Integers, names_of, value
+from pramble.values import Clock, Floats, Integers, value
 
-# Cells that are scanned at once: a few arrays of them stay in a processor's cache.
-PIECE = 2**18
+# The keys of a fitted margin, by their place.
+Margin = tuple[int, ...]
 
 
 @value(eq=False)
@@ -52,10 +49,6 @@ class IndependentMeans(CellMeans):
 
     n: int
     shares: tuple[Floats, ...]
-
-    @property
-    def margins(self) -> tuple[Margin, ...]:
-        return single_axes(len(self.shares))
 
     def means(self, cells: Codes) -> Floats:
         means = np.full(len(cells), float(self.n))
@@ -78,27 +71,6 @@ class IndependentMeans(CellMeans):
                 share = np.multiply.outer(share, self.shares[axis]).ravel()
             shares.append(key.sums(share))
         return IndependentMeans(self.n, tuple(shares))
-
-    def criteria(self, table: Crosstab, fraction: float) -> FitCriteria | None:
-        if math.prod(table.shape) > MOST_CELLS:
-            return None
-        # All cells are scanned as if empty, in pieces; then the occupied ones are corrected.
-        tail = len(self.shares)
-        while tail and math.prod(len(share) for share in self.shares[tail - 1 :]) <= PIECE:
-            tail -= 1
-        piece = np.ones(1)
-        for share in self.shares[tail:]:
-            piece = np.multiply.outer(piece, share).ravel()
-        zeros = np.zeros(len(piece))
-        total = FitCriteria(0.0, 0.0, 0.0, 0.0)
-        for head in product(*self.shares[:tail]):
-            total += fit_criteria(zeros, self.n * math.prod(head) * piece, fraction)
-        means = self.means(table.cells)
-        occupied = fit_criteria(table.counts.astype(np.float64), means, fraction)
-        empty = fit_criteria(np.zeros(len(means)), means, fraction)
-        return FitCriteria(
-            total.B1 + occupied.B1 - empty.B1, total.B2 + occupied.B2 - empty.B2, total.v1, total.v2
-        )
 
 
 def positive_cells(
@@ -175,10 +147,6 @@ class ListedMeans(CellMeans):
     generators: tuple[Margin, ...]
     spread: Spread | None = None
 
-    @property
-    def margins(self) -> tuple[Margin, ...]:
-        return self.generators
-
     def means(self, cells: Codes) -> Floats:
         place = locate(self.cells, cells, self.shape)
         return np.where(place >= 0, self.values[place], 0.0)
@@ -219,9 +187,6 @@ class ListedMeans(CellMeans):
 
     def shapes(self, means: Floats) -> Floats | None:
         return self.spread.shapes(means) if self.spread is not None and self.spread.needed else None
-
-    def criteria(self, table: Crosstab, fraction: float) -> FitCriteria:
-        return fit_criteria(self.observed(table), self.values, fraction)
 
     def intervals(self, table: Crosstab, fraction: Floats) -> Intervals | None:
         sizes = [math.prod(self.shape[axis] for axis in margin) for margin in self.generators]
@@ -270,29 +235,16 @@ def proportional_fit(
     return ListedMeans(table.shape, cells, means, tuple(margins))
 
 
-def fit_margins(sample: Sample, margins: Iterable[Margin]) -> CellMeans:
-    generators = maximal(margins, dimension=len(sample.table.columns))
-    if not sample.rules and all(len(margin) == 1 for margin in generators):
-        table = sample.table
-        shares = (table.array(axes=[axis]) / table.n for axis in range(len(table.columns)))
+def fit_margins(sample: Sample, keys: int) -> CellMeans:
+    """Return the fit that reproduces the margins of so many keys, or of all if there are fewer."""
+    table = sample.table
+    dimension = len(table.columns)
+    margins = tuple(combinations(range(dimension), min(keys, dimension)))
+    if not sample.rules and (keys == 1 or dimension == 1):
+        shares = (table.array(axes=[axis]) / table.n for axis in range(dimension))
         return IndependentMeans(table.n, tuple(shares))
-    cells = positive_cells(sample.table, generators, rules=sample.rules)
-    return proportional_fit(sample.table, cells, margins=generators, clock=sample.clock)
-
-
-def single_axes(dimension: int) -> tuple[Margin, ...]:
-    return tuple((axis,) for axis in range(dimension))
-
-
-def maximal(margins: Iterable[Margin], *, dimension: int) -> tuple[Margin, ...]:
-    """Return the margins that no other contains, with every axis in at least one.
-
-    >>> maximal([(1, 0), (0,)], dimension=3)
-    ((2,), (0, 1))
-    """
-    given = {tuple(sorted(set(margin))) for margin in margins} | set(single_axes(dimension))
-    largest = [m for m in given if not any(set(m) < set(other) for other in given)]
-    return tuple(sorted(largest, key=lambda margin: (len(margin), margin)))
+    cells = positive_cells(table, margins, rules=sample.rules)
+    return proportional_fit(table, cells, margins=margins, clock=sample.clock)
 
 
 @value
@@ -301,7 +253,7 @@ class MainEffects(RiskModel):
     summary: ClassVar[str] = "main effects, in closed form, for any number of cells"
 
     def fit(self, sample: Sample) -> FittedModel:
-        return FittedModel(fit_margins(sample, ()), "main effects alone")
+        return FittedModel(fit_margins(sample, 1), "main effects alone")
 
 
 @value
@@ -320,7 +272,7 @@ class TwoWay(RiskModel):
 
     def fit(self, sample: Sample) -> FittedModel:
         table = sample.table
-        means = fit_margins(sample, combinations(range(len(table.columns)), 2))
+        means = fit_margins(sample, 2)
         if not isinstance(means, ListedMeans):
             return FittedModel(means, "all pairs of keys")
         spread = fit_spread(means.observed(table), means.values)
@@ -331,21 +283,3 @@ class TwoWay(RiskModel):
                 f"{spread.gain:.1f} in log-likelihood and is taken)"
             )
         return FittedModel(replace(means, spread=spread), reason)
-
-
-@value
-class Margins(RiskModel):
-    """The model that reproduces the margins named; other keys enter by their main effects."""
-
-    named: tuple[str | tuple[str, ...], ...]
-    name: ClassVar[str] = "margins"
-    summary: ClassVar[str] = "those; keys in none of them enter by their main effects"
-
-    def fit(self, sample: Sample) -> FittedModel:
-        keys = sample.table.columns
-        named = [names_of(margin) for margin in self.named]
-        for name in chain.from_iterable(named):
-            if name not in keys:
-                raise InvalidInput(f"A margin names {name!r}, which is not among the keys {keys}.")
-        axes = [tuple(keys.index(name) for name in margin) for margin in named]
-        return FittedModel(fit_margins(sample, axes), "the margins that were named")

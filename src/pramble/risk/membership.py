@@ -12,14 +12,12 @@ import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
 from pramble.information.structural_zeros import StructuralZero
-from pramble.risk.loglinear import single_axes
 from pramble.risk.models import (
     CellMeans,
     Codes,
     FittedModel,
     Intervals,
     JointKey,
-    Margin,
     Operators,
     RiskModel,
     Sample,
@@ -52,10 +50,6 @@ class MixtureMeans(CellMeans):
     n: int
     tables: Floats
     weights: Floats
-
-    @property
-    def margins(self) -> tuple[Margin, ...]:
-        return single_axes(len(self.tables))
 
     def means(self, cells: Codes) -> Floats:
         return self.n * cell_probabilities(cells, self.tables, self.weights)

@@ -9,10 +9,8 @@ that is negative binomial with success probability :math:`p = f/\hat F` (Benedet
 1998).
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -55,24 +53,14 @@ def match_risk(rest: ArrayLike, sizes: ArrayLike = 1) -> Floats:
     rest, sizes = np.broadcast_arrays(np.asarray(rest, dtype=np.float64), np.asarray(sizes))
     risk = np.empty(rest.shape)
     alone = sizes == 1
-    risk[alone] = mean_exponential(rest[alone])
+    nu = np.where(rest[alone] == 0, 1.0, rest[alone])
+    risk[alone] = np.where(rest[alone] == 0, 1.0, -np.expm1(-nu) / nu)
     if not alone.all():
         from scipy.special import hyp1f1
 
         normal = np.where(rest[~alone] < SMALLEST, 0.0, rest[~alone])
         risk[~alone] = hyp1f1(1.0, sizes[~alone] + 1.0, -normal) / sizes[~alone]
     return risk
-
-
-def mean_exponential(x: ArrayLike) -> Floats:
-    r"""Return :math:`(1-e^{-x})/x`, which is 1 at 0.
-
-    >>> float(mean_exponential(0.0))
-    1.0
-    """
-    x = np.asarray(x, dtype=np.float64)
-    safe = np.where(x == 0, 1.0, x)
-    return np.asarray(np.where(x == 0, 1.0, -np.expm1(-safe) / safe), dtype=np.float64)
 
 
 # From this class size on, twenty terms of the series reach full precision at any weight.
@@ -116,24 +104,6 @@ def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
     return risk
 
 
-def household_risk(risk: ArrayLike, household: ArrayLike) -> Floats:
-    r"""Return, for each record, the chance that a member of its household is re-identified.
-
-    .. math:: 1 - \prod_{i \in h} (1 - r_i)
-
-    >>> household_risk([0.5, 0.5, 0.1], ["a", "a", "b"])
-    array([0.75, 0.75, 0.1 ])
-    """
-    risk = np.asarray(risk, dtype=np.float64)
-    _, member = np.unique(np.asarray(household), return_inverse=True)
-    with np.errstate(divide="ignore"):
-        escapes = np.bincount(member, weights=np.log1p(-risk))
-    return np.asarray(-np.expm1(escapes)[member], dtype=np.float64)
-
-
-# Below this ν differences of exponentials lose digits; so many terms reach full precision.
-SERIES_BELOW, SERIES_TERMS = 0.05, 10
-
 Interval = tuple[float, float]
 
 
@@ -143,86 +113,6 @@ class Intervals:
 
     tau1: Interval
     tau2: Interval
-
-
-@value
-class FitCriteria:
-    r"""Estimated biases of τ1 and τ2, and their standardised values.
-
-    With :math:`\varepsilon = f - \pi\lambda`, summed over all cells,
-
-    .. math:: B_i = \sum a_i \varepsilon + b_i(\varepsilon^2 - f), \qquad
-        v_i = \sum a_i^2 \pi\lambda + 2 b_i^2 (\pi\lambda)^2.
-
-    Large positive :math:`B/\sqrt v`: the model underfits and overstates the risk. Negative: it
-    overfits.
-
-    Examples
-    --------
-    >>> FitCriteria(B1=3.0, B2=-1.0, v1=9.0, v2=4.0).standardised
-    (1.0, -0.5)
-    """
-
-    B1: float
-    B2: float
-    v1: float
-    v2: float
-
-    @property
-    def standardised(self) -> tuple[float, float]:
-        """``B1 / sqrt(v1)`` and ``B2 / sqrt(v2)``; 0 where the variance is 0."""
-        pairs = (self.B1, self.v1), (self.B2, self.v2)
-        first, second = (bias / math.sqrt(v) if v > 0 else 0.0 for bias, v in pairs)
-        return first, second
-
-    def __add__(self, other: "FitCriteria") -> "FitCriteria":
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return FitCriteria(*(one + two for one, two in pairs))
-
-
-def fit_criteria(counts: Floats, fitted: Floats, fraction: float) -> FitCriteria:
-    r"""Return the criteria for sample counts f and fitted sample means :math:`\mu = \pi\lambda`.
-
-    .. math:: a_1 = (1-\pi)\lambda e^{-\lambda}, \quad
-        b_1 = \frac{(1-\pi)^2 \lambda e^{-\lambda}}{2\pi}, \quad
-        a_2 = e^{-\pi\lambda}(h - e^{-\nu}), \quad
-        b_2 = e^{-\pi\lambda}\,\frac{h - e^{-\nu}(1+\nu/2)}{\pi\lambda},
-
-    with :math:`\nu = (1-\pi)\lambda` and :math:`h = (1-e^{-\nu})/\nu`. Cells whose fitted mean is 0
-    add nothing.
-    """
-    rates, rest = fitted / fraction, fitted * ((1 - fraction) / fraction)
-    residual = counts - fitted
-    excess = residual**2 - counts
-    a1 = rest * np.exp(-rates)
-    b1 = a1 * ((1 - fraction) / (2 * fraction))
-    first, second = _differences(rest)
-    decay = np.exp(-fitted)
-    a2 = decay * first
-    b2 = decay * second / np.where(fitted > 0, fitted, 1.0)
-    return FitCriteria(
-        float((a1 * residual + b1 * excess).sum()),
-        float((a2 * residual + b2 * excess).sum()),
-        float((a1**2 * fitted + 2 * (b1 * fitted) ** 2).sum()),
-        float((a2**2 * fitted + 2 * (b2 * fitted) ** 2).sum()),
-    )
-
-
-def _differences(rest: Floats) -> tuple[Floats, Floats]:
-    r"""Return :math:`h - e^{-\nu}` and :math:`h - e^{-\nu}(1+\nu/2)`, by series where small."""
-    safe = np.maximum(rest, SERIES_BELOW)
-    decay = np.exp(-safe)
-    mean = -np.expm1(-safe) / safe
-    first, second = mean - decay, mean - decay * (1 + safe / 2)
-    small = np.flatnonzero(rest < SERIES_BELOW)
-    nu = rest[small]
-    power, first_sum, second_sum = np.ones_like(nu), np.zeros_like(nu), np.zeros_like(nu)
-    for m in range(1, SERIES_TERMS):
-        power = power * -nu
-        first_sum -= power * (m / math.factorial(m + 1))
-        second_sum += power * (m * (m - 1) / (2 * math.factorial(m + 1)))
-    first[small], second[small] = first_sum, second_sum
-    return first, second
 
 
 # Of the double exponential rule, where both ends of the unit interval are met to 1e-12.
@@ -273,8 +163,6 @@ def _match_integral(odds: Floats, powers: Floats, sizes: NDArray[Any]) -> Floats
 
 # (K, d): the codes of cells, one column per key.
 Codes = NDArray[np.integer]
-# The keys of a margin, by their place.
-Margin = tuple[int, ...]
 # How the levels of each randomised key move among each other, by its place.
 Operators = Mapping[int, Operator]
 
@@ -290,7 +178,7 @@ class JointKey:
     - ``count``: The number of levels of the one.
     """
 
-    axes: Margin
+    axes: tuple[int, ...]
     sizes: tuple[int, ...]
     level_of: Integers
     count: int
@@ -311,11 +199,6 @@ class JointKey:
 
 class CellMeans(ABC):
     r"""Fitted sample means :math:`\mu = \pi\lambda` of every cell."""
-
-    @property
-    @abstractmethod
-    def margins(self) -> tuple[Margin, ...]:
-        """The observed margins that the means reproduce."""
 
     @abstractmethod
     def means(self, cells: Codes) -> Floats:
@@ -347,9 +230,6 @@ class CellMeans(ABC):
         """Return how closely cells keep to such means: shapes of gamma laws; None: exactly."""
         return None
 
-    def criteria(self, table: Crosstab, fraction: float) -> FitCriteria | None:  # noqa: ARG002
-        return None
-
     def intervals(self, table: Crosstab, fraction: Floats) -> Intervals | None:  # noqa: ARG002
         """Return intervals of τ1 and τ2, with the sampling fraction of each class; None if none."""
         return None
@@ -371,10 +251,6 @@ class Sample:
     rules: Sequence[StructuralZero] = ()
     rng: np.random.Generator | None = None
     clock: Clock = Clock(None)
-
-    @property
-    def fraction(self) -> float:
-        return self.table.n / self.population_size
 
 
 @value(eq=False)

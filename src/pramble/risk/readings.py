@@ -33,8 +33,7 @@ from pramble.errors import InvalidInput, InvalidPlan, with_values
 from pramble.information.measures import entropy, mutual_information
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.operators.base import Operator
-from pramble.mechanisms.operators.dense import ArrayOperator
+from pramble.mechanisms.operators.base import ArrayOperator, Operator
 from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.uniform import UniformRows

@@ -7,7 +7,6 @@ from tests.estimation.record_plans import PLANS, SINGLE, can_give, people, rough
 import pramble
 import pramble.estimation.inverse.channel_tables as branches
 from pramble.errors import NotShown
-from pramble.estimation.follow.numbers import located
 from pramble.estimation.inverse.tabulate import tabulate
 from pramble.mechanisms.channel import Channel
 
@@ -82,19 +81,3 @@ def test_a_block_through_its_operator_is_the_block_as_an_array(by, monkeypatch):
     np.testing.assert_allclose(large.probabilities, dense.probabilities, atol=1e-9)
     np.testing.assert_allclose(large.covariance, dense.covariance, atol=1e-9)
     np.testing.assert_allclose(large.upper, dense.upper, rtol=0.02)
-
-
-def test_the_curve_of_a_quantile_is_put_in_order():
-    """As many of the places read lie before the quantile as have shares below its own."""
-    m = pramble.geometric(30, 0.2)
-    counts = np.random.default_rng(4).integers(100, 140, 30)
-    e = pramble.estimate(counts, m, counts=True, method="inverse")
-    banded = e.distribution().banded
-    shares = np.linspace(0.05, 0.95, 31)
-    group, places = np.zeros(31, dtype=np.int64), [np.arange(0, 30.1, 0.25)] * 31
-    found = located(banded, group, shares, places, halves=np.zeros(31))
-    curve = banded.shares_below(np.zeros(121, dtype=np.int64), places[0]).values
-    assert (np.diff(curve) < 0).any()
-    below = (curve[:, None] < shares).sum(axis=0)
-    assert (places[0][below - 1] <= found[:, 0]).all()
-    assert (found[:, 0] <= places[0][below]).all()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.estimation.regression.material import asked_for, material_of_records
+from pramble.estimation.regression.formula import read_formula
+from pramble.estimation.regression.material import material_of_records
 from pramble.estimation.regression.regression import pose
 
 ROWS = {
@@ -38,9 +39,9 @@ def four_records_will_do(monkeypatch):
 
 
 def material(rows, plan, formula):
-    asked = asked_for(formula, response=None, covariates=None)
+    asked = read_formula(formula, response=None, covariates=None)
     return asked, material_of_records(
-        rows, plan, asked, weights=None, survey=pramble.Survey(), reading=None
+        rows, plan, asked.columns, weights=None, survey=pramble.Survey(), reading=None
     )
 
 

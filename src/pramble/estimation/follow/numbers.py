@@ -64,238 +64,11 @@ if TYPE_CHECKING:
 # Distances of averaging, as a part of the narrowest band, below which there is none.
 NEGLIGIBLE = 1e-4
 
-# The step, in bands, at which curves are read, and about how many places are read in all.
-FINEST, MOST_READ = 0.25, 100
+# The least distance that is tried for averaging, in narrowest bands, and the ratio to the next.
+LEAST, WIDER = 0.25, 2**0.5
 
-# The ratio of the distances that are tried for averaging.
-WIDER = 2**0.5
-
-# Standard errors beyond an interval's own in which its ends are looked for.
-FARTHER = 3.0
-
-
-@value(eq=False)
-class Banded:
-    """A table with a column of bands, and where they begin and end."""
-
-    estimate: Estimate
-    column: str
-    labels: tuple[Label, ...]  # The bands in order
-    edges: Floats  # (S + 1,): infinite at the end if the last band is open
-
-    @cached_property
-    def code(self) -> Integers:
-        """The band of each cell; -1 where it has none."""
-        place = {label_key(label): i for i, label in enumerate(self.labels)}
-        own = (place.get(label_key(label), -1) for label in self.estimate.cells[self.column])
-        return np.fromiter(own, np.int64, len(self.estimate.values))
-
-    @cached_property
-    def grouped(self) -> tuple[Integers, dict[str, list[Any]]]:
-        return combinations_of(
-            self.estimate.cells, [n for n in self.estimate.cells if n != self.column]
-        )
-
-    @property
-    def many(self) -> int:
-        return int(self.grouped[0].max()) + 1
-
-    @property
-    def is_open(self) -> bool:
-        return bool(np.isinf(self.edges[-1]))
-
-    def ratios(self, group: Integers, scores: Floats) -> Ratios:
-        """Return the mean of (Q, S) scores of the bands within the group of each."""
-        banded = np.flatnonzero(self.code >= 0)
-        whole = matrix(self.grouped[0][banded], banded, shape=(self.many, len(self.code)))[group]
-        mix: Any = whole.copy()
-        row = np.repeat(np.arange(len(group)), np.diff(mix.indptr))
-        mix.data = scores[row, self.code[mix.indices]]
-        return ratios_of(self.estimate).of(mix, whole)
-
-    def shares_below(self, group: Integers, places: Floats, halves: Floats | float = 0.0) -> Ratios:
-        """Return the shares of numbers up to each place within its group.
-
-        A place is a number of bands: 2.25 is a quarter of the way through the third. With
-        ``halves``, shares are averaged over the numbers at most so far from that at the place, or
-        as far as the nearer end of the scale.
-        """
-        bands = np.arange(len(self.labels))
-        scores = np.clip(places[:, None] - bands, 0.0, 1.0)
-        ends = self.edges[np.isfinite(self.edges)]
-        point = np.interp(places, np.arange(len(ends)), ends)
-        room = np.minimum(point - ends[0], ends[-1] - point)
-        wide = np.isfinite(np.diff(self.edges)) & (np.diff(self.edges) > 0)
-        low, width = self.edges[:-1][wide], np.diff(self.edges)[wide]
-        half = np.minimum(halves, room)[:, None]
-        half = np.where(half > NEGLIGIBLE * width.min(initial=np.inf), half, 0.0)
-        above, below = ((point[:, None] + sign * half - low) / width for sign in (1, -1))
-        mean = width * (area(above) - area(below)) / np.where(half > 0, 2 * half, 1.0)
-        scores[:, wide] = np.where(half > 0, mean, scores[:, wide])
-        return self.ratios(group, scores)
-
-    def numbers(self, places: Floats) -> Floats:
-        """Return the numbers at some places; infinite within an open band."""
-        finite = self.edges[np.isfinite(self.edges)]
-        found = np.interp(places, np.arange(len(finite)), finite)
-        return np.where(places > len(finite) - 1, np.inf, found)
-
-    def mean(self, scores: Floats, quantity: str) -> Estimate:
-        """Return the mean of (G, S) scores in every group."""
-        found = self.ratios(np.arange(self.many), scores)
-        cells = self.grouped[1] or {self.column: ["all"]}
-        return of_ratios(self.estimate, found, cells, quantity=quantity)
-
-
-def area(t: Floats) -> Floats:
-    """Return the integral of min(max(s, 0), 1) up to t."""
-    inside = np.clip(t, 0.0, 1.0)
-    return np.asarray(inside**2 / 2 + np.maximum(t - 1.0, 0.0))
-
-
-def quantiles_of(banded: Banded, shares: Sequence[float]) -> Estimate:
-    e = banded.estimate
-    group = np.repeat(np.arange(banded.many), len(shares))
-    wanted = np.tile(shares, banded.many)
-    rough, _ = first_look(banded, group, wanted, halves=np.zeros(len(wanted)))
-    halves = half_lengths(banded, group, rough)
-    _, read = first_look(banded, group, wanted, halves=halves)
-    found = located(banded, group, wanted, read, halves=halves)
-    rank = np.argsort(np.argsort(shares))
-    found = np.sort(found.reshape(banded.many, -1, 3), axis=1)[:, rank].reshape(-1, 3)
-    at, last = found[:, 0], len(banded.labels) - banded.is_open
-    values = np.where(at > last, np.nan, banded.numbers(np.nan_to_num(at)))
-    values = np.where(np.isnan(at), np.nan, values)
-    lower, upper = banded.numbers(np.minimum(found[:, 2], last)), banded.numbers(found[:, 1])
-    open_ones = int((at > last).sum())
-    errors = (upper - lower) / (2 * normal_quantile(e.level))
-    known = np.isfinite(at) & np.isfinite(errors)
-    # quantiles hang together as the shares up to them do
-    shares_up_to = banded.shares_below(group, np.where(known, at, 0.0)).covariance()
-    scale = np.sqrt(np.maximum(np.diag(shares_up_to), 0.0))
-    product, alike = np.outer(scale, scale), np.zeros_like(shares_up_to)
-    np.divide(shares_up_to, product, out=alike, where=product > 0)
-    np.fill_diagonal(alike, 1.0)
-    own = np.where(known, errors, np.nan)
-    others = {name: [cell[i] for i in group] for name, cell in banded.grouped[1].items()}
-    note = (
-        f"{open_ones} of {len(values)} quantiles lie in the open band {banded.labels[-1]!r}; "
-        "high= says where it ends."
-    )
-    return replace(
-        e,
-        cells={**others, "share": wanted.tolist()},
-        probabilities=values,
-        standard_errors=errors,
-        lower=lower,
-        upper=upper,
-        covariance_parts=Known(alike * np.outer(own, own)),
-        quantity="quantile",
-        given=(),
-        notes=(note,) if open_ones else (),
-    )
-
-
-def first_look(
-    banded: Banded, group: Integers, shares: Floats, *, halves: Floats
-) -> tuple[Floats, list[Floats]]:
-    """Return about where shares are reached, and the places at which to read curves for more.
-
-    By the averaged shares up to the edges of bands, with normal intervals.
-    """
-    size, edges = len(banded.labels), np.arange(len(banded.labels) + 1.0)
-    of = np.repeat(np.arange(len(group)), size + 1)
-    ratios = banded.shares_below(group[of], np.tile(edges, len(group)), halves[of])
-    centre, errors = (part.reshape(-1, size + 1) for part in with_errors(ratios))
-    fitted = np.where(np.isfinite(errors), ratios.values.reshape(centre.shape), centre)
-    reach = (normal_quantile(banded.estimate.level) + FARTHER) * errors
-    high, low = np.maximum(centre + reach, fitted), np.minimum(centre - reach, fitted)
-    for curve in (centre, high, low):
-        curve[:, 0], curve[:, -1] = 0.0, 1.0
-    at, read = np.empty(len(group)), []
-    for i, share in enumerate(shares):
-        at[i] = reached(edges, np.sort(centre[i]), share)
-        start = max(int(np.flatnonzero(high[i] >= share)[0]) - 1, 0)
-        stop = int(np.flatnonzero(low[i] < share)[-1]) + 1
-        parts = max(stop - start, 1) / FINEST
-        every = FINEST * max(1.0, np.ceil(parts / MOST_READ))
-        read.append(np.append(np.arange(start, max(stop, start + 1), every), max(stop, start + 1)))
-    return at, read
-
-
-def half_lengths(banded: Banded, group: Integers, at: Floats) -> Floats:
-    """Return the half length of an interval over which shares have been averaged that far.
-
-    The least of some distances that is not below the half length it leaves, or that half length; no
-    distance where nothing is known.
-    """
-    z = normal_quantile(banded.estimate.level)
-    ends = banded.edges[np.isfinite(banded.edges)]
-    least = FINEST * np.diff(ends)[np.diff(ends) > 0].min()
-    many = int(np.ceil(np.log((ends[-1] - ends[0]) / least) / np.log(WIDER))) + 1
-    tried = least * WIDER ** np.arange(many)
-    of, halves = np.repeat(np.arange(len(group)), many), np.tile(tried, len(group))
-    x = np.interp(at, np.arange(len(ends)), ends)
-    _, errors = with_errors(banded.shares_below(group[of], at[of], halves))
-    outer = [
-        banded.shares_below(
-            group[of], np.interp(x[of] + sign * halves, ends, np.arange(len(ends)))
-        ).values
-        for sign in (1, -1)
-    ]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = z * errors * 2 * halves / (outer[0] - outer[1])
-    fits = (halves >= left).reshape(-1, many)
-    first = np.argmax(fits, axis=1)
-    return np.where(fits.any(axis=1), left.reshape(-1, many)[np.arange(len(group)), first], 0.0)
-
-
-def with_errors(ratios: Ratios) -> tuple[Floats, Floats]:
-    """Return unbiased shares and their errors; one half, and infinite, where nothing is known."""
-    whole = ratios.bottom @ ratios.answers.unbiased
-    known = (whole > 0) & np.isfinite(ratios.standard_errors)
-    share = ratios.top @ ratios.answers.unbiased / np.where(known, whole, 1.0)
-    return np.where(known, share, 0.5), np.where(known, ratios.standard_errors, np.inf)
-
-
-def located(
-    banded: Banded, group: Integers, shares: Floats, read: Sequence[Floats], *, halves: Floats
-) -> Floats:
-    """Return the places where shares are reached by their curve and by both ends of its intervals.
-
-    Curves are averaged over numbers so far from each place.
-    """
-    sizes = [len(own) for own in read]
-    of, places = np.repeat(np.arange(len(read)), sizes), np.concatenate(read)
-    ratios = banded.shares_below(group[of], places, halves[of])
-    lower, upper = ratios.intervals(level=banded.estimate.level)
-    before, after = places <= 0, places >= len(banded.labels)
-    curves = [
-        np.where(after, 1.0, np.where(before, 0.0, curve))
-        for curve in (ratios.values, lower, upper)
-    ]
-    first = np.cumsum([0, *sizes])
-    return np.array(
-        [
-            [reached(own, np.sort(curve[a:b]), share) for curve in curves]
-            for own, share, (a, b) in zip(read, shares, pairwise(first), strict=True)
-        ]
-    )
-
-
-def reached(places: Floats, curve: Floats, share: float) -> float:
-    """Return where an increasing curve reaches a share, interpolated; not a number if unknown.
-
-    >>> reached(np.array([0.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]), 0.75)
-    2.0
-    """
-    if np.isnan(curve).any():
-        return np.nan
-    at = int(np.searchsorted(curve, share))
-    if at == 0 or at == len(curve):
-        return float(places[min(at, len(curve) - 1)])
-    part = (share - curve[at - 1]) / (curve[at] - curve[at - 1])
-    return float(places[at - 1] + part * (places[at] - places[at - 1]))
+# Where curves are read near a quantile, in half lengths of its interval.
+NEAR = np.linspace(-4, 4, 65)
 
 
 @value(eq=False, repr=False)
@@ -305,6 +78,8 @@ class Distribution(Display, Tidy):
     Attributes
     ----------
     column : str
+    labels : tuple
+        The bands in order.
     edges : (S + 1,) array
         Where the bands begin, and where the last one ends: infinite if it is open.
     quantiles : Estimate
@@ -330,42 +105,68 @@ class Distribution(Display, Tidy):
     mean                 31.1   0.8467  29.46  32.78
     variance            459.3    30.23  402.2  520.8
     standard deviation  21.43   0.7053  20.05  22.82
-    0.25 quantile        12.8    0.922  11.17  14.78
-    0.5 quantile        28.07    1.333  25.69  30.92
-    0.75 quantile       46.97    1.112  44.82  49.17
+    0.25 quantile       12.77    0.929  11.19  14.83
+    0.5 quantile        28.02    1.331  25.71  30.92
+    0.75 quantile       46.97    1.086  44.78  49.04
     ------------------------------------------------
     Numbers count as spread evenly within each band.
-    >>> e.distribution(high=60).mean.values.round(2)  # whoever is above 60 counts as 60
+    >>> e.distribution(high=60).mean.values.round(2)  # everybody above 60 counts as 60
     array([29.87])
     """
 
-    banded: Banded
-    quantiles: Estimate
+    estimate: Estimate
+    column: str
+    labels: tuple[Label, ...]
+    edges: Floats
+    shares: tuple[float, ...]
+
+    @cached_property
+    def groups(self) -> tuple[Integers, dict[str, list[Any]]]:
+        """The group of each cell, and the labels of the other columns in each group."""
+        others = [name for name in self.estimate.cells if name != self.column]
+        return combinations_of(self.estimate.cells, others)
 
     @property
-    def column(self) -> str:
-        """The column of bands."""
-        return self.banded.column
+    def many(self) -> int:
+        """The number of groups."""
+        return int(self.groups[0].max()) + 1
 
     @property
-    def edges(self) -> Floats:
-        """Where the bands begin, and where the last one ends."""
-        return self.banded.edges
+    def finite_edges(self) -> Floats:
+        """The edges, without the end of an open band."""
+        return self.edges[np.isfinite(self.edges)]
+
+    def means(self, group: Integers, scores: Floats) -> Ratios:
+        """Return the mean of (Q, S) scores of the bands within the group of each."""
+        known = {label_key(label): i for i, label in enumerate(self.labels)}
+        cells = self.estimate.cells[self.column]
+        code = np.array([known.get(label_key(label), -1) for label in cells])
+        banded = np.flatnonzero(code >= 0)
+        whole = matrix(self.groups[0][banded], banded, shape=(self.many, len(code)))[group]
+        mix: Any = whole.copy()
+        mix.data = scores[np.repeat(np.arange(len(group)), np.diff(mix.indptr)), code[mix.indices]]
+        return ratios_of(self.estimate).of(mix, whole)
+
+    def means_of_groups(self, scores: Floats, quantity: str) -> Estimate:
+        found = self.means(np.arange(self.many), scores)
+        cells = self.groups[1] or {self.column: ["all"]}
+        return of_ratios(self.estimate, found, cells, quantity=quantity)
 
     @cached_property
     def mean(self) -> Estimate:
         """The mean in every group."""
-        return self.banded.mean(np.tile(self.middles, (self.banded.many, 1)), "mean")
+        return self.means_of_groups(np.tile(self.middles, (self.many, 1)), "mean")
 
     @cached_property
     def variance(self) -> Estimate:
         """The variance in every group."""
         away = self.middles - self.mean.values[:, None]
         scores = np.where(np.isfinite(away), away, 0.0) ** 2 + np.diff(self.edges) ** 2 / 12
-        return self.banded.mean(scores, "variance")
+        return self.means_of_groups(scores, "variance")
 
     @cached_property
     def standard_deviation(self) -> Estimate:
+        """The standard deviation in every group."""
         found = self.variance
         root = np.sqrt(found.values)
         slope = np.divide(0.5, root, out=np.full(root.shape, np.nan), where=root > 0)
@@ -382,75 +183,216 @@ class Distribution(Display, Tidy):
     @cached_property
     def cumulative(self) -> Estimate:
         """The share of numbers below the end of each band, in every group."""
-        banded, size = self.banded, len(self.banded.labels)
-        group = np.repeat(np.arange(banded.many), size)
-        scores = np.tile(np.tri(size), (banded.many, 1))
-        others = {name: [cell[i] for i in group] for name, cell in banded.grouped[1].items()}
-        cells: dict[str, list[Any]] = {**others, banded.column: list(banded.labels) * banded.many}
-        found = banded.ratios(group, scores)
-        return of_ratios(banded.estimate, found, cells, quantity="share up to")
+        size = len(self.labels)
+        group = np.repeat(np.arange(self.many), size)
+        found = self.means(group, np.tile(np.tri(size), (self.many, 1)))
+        cells = {**self.labels_of(group), self.column: list(self.labels) * self.many}
+        return of_ratios(self.estimate, found, cells, quantity="share up to")
+
+    def labels_of(self, group: Integers) -> dict[str, list[Any]]:
+        return {name: [cell[i] for i in group] for name, cell in self.groups[1].items()}
 
     @property
     def middles(self) -> Floats:
         """The middles of the bands."""
-        if self.banded.is_open:
+        if np.isinf(self.edges[-1]):
             raise InvalidInput(
-                f"The band {self.banded.labels[-1]!r} is open, and so {self.column!r} has no mean; "
+                f"The band {self.labels[-1]!r} is open, and so {self.column!r} has no mean; "
                 "say where it ends with high=…, or high= its beginning to count it as that number."
             )
         return np.asarray((self.edges[:-1] + self.edges[1:]) / 2)
 
+    @cached_property
+    def quantiles(self) -> Estimate:
+        """The quantiles in every group."""
+        e, ends = self.estimate, self.finite_edges
+        group = np.repeat(np.arange(self.many), len(self.shares))
+        wanted = np.tile(self.shares, self.many)
+        rough = self.reached(group, wanted, np.zeros(len(group)))[:, 0]
+        rough = np.clip(np.nan_to_num(rough, nan=ends[0]), ends[0], ends[-1])
+        found = self.reached(group, wanted, self.half_lengths(group, rough), near=rough)
+        # quantiles of larger shares are larger
+        rank = np.argsort(np.argsort(self.shares))
+        found = np.sort(found.reshape(self.many, -1, 3), axis=1)[:, rank].reshape(-1, 3)
+        at, lower, upper = found.T
+        is_open, lower = at > ends[-1], np.minimum(lower, ends[-1])
+        lower, upper = np.where(np.isnan(at), [[ends[0]], [self.edges[-1]]], [lower, upper])
+        values = np.where(is_open, np.nan, at)
+        errors = (upper - lower) / (2 * normal_quantile(e.level))
+        known = np.isfinite(values) & np.isfinite(errors)
+        # quantiles hang together as the shares up to them do
+        spread = self.shares_below(group, np.where(known, values, ends[0])).covariance()
+        scale = np.sqrt(np.maximum(np.diag(spread), 0.0))
+        alike = np.zeros_like(spread)
+        np.divide(spread, np.outer(scale, scale), out=alike, where=np.outer(scale, scale) > 0)
+        np.fill_diagonal(alike, 1.0)
+        own = np.where(known, errors, np.nan)
+        note = (
+            f"{is_open.sum()} of {len(values)} quantiles lie in the open band {self.labels[-1]!r}; "
+            "high= says where it ends."
+        )
+        return replace(
+            e,
+            cells={**self.labels_of(group), "share": wanted.tolist()},
+            probabilities=values,
+            standard_errors=errors,
+            lower=lower,
+            upper=upper,
+            covariance_parts=Known(alike * np.outer(own, own)),
+            quantity="quantile",
+            given=(),
+            notes=(note,) if is_open.any() else (),
+        )
+
+    def shares_below(self, group: Integers, x: Floats, halves: Floats | float = 0.0) -> Ratios:
+        """Return the shares of numbers up to each x within its group.
+
+        With ``halves``, shares are averaged over the numbers at most so far from x, or as far as
+        the nearer end of the scale.
+        """
+        ends, low, width = self.finite_edges, self.edges[:-1], np.diff(self.edges)
+        scores = np.where(x[:, None] > self.edges[1:], 1.0, 0.0)
+        wide = np.isfinite(width) & (width > 0)
+        low, width = low[wide], width[wide]
+        half = np.minimum(halves, np.minimum(x - ends[0], ends[-1] - x))[:, None]
+        half = np.where(half > NEGLIGIBLE * width.min(initial=np.inf), half, 0.0)
+        above, below = ((x[:, None] + sign * half - low) / width for sign in (1, -1))
+        mean = width * (area(above) - area(below)) / np.where(half > 0, 2 * half, 1.0)
+        scores[:, wide] = np.where(half > 0, mean, np.clip(above, 0.0, 1.0))
+        return self.means(group, scores)
+
+    def reached(
+        self, group: Integers, shares: Floats, halves: Floats, *, near: Floats | None = None
+    ) -> Floats:
+        """Return where shares are reached by the averaged F, and by its upper and lower ends.
+
+        The curves are read at all edges, and more closely ``near`` some numbers.
+        """
+        ends = self.finite_edges
+        places = np.tile(ends, (len(group), 1))
+        if near is not None:
+            close = np.clip(near[:, None] + NEAR * halves[:, None], ends[0], ends[-1])
+            places = np.sort(np.concatenate([places, close], axis=1), axis=1)
+        each = np.repeat(np.arange(len(group)), places.shape[1])
+        ratios = self.shares_below(group[each], places.ravel(), halves[each])
+        centre, errors = with_errors(ratios)
+        fitted = np.where(np.isfinite(errors), ratios.values, np.nan)
+        reach = normal_quantile(self.estimate.level) * errors
+        found = np.empty((len(group), 3))
+        for column, curve in enumerate((fitted, centre + reach, centre - reach)):
+            curves = np.clip(curve, 0.0, 1.0).reshape(places.shape)
+            curves[:, 0] = 0.0
+            if len(ends) == len(self.edges):
+                curves[:, -1] = 1.0
+            for row, (own, share) in enumerate(zip(np.sort(curves, axis=1), shares, strict=True)):
+                found[row, column] = crossed(places[row], own, share)
+        return found
+
+    def half_lengths(self, group: Integers, x: Floats) -> Floats:
+        """Return the half length of an interval over which shares have been averaged that far.
+
+        The least of some distances that is not below the half length it leaves, or that half
+        length; no distance where nothing is known.
+        """
+        ends, widths = self.finite_edges, np.diff(self.finite_edges)
+        least = LEAST * widths[widths > 0].min()
+        many = int(np.ceil(np.log((ends[-1] - ends[0]) / least) / np.log(WIDER))) + 1
+        halves = np.tile(least * WIDER ** np.arange(many), len(x))
+        own, x = np.repeat(group, many), np.repeat(x, many)
+        _, errors = with_errors(self.shares_below(own, x, halves))
+        above, below = (
+            self.shares_below(own, np.clip(x + sign * halves, ends[0], ends[-1])).values
+            for sign in (1, -1)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = normal_quantile(self.estimate.level) * errors * 2 * halves / (above - below)
+        fits = (halves >= left).reshape(-1, many)
+        first = left.reshape(-1, many)[np.arange(len(group)), np.argmax(fits, axis=1)]
+        return np.where(fits.any(axis=1), first, 0.0)
+
     @property
     def parts(self) -> list[tuple[str, Estimate]]:
         """What there is, by the name of the statistic of every row."""
-        names = () if self.banded.is_open else ("mean", "variance", "standard_deviation")
-        found: list[tuple[str, Estimate]] = [(n.replace("_", " "), getattr(self, n)) for n in names]
-        return [*found, ("quantile", self.quantiles)]
+        found = [("quantile", self.quantiles)]
+        if np.isinf(self.edges[-1]):
+            return found
+        return [
+            ("mean", self.mean),
+            ("variance", self.variance),
+            ("standard deviation", self.standard_deviation),
+            *found,
+        ]
 
     @property
     def backend(self) -> str:  # type: ignore[override]
         """The library of frames that the data came from."""
-        return str(self.banded.estimate.backend)
+        return str(self.estimate.backend)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the tidy table as plain lists."""
-        others = list(self.banded.grouped[1])
-        names = (*others, "statistic", "value", "standard_error", "lower", "upper")
-        answer: dict[str, list[Any]] = {name: [] for name in names}
+        answer: dict[str, list[Any]] = {name: [] for name in (*self.groups[1], "statistic")}
         for statistic, part in self.parts:
             shares = part.cells["share"] if statistic == "quantile" else ()
             own = [f"{share:g} {statistic}" for share in shares]
             answer["statistic"] += own or [statistic] * len(part.values)
-            for name in others:
+            for name in self.groups[1]:
                 answer[name] += list(part.cells[name])
-            figures = (part.values, part.standard_errors, part.lower, part.upper)
-            for name, figure in zip(names[-4:], figures, strict=True):
-                answer[name] += figure.tolist()
+        for name, field in (("value", "values"), ("standard_error", "standard_errors"),
+                            ("lower", "lower"), ("upper", "upper")):  # fmt: skip
+            answer[name] = np.concatenate([getattr(part, field) for _, part in self.parts]).tolist()
         return answer
 
     def shown(self) -> Grid:
         """Return every statistic with its interval."""
-        *labels, values, errors, lower, upper = self.columns().values()
-        figures = zip(values, errors, lower, upper, strict=True)
         rows = [
-            [*map(str, cell), *(number(own, 4) for own in numbers)]
-            for cell, numbers in zip(zip(*labels, strict=True), figures, strict=True)
+            [*map(str, row[:-4]), *(number(own, 4) for own in row[-4:])]
+            for row in zip(*self.columns().values(), strict=True)
         ]
-        e = self.banded.estimate
+        e, names = self.estimate, [*self.groups[1], "statistic"]
         return Grid(
-            f"Distribution of {self.column!r} in {len(self.banded.labels):,} bands, from "
+            f"Distribution of {self.column!r} in {len(self.labels):,} bands, from "
             f"{e.n:,.0f} records ({100 * e.level:g} % intervals)",
-            [*list(self.banded.grouped[1]), "statistic", "value", "std err", "from", "to"],
+            [*names, "value", "std err", "from", "to"],
             rows,
-            left=len(labels),
+            left=len(names),
             notes=tuple(dict.fromkeys(note for _, part in self.parts for note in part.notes)),
             below="Numbers count as spread evenly within each band.",
         )
 
     def plot(self) -> Figure:
+        """Return a figure of the shares below each edge, with the quantiles."""
         from pramble.plots.estimates import distribution_figure
 
         return distribution_figure(self)
+
+
+def area(t: Floats) -> Floats:
+    """Return the integral of min(max(s, 0), 1) up to t."""
+    inside = np.clip(t, 0.0, 1.0)
+    return np.asarray(inside**2 / 2 + np.maximum(t - 1.0, 0.0))
+
+
+def with_errors(ratios: Ratios) -> tuple[Floats, Floats]:
+    """Return unbiased shares and their errors; one half, and infinite, where nothing is known."""
+    whole = ratios.bottom @ ratios.answers.unbiased
+    known = (whole > 0) & np.isfinite(ratios.standard_errors)
+    share = ratios.top @ ratios.answers.unbiased / np.where(known, whole, 1.0)
+    return np.where(known, share, 0.5), np.where(known, ratios.standard_errors, np.inf)
+
+
+def crossed(places: Floats, curve: Floats, share: float) -> float:
+    """Return where an increasing curve reaches a share, interpolated; not a number if unknown.
+
+    >>> crossed(np.array([0.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]), 0.75)
+    2.0
+    """
+    if np.isnan(curve).any():
+        return np.nan
+    at = int(np.searchsorted(curve, share))
+    if at == len(curve):  # in the open band
+        return np.inf
+    part = (share - curve[at - 1]) / (curve[at] - curve[at - 1])
+    return float(places[at - 1] + part * (places[at] - places[at - 1]))
 
 
 def distribution(
@@ -512,5 +454,5 @@ def distribution(
                 f"{high!r}."
             )
         ends[-1] = high
-    banded = Banded(e, column, labels, np.array(ends, dtype=np.float64))
-    return Distribution(banded, quantiles_of(banded, checked_shares(shares)))
+    edges_found = np.array(ends, dtype=np.float64)
+    return Distribution(e, column, labels, edges_found, tuple(checked_shares(shares)))

@@ -322,10 +322,3 @@ class CellAnswers:
         """Return the (K, K) covariance of the cells, in the order of the table."""
         order = self.layout.order
         return np.asarray(self.moments.covariance()[np.ix_(order, order)])
-
-
-def normal_draws(covariance: Floats, *, draws: int) -> Floats:
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    rng = np.random.default_rng(0)
-    scaled = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(rng.standard_normal((draws, len(values))) @ scaled.T)

@@ -35,7 +35,6 @@ from pramble.estimation.inverse.channel_tables import (
     refuse_no_weight,
     stacked_places,
 )
-from pramble.estimation.inverse.likelihood import nearest_inside
 from pramble.estimation.inverse.tabulate import (
     ReleasedCells,
     count_released,
@@ -336,8 +335,6 @@ class WeightSource(Protocol):
 
     def moments(self, function: Function, width: int) -> Moments: ...
 
-    def inside(self) -> Floats | None: ...
-
 
 @value(eq=False)
 class RecordSource:
@@ -419,21 +416,3 @@ class RecordSource:
         known = branches.between()
         sampled = plain if tally is None else tally.total()
         return Moments(sampled - known, plain - within - known)
-
-    def inside(self) -> Floats | None:
-        """Return the nearest cells of each group without negative ones; None if too many."""
-        groups, size = len(self.patterns.groups), self.patterns.size
-        if groups * size**2 > AT_ONCE * 10 or groups * 5 > self.n:
-            return None
-        answer = np.zeros((groups, size))
-        for group in range(groups):
-            some = slice(group, group + 1)
-            covariance = np.zeros((size, size))
-            for piece in self.pieces(some, 1):
-                rows = self.patterns.rows(piece)
-                covariance += (rows.T * self.patterns.squares[piece]) @ rows
-            own = self.weights(some)[0]
-            total = own.sum()
-            if total > 0:
-                answer[group] = nearest_inside(own, covariance - np.outer(own, own) / total)
-        return answer

@@ -30,7 +30,7 @@ from pramble.errors import NotShown
 from pramble.estimation.inverse.intervals import inner_point
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator, RightInverse
-from pramble.mechanisms.operators.dense import ArrayAlgebra, DenseRightInverse
+from pramble.mechanisms.operators.dense import DenseRightInverse
 from pramble.values import Floats, Integers, value
 
 # How far, relative to its weights, a query may reach into what is lost.
@@ -191,7 +191,7 @@ class StackedOperator:
 
 
 @value(eq=False)
-class GroupOperator(ArrayAlgebra, InvertibleOperator):
+class GroupOperator(InvertibleOperator):
     """The matrix of one group, with its right inverse."""
 
     inverse: DenseRightInverse

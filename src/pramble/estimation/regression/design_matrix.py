@@ -146,28 +146,6 @@ class Factor(Protocol):
     def encode(self, rows: Rows) -> Floats: ...
 
 
-@value(eq=False)
-class Plain:
-    """A column as it is: a number, or indicators of its labels against the first."""
-
-    column: ModelColumn
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return (self.column.name,)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        name, labels = self.column.name, self.column.labels
-        return (name,) if self.column.is_numeric else tuple(f"{name}[{one}]" for one in labels[1:])
-
-    def encode(self, rows: Rows) -> Floats:
-        name = self.column.name
-        if self.column.is_numeric:
-            return rows.numbers(name)[:, None]
-        return np.eye(len(self.column.labels))[rows.codes[name]][:, 1:]
-
-
 # Factors whose columns are multiplied; none is the intercept.
 Term = tuple[Factor, ...]
 
@@ -293,11 +271,6 @@ class Model:
                     f"{self.names[bad[0]]!r} must be a finite number for every record; it is not."
                 )
         return DesignMatrix(A, B)
-
-
-def plain_response(column: ModelColumn, codes: Integers) -> Response:
-    """Return a column as a response: its codes and labels; numbers of it are made when needed."""
-    return Response(column.name, (column.name,), codes, column.labels, column.is_randomised)
 
 
 def refuse_collinear(design: DesignMatrix, counts: Floats, names: Sequence[str]) -> None:

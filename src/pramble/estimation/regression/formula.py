@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,8 @@ from pramble.estimation.regression.design_matrix import (
     Response,
     Rows,
     Term,
-    plain_response,
 )
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, names_of, value
 
 # Rows that an expression is fitted on; of more, every combination counts once.
 MOST_STATE_ROWS = 5_000_000
@@ -41,8 +40,7 @@ def load() -> Any:
         import formulaic
     except ImportError:
         raise InvalidInput(
-            "A formula needs formulaic: pip install 'pramble[regression]'. Without it, name "
-            "response= and covariates=."
+            "A regression needs formulaic: pip install 'pramble[regression]'."
         ) from None
     return formulaic
 
@@ -172,17 +170,28 @@ def readable(name: str) -> str:
 
 @value
 class Formula:
-    """A formula that was read: the text, and the columns on both sides."""
+    """A formula that was read, and the columns on both of its sides."""
 
-    text: str
     parsed: Any
-    response: tuple[str, ...]
-    covariates: tuple[str, ...]
+    columns: list[str]
 
 
-def read_formula(text: str) -> Formula:
-    """Return a formula; refuse one without a single response."""
+def read_formula(
+    text: str | None, *, response: str | None, covariates: Sequence[str] | str | None
+) -> Formula:
+    """Return a formula, from its text or from names; refuse one without a single response."""
     formulaic = load()
+    if text is None:
+        if response is None or covariates is None:
+            raise InvalidInput("A regression needs a formula, or response= and covariates=.")
+        names = names_of(covariates)
+        if response in names or len(set(names)) != len(names):
+            raise InvalidInput(
+                f"covariates must be different columns, without the response {response!r}."
+            )
+        text = f"`{response}` ~ {' + '.join(['1', *(f'`{name}`' for name in names)])}"
+    elif response is not None or covariates is not None:
+        raise InvalidInput("Give a formula, or response= and covariates=, not both.")
     try:
         parsed = formulaic.Formula(text)
     except (formulaic.errors.FormulaicError, SyntaxError, ValueError) as error:
@@ -193,13 +202,8 @@ def read_formula(text: str) -> Formula:
     left = getattr(parsed, "lhs", None)
     if left is None or len(left) != 1 or len(next(iter(left)).factors) != 1:
         raise InvalidInput(f"A formula must have one response, as in 'y ~ a + b'; found {text!r}.")
-    sides = (
-        tuple(
-            dict.fromkeys(name for term in side for f in term.factors for name in factor_columns(f))
-        )
-        for side in (left, parsed.rhs)
-    )
-    return Formula(text, parsed, *sides)
+    factors = [f for side in (left, parsed.rhs) for term in side for f in term.factors]
+    return Formula(parsed, list(dict.fromkeys(name for f in factors for name in factor_columns(f))))
 
 
 def formula_model(
@@ -265,16 +269,17 @@ def response_of(
     randomised = Model((), columns).is_randomised(variables)
     rows = cells if randomised else groups
     if factor.expr in columns:
-        return plain_response(columns[factor.expr], rows.codes[factor.expr])
-    own = fitted_expression(
+        own = columns[factor.expr]
+        return Response(own.name, (own.name,), rows.codes[own.name], own.labels, own.is_randomised)
+    fitted = fitted_expression(
         factor, variables, rows, reduced=False, counts=np.ones(rows.size, dtype=np.int64)
     )
-    encoded = own.encode(rows)
-    if not own.is_categorical:
+    encoded = fitted.encode(rows)
+    if not fitted.is_categorical:
         if encoded.shape[1] != 1:
             raise InvalidInput(f"The response must be one number; {factor.expr} is several.")
         return Response(factor.expr, variables, encoded[:, 0], (), randomised)
-    found = own.spec.encoder_state[factor.expr][1]["categories"]
+    found = fitted.spec.encoder_state[factor.expr][1]["categories"]
     labels = tuple(one.item() if hasattr(one, "item") else one for one in found)
     codes = encoded.argmax(axis=1).astype(np.int64)
     return Response(readable(factor.expr), variables, codes, labels, randomised)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pramble.data.crosstab import totals
 from pramble.data.open import open_records
-from pramble.errors import InvalidInput, NotShown
+from pramble.errors import NotShown
 from pramble.estimation.follow.result import Settings
 from pramble.estimation.inverse.moments import covariance_of
 from pramble.estimation.inverse.signed import (
@@ -27,44 +27,10 @@ from pramble.estimation.inverse.signed import (
 )
 from pramble.estimation.inverse.tabulate import plan_for
 from pramble.estimation.regression.design_matrix import ModelColumn, Rows, untouched_column
-from pramble.estimation.regression.formula import Formula, read_formula
 from pramble.estimation.survey import Survey
 from pramble.estimation.tables.cells import TableAnswers, notes_of, table_answers
-from pramble.estimation.tables.nearest import nearest_cells
 from pramble.mechanisms.measured import Measured
-from pramble.values import Floats, Integers, names_of, value
-
-
-@value(eq=False)
-class Asked:
-    """What a regression was asked for: a formula, or names."""
-
-    formula: Formula | None
-    response: tuple[str, ...]
-    covariates: tuple[str, ...]
-
-    @property
-    def columns(self) -> list[str]:
-        return list(dict.fromkeys([*self.response, *self.covariates]))
-
-
-def asked_for(
-    formula: str | None, *, response: str | None, covariates: Sequence[str] | str | None
-) -> Asked:
-    """Return what was asked for; refuse two doors at once, and none."""
-    if formula is not None:
-        if response is not None or covariates is not None:
-            raise InvalidInput("Give a formula, or response= and covariates=, not both.")
-        found = read_formula(formula)
-        return Asked(found, found.response, found.covariates)
-    if response is None or covariates is None:
-        raise InvalidInput("A regression needs a formula, or response= and covariates=.")
-    names = names_of(covariates)
-    if response in names or len(set(names)) != len(names):
-        raise InvalidInput(
-            f"covariates must be different columns, without the response {response!r}."
-        )
-    return Asked(None, (response,), tuple(names))
+from pramble.values import Floats, Integers, value
 
 
 @value(eq=False)
@@ -82,7 +48,7 @@ class Material:
 def material_of_records(
     data: Any,
     plan: Any,
-    asked: Asked,
+    columns: list[str],
     *,
     weights: Any,
     survey: Survey,
@@ -91,19 +57,19 @@ def material_of_records(
     records = open_records(data, reading)
     patterns = patterns_of(
         records,
-        plan_for(plan, asked.columns),
-        by=asked.columns,
+        plan_for(plan, columns),
+        by=columns,
         beside=survey.columns,
         weights=weights,
     )
-    columns, codes = {}, {}
+    own, codes = {}, {}
     for axis, name in enumerate(patterns.untouched):
-        columns[name], place = untouched_column(records, name, patterns.labels[name])
+        own[name], place = untouched_column(records, name, patterns.labels[name])
         codes[name] = place[patterns.groups[:, axis]]
     dropped = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())
     return Material(
         RecordSource(patterns, survey.strata, survey.clusters),
-        Rows(len(patterns.groups), columns, codes),
+        Rows(len(patterns.groups), own, codes),
         rows_of_cells(patterns.cells, patterns.labels, patterns.size),
         totals(patterns.group, patterns.numbers, len(patterns.groups)).astype(np.int64),
         (f"Records without a value are left out: {dropped}.",) if dropped else (),
@@ -120,7 +86,6 @@ def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]],
 class TableSource:
     """The signed weights of a measured table (:mod:`pramble.estimation.inverse.signed`)."""
 
-    measured: Measured
     answers: TableAnswers
 
     @property
@@ -146,18 +111,15 @@ class TableSource:
         both, alone = (covariance_of(replace(self.answers, sampling=f), w) for f in (1.0, 0.0))
         return Moments(self.n**2 * both, self.n**2 * alone)
 
-    def inside(self) -> Floats | None:
-        return self.n * nearest_cells(self.measured, self.answers.layout.by)[None, :]
 
-
-def material_of_tables(measured: Measured, asked: Asked, settings: Settings) -> Material:
+def material_of_tables(measured: Measured, columns: list[str], settings: Settings) -> Material:
     try:
-        answers = table_answers(measured, asked.columns, settings)
+        answers = table_answers(measured, columns, settings)
     except NotShown as error:
         raise NotShown(f"A regression takes a measured table of all its columns. {error}") from None
     layout = answers.layout
     return Material(
-        TableSource(measured, answers),
+        TableSource(answers),
         Rows(1, {}, {}),
         rows_of_cells(layout.cells, layout.categories, layout.size),
         np.ones(1, np.int64),

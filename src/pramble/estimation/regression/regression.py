@@ -9,19 +9,11 @@ import numpy as np
 from pramble.data.recode import Reading
 from pramble.estimation.follow.result import Covers, Settings
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
-from pramble.estimation.regression.design_matrix import (
-    Model,
-    Plain,
-    Response,
-    plain_response,
-    refuse_collinear,
-)
+from pramble.estimation.regression.design_matrix import Model, Response, refuse_collinear
 from pramble.estimation.regression.families import FamilyName, family_of
-from pramble.estimation.regression.formula import formula_model
+from pramble.estimation.regression.formula import Formula, formula_model, read_formula
 from pramble.estimation.regression.material import (
-    Asked,
     Material,
-    asked_for,
     material_of_records,
     material_of_tables,
 )
@@ -81,7 +73,7 @@ def estimate_regression(
         ``I(EDUC)``, ``I(x.map({"low": 1, "high": 4}))``. Formulas hold expressions of Python:
         take none from people you do not trust.
     response, covariates : str, and str or sequence of str, optional
-        In place of a formula: an intercept and each covariate by itself.
+        In place of a formula: an intercept and each covariate as it is.
     family : {"logistic", "linear", "multinomial", "ordinal", "poisson"}
         Ordinal is proportional odds, :math:`P(Y \le l) = F(\theta_l - \beta \cdot D)`. The response
         may be randomised.
@@ -126,7 +118,7 @@ def estimate_regression(
     >>> bool(right.lower[1] < truth < right.upper[1]), bool(naive.upper[1] < truth)
     (True, True)
     """
-    asked = asked_for(formula, response=response, covariates=covariates)
+    asked = read_formula(formula, response=response, covariates=covariates)
     survey = as_survey(survey, covers=covers, weights=weights)
     settings = Settings(level, covers, survey.population_size, "inverse")
     measured = measured_of(data)
@@ -135,14 +127,14 @@ def estimate_regression(
             plan=plan, weights=weights, survey=None if survey.is_simple else survey, reading=reading
         )
         with one_thread():
-            material = material_of_tables(measured, asked, settings)
+            material = material_of_tables(measured, asked.columns, settings)
             return fit(material, asked, settings, family=family, success=success)
     data, plan = data_and_plan(data, plan)
     plan = {} if plan is None else plan
 
     def weighted(column: Any) -> Regression:
         material = material_of_records(
-            data, plan, asked, weights=column, survey=survey, reading=reading
+            data, plan, asked.columns, weights=column, survey=survey, reading=reading
         )
         return fit(material, asked, settings, family=family, success=success)
 
@@ -157,17 +149,10 @@ def estimate_regression(
 
 
 def pose(
-    material: Material, asked: Asked, *, family: str, success: Any = None
+    material: Material, formula: Formula, *, family: str, success: Any = None
 ) -> tuple[ScoreProblem, Model, Response, int]:
     groups, cells = material.groups, material.cells
-    if asked.formula is not None:
-        model, response = formula_model(asked.formula, groups, cells, counts=material.numbers)
-    else:
-        columns, (name,) = {**groups.columns, **cells.columns}, asked.response
-        terms = ((), *((Plain(columns[own]),) for own in asked.covariates))
-        model = Model(terms, columns)
-        codes = (cells if columns[name].is_randomised else groups).codes[name]
-        response = plain_response(columns[name], codes)
+    model, response = formula_model(formula, groups, cells, counts=material.numbers)
     kind, y, classes = family_of(family, response, success=success)
     source, design = material.source, model.design(groups, cells)
     refuse_collinear(design, source.counts, model.names)
@@ -177,9 +162,9 @@ def pose(
 
 
 def fit(
-    material: Material, asked: Asked, settings: Settings, *, family: str, success: Any
+    material: Material, formula: Formula, settings: Settings, *, family: str, success: Any
 ) -> Regression:
-    posed, model, response, classes = pose(material, asked, family=family, success=success)
+    posed, model, response, classes = pose(material, formula, family=family, success=success)
     problem, point, notes = solve(posed, classes=classes)
     answer, n = unestimable(problem, point), problem.source.n
     sampling = settings.sampling_share(n)

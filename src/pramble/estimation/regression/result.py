@@ -92,87 +92,6 @@ def positive_covariance(covariance: Floats) -> Floats:
 STEP = 1e-4
 
 
-class NormalIntervals(Display, Tidy):
-    """Estimates with a covariance and normal intervals, without end where an error is infinite."""
-
-    covariance: Floats
-    level: float
-
-    @property
-    def centre(self) -> Floats:
-        """The estimates."""
-        raise NotImplementedError
-
-    @cached_property
-    def standard_errors(self) -> Floats:
-        """The roots of the variances."""
-        return read_only(np.sqrt(np.diag(self.covariance)))
-
-    @property
-    def is_open(self) -> Any:
-        """Which estimates have an interval without end."""
-        return ~np.isfinite(self.standard_errors)
-
-    def end(self, sign: int) -> Floats:
-        """Return the lower (−1) or the upper (1) ends of the intervals."""
-        reach = sign * normal_quantile(self.level) * self.standard_errors
-        return read_only(np.where(self.is_open, sign * np.inf, self.centre + reach))
-
-    @cached_property
-    def lower(self) -> Floats:
-        """Lower ends of the intervals."""
-        return self.end(-1)
-
-    @cached_property
-    def upper(self) -> Floats:
-        """Upper ends of the intervals."""
-        return self.end(1)
-
-
-@value(eq=False, repr=False)
-class Effects(NormalIntervals):
-    """Average effects with their errors."""
-
-    names: tuple[str, ...]
-    values: Floats
-    covariance: Floats
-    level: float
-    backend: str
-
-    @property
-    def centre(self) -> Floats:
-        """The effects."""
-        return self.values
-
-    def shown(self) -> Grid:
-        """Return a line for each effect."""
-        numbers = zip(self.values, self.standard_errors, self.lower, self.upper, strict=True)
-        rows = [[name, *map(number, own)] for name, own in zip(self.names, numbers, strict=True)]
-        return Grid(
-            f"Average effects ({100 * self.level:g} % intervals)",
-            ["", "effect", "std err", "from", "to"],
-            shortened(rows),
-        )
-
-    def columns(self) -> dict[str, list[Any]]:
-        """Return the tidy table as plain lists."""
-        return {
-            "effect": list(self.names),
-            "value": self.values.tolist(),
-            "standard_error": self.standard_errors.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-        }
-
-    def plot(self) -> Figure:
-        from pramble.plots.estimates import interval_figure
-
-        return interval_figure(
-            self.names, self.values, (self.lower, self.upper),
-            title="Average effects", quantity="effect", level=self.level,
-        )  # fmt: skip
-
-
 @value(eq=False)
 class Change:
     """An effect before averaging: what the mean is under one design, less another, times a rate."""
@@ -206,7 +125,7 @@ def changes(fitted: Fitted) -> Iterator[Change]:
             yield Change(f"{name}[{label}]", design(own.at(name, code)), first, 1.0)
 
 
-def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
+def average_effects(fitted: Fitted, *, level: float) -> dict[str, list[Any]]:
     problem, theta, n = fitted.problem, fitted.point.theta, fitted.problem.source.n
     family, loads, column = problem.family, problem.parameters.loads, problem.parameters.column
     every, answers = list(changes(fitted)), len(fitted.problem.family.answers)
@@ -223,7 +142,7 @@ def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
     # effects, and what each parameter adds to them
     values, slopes = np.zeros(width), np.zeros((width, len(theta)))
     for some in problem.source.chunks(max(problem.width, width)):
-        weights = problem.weights(some)
+        weights = problem.source.weights(some)
         values += np.einsum("gk,gka->a", weights, differences(some)) / n
         for e, change in enumerate(every):
             for rate, own in ((change.rate, change.high), (-change.rate, change.low)):
@@ -239,11 +158,19 @@ def average_effects(fitted: Fitted, *, level: float, backend: str) -> Effects:
     names = [change.name for change in every]
     if answers > 1:
         names = [f"{label}: {name}" for name in names for label in family.answers]
-    covariance = positive_covariance(moments.covers(fitted.sampling))
+    errors = np.sqrt(np.maximum(np.diag(moments.covers(fitted.sampling)), 0.0))
     lost_columns = column[fitted.unestimable.lost]
-    lost = np.flatnonzero(np.repeat([one.touches(lost_columns) for one in every], answers))
-    covariance[lost, lost] = np.inf
-    return Effects(tuple(names), values, covariance, level, backend)
+    errors[np.repeat([one.touches(lost_columns) for one in every], answers)] = np.inf
+    lower, upper = normal_ends(values, errors, level=level)
+    found = {"value": values, "standard_error": errors, "lower": lower, "upper": upper}
+    return {"effect": names, **{name: own.tolist() for name, own in found.items()}}
+
+
+def normal_ends(values: Floats, errors: Floats, *, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of normal intervals, without end where an error is infinite."""
+    reach = normal_quantile(level) * errors
+    is_open = ~np.isfinite(errors)
+    return np.where(is_open, -np.inf, values - reach), np.where(is_open, np.inf, values + reach)
 
 
 def title_of(regression: Regression) -> str:
@@ -319,7 +246,7 @@ def ends(family: Family, mean: Floats, reach: Floats) -> tuple[Floats, Floats, f
 
 
 @value(eq=False, repr=False)
-class Regression(NormalIntervals):
+class Regression(Display, Tidy):
     """Coefficients of a regression on the original values.
 
     Attributes
@@ -386,16 +313,26 @@ class Regression(NormalIntervals):
         """Return the coefficients as a table of text, with what to know about them."""
         return repr(self)
 
-    @property
-    def centre(self) -> Floats:
-        """The coefficients."""
-        return self.coefficients
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """The roots of the variances."""
+        return read_only(np.sqrt(np.diag(self.covariance)))
+
+    @cached_property
+    def lower(self) -> Floats:
+        """Lower ends of the intervals."""
+        return read_only(normal_ends(self.coefficients, self.standard_errors, level=self.level)[0])
+
+    @cached_property
+    def upper(self) -> Floats:
+        """Upper ends of the intervals."""
+        return read_only(normal_ends(self.coefficients, self.standard_errors, level=self.level)[1])
 
     @cached_property
     def z(self) -> Floats:
-        """Coefficients over their standard errors."""
-        errors = np.where(self.standard_errors > 0, self.standard_errors, np.nan)
-        return read_only(np.where(self.is_open, np.nan, self.coefficients / errors))
+        """Coefficients over their standard errors; not a number without one."""
+        errors = np.where(np.isfinite(self.standard_errors), self.standard_errors, np.nan)
+        return read_only(self.coefficients / np.where(errors > 0, errors, np.nan))
 
     @cached_property
     def p_values(self) -> Floats:
@@ -435,13 +372,14 @@ class Regression(NormalIntervals):
         columns = predictions(self.known, data, level=self.level if level is None else level)
         return tidy_frame(columns, backend=self.backend)
 
-    def marginal_effects(self) -> Effects:
-        """Return what each covariate does to the mean, averaged over the records.
+    def marginal_effects(self) -> Any:
+        """Return what each covariate does to the mean, averaged over the records, with intervals.
 
         A column of numbers has the average slope of the mean, a column of labels the average
         change of the mean from its first label to each other one.
         """
-        return average_effects(self.known, level=self.level, backend=self.backend)
+        columns = average_effects(self.known, level=self.level)
+        return tidy_frame(columns, backend=self.backend)
 
     @property
     def known(self) -> Fitted:

@@ -76,8 +76,6 @@ class ScoreProblem:
     parameters: Parameters
     y: Any  # (W,): the response of every group, or of every cell
     of_cells: bool  # Whether the response is one of cells
-    # Weights (groups, cells) that are nowhere negative, in place of the signed ones
-    inside: Floats | None = None
     # (q, q): A matrix H that holds θ near zero by -\theta^\top H \theta / 2
     hold: Floats | None = None
 
@@ -96,9 +94,6 @@ class ScoreProblem:
         roots = np.sqrt(np.maximum(values, FLAT * values[-1]))
         return Basis((vectors / roots) / size[:, None], size)
 
-    def weights(self, some: slice) -> Floats:
-        return self.source.weights(some) if self.inside is None else self.inside[some]
-
     def responses(self, some: slice) -> Any:
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
@@ -115,7 +110,7 @@ class ScoreProblem:
         L, value = len(loads), 0.0
         slopes, bends = np.zeros((L, p)), np.zeros((L, L, p, p))
         for some in self.source.chunks(self.width):
-            weights, pieces = self.weights(some), self.pieces(some, theta)
+            weights, pieces = self.source.weights(some), self.pieces(some, theta)
             # what has no weight does not count, finite or not
             parts = np.zeros_like(weights)
             np.multiply(weights, pieces.value, out=parts, where=weights != 0)
@@ -169,7 +164,7 @@ class ScoreProblem:
     def averages(self, classes: int) -> Floats:
         total = np.zeros(max(classes, 1))
         for some in self.source.chunks(1):
-            weights = self.weights(some)
+            weights = self.source.weights(some)
             y = np.broadcast_to(self.responses(some), weights.shape)
             for c in range(classes):
                 total[c] += weights[y == c].sum()
@@ -312,12 +307,6 @@ LONGEST = 4.0
 # How much lower, relative to its size, a likelihood may come out by rounding.
 ROUNDING = 1e-12
 
-INSIDE = (
-    "The signed weights have no solution; estimates are from the cells made non-negative "
-    "(minimum chi-square), which biases them a little. More records, or fewer covariates, help."
-)
-
-
 HELD = (
     "The signed weights have no solution; what cannot be told from noise is held near zero, so "
     "that the rest can be estimated."
@@ -327,19 +316,12 @@ HELD = (
 def solve(problem: ScoreProblem, *, classes: int) -> tuple[ScoreProblem, Point, list[str]]:
     """Return the solution, with the problem it is of.
 
-    Where signed weights have none, it is that of non-negative cells; where there are too many of
-    these, that with the directions held that are noise.
+    Where signed weights have none, it is that with the directions held that are noise.
     """
     theta = problem.start(classes)
     found = climb_score(problem, theta)
     if found is not None:
         return problem, found, []
-    cells = problem.source.inside()
-    if cells is not None:
-        other = replace(problem, inside=cells)
-        found = climb_score(other, other.start(classes))
-        if found is not None:
-            return other, found, [INSIDE]
     start = problem.at(theta)
     weak = directions_of(problem, start)
     if weak.are_noise.any():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pramble.values import Floats
+from pramble.values import Floats, value
 
 if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
@@ -43,7 +43,7 @@ class RightInverse(ABC):
 
 
 class Operator(ABC):
-    """The linear algebra of a matrix of shape (S, T)."""
+    """The linear algebra of a matrix of shape (S, T): on the array, unless a kind knows better."""
 
     @property
     @abstractmethod
@@ -51,33 +51,50 @@ class Operator(ABC):
         """Number of rows (categories) and of columns (outputs)."""
 
     @abstractmethod
-    def apply(self, p: Floats) -> Floats:
-        """Return pM along the last axis."""
-
-    @abstractmethod
-    def adjoint(self, v: Floats) -> Floats:
-        """Return Mv along the last axis."""
-
-    @abstractmethod
     def dense(self) -> Floats:
         """Return the matrix."""
 
+    def apply(self, p: Floats) -> Floats:
+        """Return pM along the last axis."""
+        return np.asarray(p @ self.dense())
+
+    def adjoint(self, v: Floats) -> Floats:
+        """Return Mv along the last axis."""
+        return np.asarray(v @ self.dense().T)
+
     @property
-    @abstractmethod
     def diagonal(self) -> Floats:
         """The entries M[x, x] of a square matrix."""
+        return np.asarray(np.diagonal(self.dense()), dtype=np.float64)
 
-    @abstractmethod
     def entrywise(self, function: Callable[[Floats], Floats]) -> Operator:
         """Return the operator of the matrix with a function applied to every entry."""
+        return ArrayOperator(np.array(function(self.dense()), dtype=np.float64))
 
-    @abstractmethod
     def largest_moves(self) -> Floats:
         """Return the largest entry of each row beside the diagonal; 0 where there is none."""
+        beside = np.array(self.dense())
+        np.fill_diagonal(beside, 0.0)
+        return np.asarray(beside.max(axis=1))
 
-    @abstractmethod
     def between(self, rows: Integers, columns: Integers) -> Operator:
         """Return the operator of some rows and columns; a column of −1 is all zero."""
+        part = self.dense()[np.asarray(rows)[:, None], columns]
+        return ArrayOperator(np.where(np.asarray(columns) >= 0, part, 0.0))
+
+
+@value(eq=False)
+class ArrayOperator(Operator):
+    """A matrix given by its entries, stochastic or not."""
+
+    matrix: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    def dense(self) -> Floats:
+        return self.matrix
 
 
 class InvertibleOperator(Operator):

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.errors import NotIdentifiable
-from pramble.mechanisms.operators.base import MechanismOperator, Operator, RightInverse, xlogx
-from pramble.values import Floats, Integers, value
+from pramble.mechanisms.operators.base import MechanismOperator, RightInverse, xlogx
+from pramble.values import Floats, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -122,46 +122,6 @@ UNIT = 2.0**-53
 MOST_NOISE = 1e-2
 
 
-class ArrayAlgebra(Operator):
-    """What follows from the array alone."""
-
-    def apply(self, p: Floats) -> Floats:
-        return np.asarray(p @ self.dense())
-
-    def adjoint(self, v: Floats) -> Floats:
-        return np.asarray(v @ self.dense().T)
-
-    @property
-    def diagonal(self) -> Floats:
-        return np.asarray(np.diagonal(self.dense()), dtype=np.float64)
-
-    def entrywise(self, function: Callable[[Floats], Floats]) -> ArrayOperator:
-        return ArrayOperator(np.array(function(self.dense()), dtype=np.float64))
-
-    def largest_moves(self) -> Floats:
-        beside = np.array(self.dense())
-        np.fill_diagonal(beside, 0.0)
-        return np.asarray(beside.max(axis=1))
-
-    def between(self, rows: Integers, columns: Integers) -> ArrayOperator:
-        part = self.dense()[np.asarray(rows)[:, None], columns]
-        return ArrayOperator(np.where(np.asarray(columns) >= 0, part, 0.0))
-
-
-@value(eq=False)
-class ArrayOperator(ArrayAlgebra):
-    """A matrix given by its entries, stochastic or not."""
-
-    matrix: Floats
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.matrix.shape[0], self.matrix.shape[1]
-
-    def dense(self) -> Floats:
-        return self.matrix
-
-
 @value(eq=False)
 class DenseRightInverse(RightInverse):
     """A right inverse held as a (T, S) array."""
@@ -183,7 +143,7 @@ class DenseRightInverse(RightInverse):
 
 
 @value(eq=False)
-class DenseOperator(MechanismOperator, ArrayAlgebra):
+class DenseOperator(MechanismOperator):
     """Any mechanism."""
 
     mechanism: Mechanism

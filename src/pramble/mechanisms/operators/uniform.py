@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pramble.mechanisms.operators.base import MechanismOperator, Operator, RightInverse, xlogx
-from pramble.mechanisms.operators.dense import ArrayOperator, DenseOperator, entropy_excess
+from pramble.mechanisms.operators.base import (
+    ArrayOperator,
+    MechanismOperator,
+    Operator,
+    RightInverse,
+    xlogx,
+)
+from pramble.mechanisms.operators.dense import DenseOperator, entropy_excess
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:

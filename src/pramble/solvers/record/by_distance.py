@@ -2,15 +2,12 @@ r"""Plans whose promise is by distance: α per unit of the distance summed over 
 
 Along a step of the sum one column changes by one of its own steps. So blocks side by side keep α
 per unit iff each of them does: nothing is split. What is left to choose is which columns share a
-matrix, of any columns that keep the summed distance. The more cells it has, the less it tells of
-each, so that a branch for each wanted table, whose other columns are blank, may serve better than
-one branch for all. A plan of one branch merges blocks, two at a time, as long as that helps.
+matrix, of any columns that keep the summed distance: those of one wanted table, or none. The more
+cells it has, the less it tells of each, so that a branch for each wanted table, whose other columns
+are blank, may serve better than one branch for all.
 """
 
-import math
 from collections.abc import Iterator, Mapping
-from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +20,7 @@ from pramble.mechanisms.product import Product
 from pramble.privacy.certificate import distance_of_cells
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
-from pramble.solvers.general.variance import Variance, observed_variance, query_variance
+from pramble.solvers.general.variance import Variance, observed_variance
 from pramble.solvers.metric.information import information_ceiling, pair_bound
 from pramble.solvers.record.matrices import (
     CLOSE,
@@ -36,7 +33,6 @@ from pramble.solvers.record.matrices import (
 from pramble.solvers.record.problem import RecordBlock, RecordDesign, RecordProblem
 from pramble.solvers.record.search import Best, answer
 from pramble.solvers.record.valuation import valuation_of
-from pramble.values import Floats
 
 # Cells of several columns for which a matrix of their own is looked for.
 MOST_JOINT = 64
@@ -44,7 +40,8 @@ MOST_JOINT = 64
 # Cells of a record whose bound is looked for.
 MOST_BOUND = 400
 
-LEAST_GAIN, MANY = 0.99, 3
+# Columns from which on branches are mixed.
+MANY = 3
 # The part of the effort that goes into the matrices of single columns.
 ALONE = 0.25
 
@@ -68,91 +65,39 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
         return most_informative_blocks(problem, blocks, budget)
     ground = valuation_of(problem, budget)
     budget.clock.tell("single columns", ALONE)
-    if problem.whole or len(problem.columns) < MANY:
-        options = [ground.option(all_merged(problem, ground, blocks, budget))]
-    else:
-        options = list(table_options(problem, ground, blocks, budget.until(SEARCHING)))
-    start = np.full(len(options), 1 / len(options))
-    best = ground.best_mixture(options, budget, start=start)
-    best = min(best, alone(ground, options[0]), key=lambda one: sum(one[2].values()))
+    one_branch = problem.whole or len(problem.columns) < MANY
+    part = budget if one_branch else budget.until(SEARCHING)
+    branches = table_branches(problem, blocks, part, one_branch=one_branch)
+    options = [option for own in branches if (option := ground.option(own)) is not None]
+    alone: list[Best] = [
+        ([option], np.ones(1), ground.costs([option], np.ones(1)))
+        for option in (options if one_branch else options[:1])
+    ]
+    if not one_branch:
+        start = np.full(len(options), 1 / len(options))
+        alone.append(ground.best_mixture(options, budget, start=start))
+    best = min(alone, key=lambda one: sum(one[2].values()))
     return answer(problem, ground, best, bound=variance_floor(problem), notes=(SEARCHED,))
 
 
-def alone(ground: Any, option: Any) -> Best:
-    return [option], np.ones(1), ground.costs([option], np.ones(1))
-
-
-def all_merged(
-    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], budget: SearchBudget
-) -> Blocks:
-    """Return one branch of all columns, in blocks that were merged as long as that helped."""
-    noise, cost = noise_of_columns(problem, blocks), cost_of_branch(ground, blocks)
-    while not budget.is_over():
-        merged = best_merger(problem, ground, blocks, noise, budget)
-        if cost_of_branch(ground, merged) > LEAST_GAIN * cost:
-            break
-        blocks, cost = merged, cost_of_branch(ground, merged)
-        budget.clock.tell("blocks", ALONE, value=cost)
-    return blocks
-
-
-def table_options(
-    problem: RecordProblem, ground: Any, blocks: dict[Table, Mechanism], budget: SearchBudget
-) -> Iterator[Any]:
-    """Yield a branch of all single columns, and one for the columns of each wanted table."""
-    yield ground.option(blocks)
+def table_branches(
+    problem: RecordProblem,
+    blocks: Mapping[Table, Mechanism],
+    budget: SearchBudget,
+    *,
+    one_branch: bool,
+) -> Iterator[Blocks]:
+    """Yield a branch of all single columns, and some for the columns of each wanted table."""
+    yield blocks
     for left, table in zip(range(len(problem.tables), 0, -1), problem.tables, strict=True):
-        if len(table) == len(problem.columns):
-            continue
-        yield ground.option({(name,): blocks[name,] for name in table})
+        others = {one: own for one, own in blocks.items() if one[0] not in table}
+        if not one_branch and others:
+            yield {(name,): blocks[name,] for name in table}
         if len(table) > 1 and problem.counts(table) <= MOST_JOINT and not budget.is_over():
             each = budget.left() / (left + 1)
-            yield ground.option({table: matrix_by_distance(problem, table, budget, effort=each)})
+            joint = {table: matrix_by_distance(problem, table, budget, effort=each)}
+            yield {**joint, **others} if one_branch else joint
         budget.clock.tell("tables", 1 - left / len(problem.tables))
-
-
-def cost_of_branch(ground: Any, blocks: Blocks) -> float:
-    """Return what the wanted tables cost under one branch."""
-    option = ground.option(blocks)
-    return math.inf if option is None else sum(ground.costs([option], np.ones(1)).values())
-
-
-def noise_of_columns(problem: RecordProblem, blocks: Blocks) -> dict[str, float]:
-    """Return by how much a column of its own adds to the cost of a table that it is in."""
-    return {
-        columns[0]: 1 + query_variance(inner(problem.block(columns).distribution), mechanism, None)
-        for columns, mechanism in blocks.items()
-    }
-
-
-def best_merger(
-    problem: RecordProblem,
-    ground: Any,
-    blocks: dict[Table, Mechanism],
-    noise: Mapping[str, float],
-    budget: SearchBudget,
-) -> dict[Table, Mechanism]:
-    """Return the blocks with two of them merged that cost least; themselves if none may be."""
-    best, least = blocks, math.inf
-    # only columns that some wanted table has together gain by a matrix of their own
-    pairs = [
-        (one, other)
-        for one, other in combinations(blocks, 2)
-        if problem.counts((*one, *other)) <= MOST_JOINT
-        and any({*table} & {*one} and {*table} & {*other} for table in problem.tables)
-    ]
-    for left, (one, other) in zip(range(len(pairs), 0, -1), pairs, strict=True):
-        if budget.is_over():
-            break
-        columns = tuple(name for name in problem.columns if name in (*one, *other))
-        each = budget.left() / (left + 1)
-        joint = matrix_by_distance(problem, columns, budget, effort=each, noise=noise)
-        trial = {block: own for block, own in blocks.items() if block not in (one, other)}
-        trial[columns] = joint
-        cost = cost_of_branch(ground, trial)
-        if cost < least:
-            best, least = trial, cost
-    return best
 
 
 def matrix_by_distance(
@@ -161,12 +106,13 @@ def matrix_by_distance(
     budget: SearchBudget,
     *,
     effort: float,
-    noise: Mapping[str, float] | None = None,
 ) -> Mechanism:
     block, objective = problem.block(columns), problem.objective
     workload = None
     if objective == "estimation":
-        workload = shared_workload(problem, block, noise or {})
+        # What the wanted tables ask of the block: its cells, or sums of them.
+        shared = [tuple(name for name in columns if name in table) for table in problem.tables]
+        workload = workload_of(block, [part for part in shared if part])
     found = design_within(
         budget.part(CLOSE, effort=max(effort, LEAST_EFFORT), quiet=True),
         inner(block.distribution),
@@ -177,21 +123,6 @@ def matrix_by_distance(
         workload=workload,
     )
     return without_unused(found.mechanism)
-
-
-def shared_workload(
-    problem: RecordProblem, block: RecordBlock, noise: Mapping[str, float]
-) -> Floats:
-    """Return what the wanted tables ask of a block: its cells or sums of them, a row for each."""
-    # The variance of a margin counts as many times in a table of other columns as these multiply
-    # it.
-    rows = []
-    for table in problem.tables:
-        part = tuple(name for name in block.columns if name in table)
-        beside = (noise.get(name, 1.0) for name in table if name not in block.columns)
-        if part:
-            rows.append(math.sqrt(math.prod(beside)) * workload_of(block, [part]))
-    return np.concatenate(rows)
 
 
 def block_distance(problem: RecordProblem, block: RecordBlock) -> Distance:

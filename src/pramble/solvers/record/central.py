@@ -32,8 +32,9 @@ spends :math:`\mu^2 = 2(1-\gamma)^2 S/(\gamma n) = 2S/(n\,(1 + c - \sqrt{1+c}))`
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,6 @@ from pramble.mechanisms.uniform import UniformRows, randomized_response
 from pramble.privacy.central import (
     CentralGuarantee,
     central_guarantee,
-    checked_delta,
-    checked_epsilon,
     positive_count,
     proven_epsilon,
 )
@@ -59,43 +58,16 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.matrices import column_sets
 from pramble.solvers.record.problem import RecordDesign, RecordProblem
 from pramble.solvers.record.search import plan_for_alpha
-from pramble.values import Floats, value
+from pramble.values import Floats
 
 CLOSE, TRIES = 2e-3, 40
 
 
-@value
-class Promise:
-    r"""Central (ε, δ) of a file of so many rows in random order."""
+def central_terms(central: Any, rows: Any, rows_per_person: Any) -> tuple[float, dict[str, Any]]:
+    """Return the ε that is asked for, and the terms of the promise as `central_guarantee` has them.
 
-    epsilon: float
-    delta: float
-    rows: int
-    rows_per_person: int = 1
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        names = ("rows", "delta", "rows_per_person")
-        return {"additional": 0.0, **{name: getattr(self, name) for name in names}}
-
-    def proven(self, plan: Any) -> float:
-        return proven_epsilon(plan, **self.terms)
-
-    def guarantee(self, plan: Any) -> CentralGuarantee:
-        """Return what is proven of a plan, beside an attack; refuse too little."""
-        found: CentralGuarantee = central_guarantee(plan, **self.terms)
-        if found.epsilon > self.epsilon:
-            raise PrivacyError(
-                f"The plan has ε = {found.epsilon:.6g}, above the {self.epsilon:.6g} it must keep."
-            )
-        return found
-
-
-def as_promise(central: Any, rows: Any, *, rows_per_person: int = 1) -> Promise:
-    """Return the promise from (ε, δ) and the number of rows.
-
-    >>> as_promise((1, 1e-6), 1000)
-    Promise(epsilon=1.0, delta=1e-06, rows=1000, rows_per_person=1)
+    >>> central_terms((1, 1e-6), 1000, 1)
+    (1.0, {'rows': 1000, 'delta': 1e-06, 'rows_per_person': 1})
     """
     try:
         epsilon, delta = central
@@ -103,16 +75,15 @@ def as_promise(central: Any, rows: Any, *, rows_per_person: int = 1) -> Promise:
         raise InvalidInput(f"central is a pair (epsilon, delta); found {central!r}.") from None
     if rows is None:
         raise InvalidInput("A central promise needs rows=, the number of rows in the file.")
-    if not float(epsilon) > 0 or not 0 < float(delta) < 1:
+    if not 0 < float(epsilon) < math.inf or not 0 < float(delta) < 1:
         raise InvalidInput(
             f"central is (epsilon, delta) with epsilon > 0 and 0 < delta < 1; found {central!r}."
         )
-    return Promise(
-        checked_epsilon(epsilon),
-        checked_delta(delta),
-        positive_count(rows, "rows"),
-        positive_count(rows_per_person, "rows_per_person"),
-    )
+    return float(epsilon), {
+        "rows": positive_count(rows, "rows"),
+        "delta": float(delta),
+        "rows_per_person": positive_count(rows_per_person, "rows_per_person"),
+    }
 
 
 def largest_scale(
@@ -169,37 +140,15 @@ LEAST_FALSE, MOST_FALSE = 1e-15, 1 - 1e-9
 
 
 def false_share(noise: float) -> float:
-    """Return γ from the noise c.
-
-    >>> round(false_share(3.0), 9)
-    0.5
-    """
+    """Return γ from the noise c."""
     return min(max(-math.expm1(-0.5 * math.log1p(noise)), LEAST_FALSE), MOST_FALSE)
 
 
 def response_plan(problem: RecordProblem, *, noise: float) -> Plan:
-    """Return randomised response on the possible cells of a record, with about this noise.
-
-    >>> from pramble.solvers.record.problem import as_problem
-    >>> plan = response_plan(as_problem({"a": 2, "b": 3}), noise=3.0)
-    >>> round(float(plan["a", "b"].matrix[0, 1]), 6) == round(0.5 / 6, 6)
-    True
-    """
+    """Return randomised response on the possible cells of a record, with about this noise."""
     labels, false = problem.block(problem.columns).labels, false_share(noise)
     alpha = math.log1p(len(labels.values) * (1 - false) / false)
     return Plan({problem.columns: randomized_response(labels.values, alpha)})
-
-
-def largest_response(problem: RecordProblem, promise: Promise) -> Plan | None:
-    """Return the randomised response on all cells that keeps most records and the promise."""
-
-    def plan_at(scale: float) -> Plan:
-        return response_plan(problem, noise=1 / scale)
-
-    scale = largest_scale(
-        lambda scale: promise.proven(plan_at(scale)), promise.epsilon, start=1.0, high=1e9
-    )
-    return plan_at(scale) if scale else None
 
 
 MOST_RESPONSE_CELLS = 100_000
@@ -209,30 +158,47 @@ LARGEST_ALPHA = 30.0
 NEARLY = 0.02
 
 
-def best_file(problem: RecordProblem, promise: Promise, budget: SearchBudget) -> RecordDesign:
-    """Return the best of randomised response and of the plans for a local promise."""
-    response = response_design(problem, promise)
-    if response is not None and response.gap < NEARLY:
-        return replace(response, central=promise.guarantee(response.plan))
-    high = LARGEST_ALPHA if response is None else response.alpha
-    found = [*([] if response is None else [response])]
-    found += local_plans(problem, promise, budget, high=high)
-    if not found:
+def best_file(
+    problem: RecordProblem, budget: SearchBudget, *, epsilon: float, **terms: Any
+) -> RecordDesign:
+    """Return the best of randomised response and of the plans for a local promise.
+
+    ``terms`` are the rows of the file, δ, and the rows of a person.
+    """
+    proven = partial(proven_epsilon, **terms)
+    response = response_design(problem, proven, epsilon)
+    best = response
+    if response is None or response.gap >= NEARLY:
+        high = LARGEST_ALPHA if response is None else response.alpha
+        local = local_plan(problem, budget, proven, epsilon, high=high)
+        found = [one for one in (response, local) if one is not None]
+        least = min if problem.objective == "estimation" else max
+        best = least(found, key=lambda one: one.value, default=None)
+    if best is None:
         raise InvalidInput(
-            f"No plan that was tried keeps ε = {promise.epsilon:.6g} at δ = {promise.delta:.3g} "
-            f"with {promise.rows:,} rows: want fewer columns, or allow more."
+            f"No plan that was tried keeps ε = {epsilon:.6g} at δ = {terms['delta']:.3g} "
+            f"with {terms['rows']:,} rows: want fewer columns, or allow more."
         )
-    least = min if problem.objective == "estimation" else max
-    best = least(found, key=lambda one: one.value)
-    return replace(best, central=promise.guarantee(best.plan))
+    guarantee: CentralGuarantee = central_guarantee(best.plan, **terms)
+    if guarantee.epsilon > epsilon:
+        raise PrivacyError(
+            f"The plan has ε = {guarantee.epsilon:.6g}, above the {epsilon:.6g} it must keep."
+        )
+    return replace(best, central=guarantee)
 
 
-def response_design(problem: RecordProblem, promise: Promise) -> RecordDesign | None:
+def response_design(
+    problem: RecordProblem, proven: Callable[[Plan], float], epsilon: float
+) -> RecordDesign | None:
+    """Return the randomised response on all cells that keeps most records, and the promise."""
     if problem.counts(problem.columns) > MOST_RESPONSE_CELLS:
         return None
-    plan = largest_response(problem, promise)
-    if plan is None:
+    scale = largest_scale(
+        lambda scale: proven(response_plan(problem, noise=1 / scale)), epsilon, start=1.0, high=1e9
+    )
+    if not scale:
         return None
+    plan = response_plan(problem, noise=1 / scale)
     distribution = problem.block(problem.columns).distribution
     mechanism = plan.only_mechanism()
     assert mechanism is not None, "randomised response on all cells is one matrix"
@@ -256,26 +222,32 @@ def untouched_bound(problem: RecordProblem) -> float:
     return entropy(problem.block(problem.columns).distribution)
 
 
-def local_plans(
-    problem: RecordProblem, promise: Promise, budget: SearchBudget, *, high: float
-) -> Iterator[RecordDesign]:
-    """Yield the best plan for the largest α whose shuffled file keeps the promise, if found."""
+def local_plan(
+    problem: RecordProblem,
+    budget: SearchBudget,
+    proven: Callable[[Plan], float],
+    epsilon: float,
+    *,
+    high: float,
+) -> RecordDesign | None:
+    """Return the best plan for the largest α whose shuffled file keeps the promise, if found."""
     # No matrix of the same α has a better blanket than randomised response, so α is at most its α.
     if any(problem.counts(table) > MOST_WANTED_CELLS for table in problem.tables):
-        return
-    good, low = None, min(promise.epsilon, high / 2)
+        return None
+    good, low = None, min(epsilon, high / 2)
     for tried in range(ROUNDS):
         if tried and budget.is_over():
             break
         alpha = math.sqrt(low * high)
         part = budget.part(budget.tolerance, effort=max(budget.left() / 2, 0.2), quiet=True)
         found = plan_for_alpha(replace(problem, alpha=alpha), part)
-        if promise.proven(found.plan) <= promise.epsilon:
+        if proven(found.plan) <= epsilon:
             good, low = found, alpha
         else:
             high = alpha
-    if good is not None:
-        yield replace(good, alpha=certify(good.plan).alpha, bound=untouched_bound(problem))
+    if good is None:
+        return None
+    return replace(good, alpha=certify(good.plan).alpha, bound=untouched_bound(problem))
 
 
 def response_costs(plan: Plan, problem: RecordProblem) -> dict[Table, float]:

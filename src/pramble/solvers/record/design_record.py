@@ -13,7 +13,7 @@ from pramble.one_thread import one_thread
 from pramble.solvers.budget import SearchOptions, budget_of
 from pramble.solvers.problem import ObjectiveName, representable_alpha
 from pramble.solvers.record.by_distance import plan_by_distance
-from pramble.solvers.record.central import Promise, as_promise, best_file
+from pramble.solvers.record.central import best_file, central_terms
 from pramble.solvers.record.problem import (
     OBJECTIVES,
     RecordDesign,
@@ -110,7 +110,10 @@ def design_record(
     >>> d.central.epsilon <= 1.0, d.value < 1.02 * d.bound
     (True, True)
     """
-    promise = asked_promise(alpha, central, rows, people=rows_per_person)
+    if (alpha is None) == (central is None):
+        raise InvalidInput("Give alpha, or central=(epsilon, delta) with rows=: one promise.")
+    if central is not None:
+        epsilon, terms = central_terms(central, rows, rows_per_person)
     labels = as_columns(columns)
     sizes = {name: len(own.values) for name, own in labels.items()}
     distribution = as_distribution(prior, sizes)
@@ -128,7 +131,7 @@ def design_record(
         whole=bool(whole),
         distance=as_distances(distance, labels),
     )
-    if problem.distance is not None and promise is not None:
+    if problem.distance is not None and central is not None:
         raise InvalidInput("central has no meaning under a distance; leave one of them out.")
     if search.get("effort") is None and search.get("time_limit") is None:
         base, each = PLAIN_EFFORT if problem.distance is None else EFFORT_BY_DISTANCE
@@ -137,8 +140,8 @@ def design_record(
     with one_thread():
         if problem.distance is not None:
             found = plan_by_distance(problem, budget)
-        elif promise is not None:
-            found = best_file(problem, promise, budget)
+        elif central is not None:
+            found = best_file(problem, budget, epsilon=epsilon, **terms)
         else:
             if objective == "estimation":
                 refuse_wide_tables(problem)
@@ -147,17 +150,6 @@ def design_record(
     if budget.seconds_left() <= 0:
         return replace(found, notes=(*found.notes, CUT_SHORT))
     return found
-
-
-def asked_promise(
-    alpha: float | None, central: Any, rows: int | None, *, people: int
-) -> Promise | None:
-    """Return the central promise that was asked for, if it is one; refuse two promises or none."""
-    if (alpha is None) == (central is None):
-        raise InvalidInput("Give alpha, or central=(epsilon, delta) with rows=: one promise.")
-    if central is None:
-        return None
-    return as_promise(central, rows, rows_per_person=people)
 
 
 def as_distances(

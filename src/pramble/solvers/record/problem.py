@@ -16,12 +16,10 @@ from pramble.information.distributions import (
     RecordDistribution,
     Table,
     TableDistribution,
-    as_distribution,
-    as_tables,
     margin_of,
 )
 from pramble.information.fisher import HALF_WIDTH, typical_error
-from pramble.information.structural_zeros import Possible, as_possible
+from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.plan import Plan
@@ -146,21 +144,6 @@ class RecordProblem:
     def size_of(self, columns: Sequence[str]) -> int:
         """Return the number of cells of some columns, impossible ones included."""
         return math.prod(self.sizes[name] for name in columns)
-
-
-def as_problem(columns: Mapping[str, Any], *, tables: Any = "all") -> RecordProblem:
-    """Return the problem of some columns in which every record is possible and as likely."""
-    labels = as_columns(columns)
-    sizes = {name: len(own.values) for name, own in labels.items()}
-    return RecordProblem(
-        labels=labels,
-        alpha=1.0,
-        distribution=as_distribution(None, sizes),
-        possible=as_possible(None, {name: own.values for name, own in labels.items()}),
-        tables=as_tables(tables, tuple(labels)),
-        objective="estimation",
-        whole=False,
-    )
 
 
 def as_columns(columns: Mapping[str, Any]) -> dict[str, Labels]:

@@ -16,7 +16,7 @@ from pramble.mechanisms.table_plan import TablePlan, subsets
 from pramble.one_thread import one_thread
 from pramble.privacy.central import positive_count
 from pramble.privacy.certificate import certify
-from pramble.privacy.gaussian import epsilon_above, largest_mu_squared
+from pramble.privacy.gaussian import epsilon_above, largest_mu_squared, stated_number
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.tables.choice import plan_with_choice, problem_of
@@ -222,7 +222,12 @@ def design_tables(
     """
     budget = largest_mu_squared(stated_number(epsilon, "epsilon"), stated_number(delta, "delta"))
     k = positive_count(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
-    chosen = is_choice(tables, importance, objective)
+    chosen = isinstance(tables, str) and tables == "auto"
+    if chosen and (importance is not None or objective != "variance"):
+        raise InvalidInput(
+            'tables="auto" goes with objective="variance" and no importance. List the tables that '
+            "matter to state either."
+        )
     stated = min(2, len(columns)) if chosen else tables
     problem = as_table_problem(columns, tables=stated, importance=importance, objective=objective)
     if chosen and len(problem.labels) > 2:
@@ -261,26 +266,6 @@ def design_of_chosen(plan: TablePlan, epsilon: float) -> TableDesign:
     value = value_of(problem, plan, "variance")
     bound = found.bound * k * k / plan.choice.mu_squared
     return TableDesign(plan, epsilon, plan.delta, "variance", value, min(bound, value))
-
-
-def is_choice(tables: Any, importance: Any, objective: str) -> bool:
-    """Whether tables are chosen from the file; refuse what does not go with that."""
-    found = isinstance(tables, str) and tables == "auto"
-    if found and (importance is not None or objective != "variance"):
-        raise InvalidInput(
-            'tables="auto" goes with objective="variance" and no importance. List the tables that '
-            "matter to state either."
-        )
-    return found
-
-
-def stated_number(given: Any, name: str) -> float:
-    try:
-        if not isinstance(given, str | bool):
-            return float(given)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise InvalidInput(f"{name} must be a number; found {given!r}.")
 
 
 def value_of(problem: TableProblem, plan: TablePlan, objective: str) -> float:
