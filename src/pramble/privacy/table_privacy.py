@@ -24,8 +24,8 @@ from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
 from pramble.privacy.gaussian import delta_above, epsilon_above, stated_number
-from pramble.privacy.guarantee import CentralPrivacy
 from pramble.privacy.largest_shift import LargestShift, exchangeable, largest_shift
+from pramble.privacy.promise import CentralPromise
 from pramble.shown import Display, Facts
 from pramble.values import value
 
@@ -61,8 +61,8 @@ class TableGuarantee(Display):
         return delta_above(epsilon, self.mu_squared)
 
     @property
-    def guarantee(self) -> CentralPrivacy:
-        return CentralPrivacy(
+    def promise(self) -> CentralPromise:
+        return CentralPromise(
             Fraction(self.epsilon), Fraction(self.delta), self.rows_per_person, self.mu_squared
         )
 
@@ -84,7 +84,7 @@ class TableGuarantee(Display):
         )
 
     def sentence(self) -> str:
-        return self.guarantee.sentence()
+        return self.promise.sentence()
 
     __str__ = sentence
 

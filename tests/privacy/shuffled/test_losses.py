@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pramble.privacy.guarantee import CentralPrivacy, composed
 from pramble.privacy.hockey_stick import LossSum
+from pramble.privacy.promise import CentralPromise, composed
 
 
 def response_delta(epsilon, k, at):
@@ -51,9 +51,9 @@ def test_tiny_deltas_keep_their_relative_precision():
 
 
 def test_promises_off_the_grid_are_rounded_up():
-    parts = [CentralPrivacy(Fraction(e), Fraction(1, 10**9)) for e in (0.1, 0.1003, 0.37)] * 20
+    parts = [CentralPromise(Fraction(e), Fraction(1, 10**9)) for e in (0.1, 0.1003, 0.37)] * 20
     found = composed(parts, delta=1e-6)
-    larger = [CentralPrivacy(part.epsilon * Fraction(65, 64), part.delta) for part in parts]
+    larger = [CentralPromise(part.epsilon * Fraction(65, 64), part.delta) for part in parts]
     assert (
         composed([parts[0]] * 20, delta=1e-6) < found < sum(map(float, (p.epsilon for p in parts)))
     )
