@@ -33,10 +33,10 @@ from pramble.estimation.follow.queries import parse_queries
 from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.channel_tables import refuse_large_table
 from pramble.estimation.inverse.intervals import (
+    candidate_moment,
     errors_within,
     inner_point,
     intervals_of_weights,
-    nearest_candidates,
     nothing_known,
     unified_interval,
 )
@@ -302,12 +302,12 @@ def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> 
     inside = inner_point(answers.p, n=answers.n)
 
     def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
-        candidates, held = nearest_candidates(share, inside, share**2), noise / width**2
+        moment, held = candidate_moment(share, inside, share**2), noise / width**2
 
         def variance(mu: Floats) -> Floats:
             if not answers.sampling:
                 return np.asarray(held)
-            sampled = np.maximum(candidates.moment(mu) - mu**2, 0.0)
+            sampled = np.maximum(moment(mu) - mu**2, 0.0)
             return np.asarray(held + answers.sampling * sampled / answers.n)
 
         return variance
