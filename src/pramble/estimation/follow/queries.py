@@ -42,7 +42,7 @@ from pramble.estimation.inverse.likelihood import (
     fit_table,
     inverse_moments,
 )
-from pramble.estimation.inverse.moments import Known, SecondMoments, Weighing, right_inverses
+from pramble.estimation.inverse.moments import Known, SecondMoments, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.estimation.inverse.tabulate import Layout, Tabulated
 from pramble.mechanisms.operators.base import (
@@ -153,6 +153,12 @@ def released_weights(
     return u
 
 
+def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
+    """Return the covariance of sums of u over records with squared weights ell."""
+    cross = np.outer(values, u @ ell)
+    return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
+
+
 def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> Estimate:
     axes = tabulated.axes
     names, flat = parse_queries(query, tabulated.layout)
@@ -164,21 +170,23 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     u = released_weights(
         axes, w, distribution=fitted.released if settings.method == "mle" else None
     )
-    weighing = Weighing(axes, w.reshape(len(w), -1), u.reshape(len(u), -1))
-    shares = (tabulated.counts / tabulated.counts.sum()).ravel()
-    centre = weighing.u @ shares
-    values = weighing.w @ fitted.p.ravel() if settings.method == "mle" else centre
+    # by true cells: how randomisation makes one record's part of an answer vary
+    spread = (adjoint_axes(axes, u**2) - w**2).reshape(len(w), -1)
+    w, u = w.reshape(len(w), -1), u.reshape(len(u), -1)
+    centre = u @ (tabulated.counts / tabulated.counts.sum()).ravel()
+    values = w @ fitted.p.ravel() if settings.method == "mle" else centre
     true = inner_point(fitted.p, n=tabulated.n).ravel()
     sampling = settings.sampling_share(tabulated.n)
-    unit = weighing.covariance(fitted.released.ravel(), true, values=values, sampling=sampling)
-    matrix = unit / tabulated.n
-    if tabulated.squared_weights is not None:
-        squares = tabulated.squared_weights.ravel()
-        matrix = weighing.covariance(
-            squares, true * squares.sum(), values=values, sampling=sampling
-        )
+
+    def covariance(released: Floats) -> Floats:
+        """Return the covariance of answers from records with these squared weights."""
+        whole = covariance_of_sums(u, released, values)
+        return whole - (1 - sampling) * covariance_of_sums(w, true * released.sum(), values)
+
+    unit = covariance(fitted.released.ravel())
+    squares = tabulated.squared_weights
+    matrix = unit / tabulated.n if squares is None else covariance(squares.ravel())
     scale = np.diag(matrix) / np.where(np.diag(unit) > 0, np.diag(unit), 1.0)
-    w, spread = weighing.w, weighing.spread()
 
     def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
         moments = spread / width[:, None] ** 2 + sampling * share**2
