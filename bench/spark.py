@@ -102,10 +102,7 @@ def main() -> None:
         def perturbed(which: str = "in") -> Any:
             return pramble.perturb(read(which), PLAN, key=KEY)
 
-        def by_path(which: str = "in") -> Any:
-            return pramble.perturb(folder / which, PLAN, key=KEY, spark=spark)
-
-        ways = {"copy": read, "perturb a path": by_path, "perturb a frame": perturbed}
+        ways = {"copy": read, "perturb a frame": perturbed}
         for _ in range(2):
             for way in ways.values():
                 written(way("small"))

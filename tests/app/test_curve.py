@@ -4,14 +4,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pramble.app import release_form as ready
+from pramble.app import release as ready
 from pramble.app import trials as curve
-from pramble.app.release_form import set_in
-from pramble.app.tasks import Tried, survey, try_promise
-from pramble.app.trials import comparison
+from pramble.app.forms import setting_value, state
+from pramble.app.release import set_in
+from pramble.app.tasks import survey, try_promise
 from pramble.app.wizard import SourceFile, Wizard
 from pramble.errors import InvalidInput
-from pramble.releasing.spec.document import spec_from
+from pramble.releasing.spec.document import PLAN, spec_from, toml_value
 
 
 @pytest.fixture
@@ -46,66 +46,90 @@ def test_the_present_promise_is_tried_first_then_the_nearest(desk):
 
 def test_figures_are_of_the_plan_they_were_found_for(desk):
     desk.promise_to("local", 1.0)
-    curve.store(desk, curve.trial_key(desk, "local", 1.0), "figures")
-    assert curve.known(desk, "local") == {1.0: "figures"}
+    curve.store(desk, curve.trial_key(desk, 1.0), "figures")
+    assert curve.known(desk) == {1.0: "figures"}
     assert 1.0 not in curve.waiting(desk)
-    assert curve.known(desk, "central") == {}
     set_in(desk, "copies", ["csv"])  # which no figure depends on
-    assert curve.known(desk, "local") == {1.0: "figures"}
+    assert curve.known(desk) == {1.0: "figures"}
+    desk.promise_to("local", 1.0, "columns")
+    assert curve.known(desk) == {}
+    desk.promise_to("central", 1.0)
+    assert curve.known(desk) == {}
+    desk.promise_to("local", 1.0)
     desk.act("old", "drop")
-    assert curve.known(desk, "local") == {}
+    assert curve.known(desk) == {}
 
 
 def test_delta_belongs_to_central_figures_alone_and_is_remembered(desk):
+    desk.promise_to("local", 1.0)
     desk.delta = 1e-8
-    curve.store(desk, curve.trial_key(desk, "local", 1.0), "local")
+    curve.store(desk, curve.trial_key(desk, 1.0), "local")
     desk.promise_to("central", 1.0)
     assert desk.document["delta"] == 1e-8
-    curve.store(desk, curve.trial_key(desk, "central", 1.0), "central")
+    curve.store(desk, curve.trial_key(desk, 1.0), "central")
     desk.delta = 1e-5
     desk.promise_to("central", 1.0)
-    assert curve.known(desk, "central") == {}
-    assert curve.known(desk, "local") == {1.0: "local"}
+    assert curve.known(desk) == {}
+    desk.promise_to("local", 1.0)
+    assert curve.known(desk) == {1.0: "local"}
 
 
 def test_a_plan_has_what_its_promise_takes_and_nothing_is_lost_on_the_way(desk):
-    said = desk.document | {"whole": True, "rows_per_file": 131072, "output": "csv"}
+    risk = {"keys": ["sex"], "population_size": 10_000}
+    said = desk.document | {"whole": True, "rows_per_file": 131072, "output": "csv", "risk": risk}
     desk.document = dict(said)
     desk.promise_to("central", 0.5)
     tables = spec_from(desk.plan)
     assert (tables.design, tables.central, tables.delta) == ("tables", 0.5, desk.delta)
-    desk.promise_to("shuffled", 0.7)
-    assert desk.kind == "shuffled"
+    assert desk.designs == ("tables", "records")
+    state(desk.document, PLAN["shuffle"], False)  # ticked off for a local promise
+    desk.promise_to("central", 0.7, "records")
+    assert spec_from(desk.plan).is_shuffled
     assert desk.plan["design"] == "records"
     assert desk.plan["whole"]
-    desk.document["shuffle"] = False  # ticked off for a local promise
-    assert "shuffle" not in desk.plan
     desk.document["shuffle"] = said["shuffle"]
     desk.promise_to("local", said["alpha"])
     assert desk.document == said
 
 
-def test_both_central_designs_are_tried_at_the_present_promise(desk):
-    desk.promise_to("central", 1.0)
-    assert desk.plan_for("shuffled")["design"] == "records"
-    for one in curve.waiting(desk):
-        assert curve.next_trial(desk)[0] == "central"
-        tried = try_promise(desk.ground, desk.source.path, desk.plan, "central", one, 1e-6)
-        curve.store(desk, curve.trial_key(desk, "central", one), tried)
-    assert curve.next_trial(desk) == ("shuffled", 1.0)
-    given = desk.ground, desk.source.path, desk.plan_for("shuffled")
-    other = try_promise(*given, "shuffled", 1.0, 1e-6).candidate
-    curve.store(desk, curve.trial_key(desk, "shuffled", 1.0), Tried(other, "", ""))
-    assert curve.next_trial(desk) is None
-    own = curve.known(desk, "central")[1.0].candidate
-    assert (own.design, other.design, own.kind, other.kind) == (
-        "tables", "records", "central", "central",
-    )  # fmt: skip
-    sentence = comparison(own, other)
-    assert sentence == comparison(other, own)
-    best = "protected tables" if own.half_width < other.half_width else "in random order"
-    assert f"{best} are better" in sentence
-    assert all(one.noise > 0 for one in own.tables)
+def test_each_design_of_a_central_promise_is_tried_where_it_is_chosen(desk):
+    found = []
+    for design in ("tables", "records"):
+        desk.promise_to("central", 1.0, design)
+        given = desk.ground, desk.source.path, desk.plan
+        found.append(try_promise(*given, "central", 1.0, 1e-6).candidate)
+    assert [(one.design, one.kind) for one in found] == [
+        ("tables", "central"), ("records", "central"),
+    ]  # fmt: skip
+    assert all(table.noise > 0 for table in found[0].tables)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("tables", "sex + old\nold", [["sex", "old"], ["old"]]),
+        ("tables", "all", "all"),
+        ("possible", '{ never = { sex = "f" } }', [{"never": {"sex": "f"}}]),
+        ("rows_per_person", "many", "many"),
+        ("rows_per_person", "1,000", 1000),
+        ("people", " staff of 2024 ", "staff of 2024"),
+        ("people", "", None),
+        ("copies", [], None),
+        ("shuffle", False, None),
+        ("shuffle", True, True),
+    ],
+)  # fmt: skip
+def test_what_is_written_into_a_control_is_read_as_a_plan_has_it(name, text, said):
+    assert setting_value(PLAN[name], text) == said
+
+
+def test_a_setting_is_shown_as_it_is_written():
+    from pramble.app.forms import text_of
+
+    rule = {"if": {"old": ["no"]}, "then": {"sex": ["f"]}}
+    for name, own in [("tables", [["sex", "old"], ["old"]]), ("possible", [rule]), ("tables", 2)]:
+        assert setting_value(PLAN[name], text_of(PLAN[name], own)) == own
+    assert toml_value(rule) in text_of(PLAN["possible"], [rule, rule])
 
 
 def test_a_distance_goes_with_a_local_promise_and_the_refusal_says_so(desk):
@@ -158,7 +182,7 @@ def test_the_target_is_proposed_and_one_that_exists_is_refused(desk, tmp_path):
     assert ready.target_of(desk) == tmp_path / "people-release-2"
     ready.refuse_target(desk)
     for wrong in ("people-release", "people.parquet", "people.parquet/inside"):
-        set_in(desk, "target", str(tmp_path / wrong))
+        desk.target = str(tmp_path / wrong)
         with pytest.raises(InvalidInput):
             ready.refuse_target(desk)
 
@@ -166,10 +190,11 @@ def test_the_target_is_proposed_and_one_that_exists_is_refused(desk, tmp_path):
 def test_the_settings_of_a_release_go_into_the_plan(desk):
     before = ready.released_state(desk)
     for about, given in [
-        ("output", "csv"), ("copies", ["csv", "excel"]),
-        ("shuffle", False), ("synthetic", True), ("people", " staff "), ("ledger", False),
+        ("output", "csv"), ("copies", ["excel"]), ("shuffle", False), ("synthetic", True),
+        ("people", " staff "),
     ]:  # fmt: skip
         set_in(desk, about, given)
+    desk.has_ledger = False
     assert ready.released_state(desk) != before
     text = desk.toml()
     for line in ('output = "csv"', 'copies = ["excel"]', "synthetic = true", 'people = "staff"'):

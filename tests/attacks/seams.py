@@ -86,12 +86,12 @@ def take_unproven(monkeypatch, plan):
 def reorder(monkeypatch, order_of):
     """Write rows in an order of the test's own, from their number and the key."""
 
-    def ordered(records, names, *, rows, key, **_):
+    def ordered(records, names, rows, key, *_):
         table = pa.Table.from_batches(list(records.batches(list(names))))
         table = table.take(pa.array(order_of(rows, key)))
         return TableRecords(table, name=records.name, has_types=records.typed)
 
-    monkeypatch.setattr(contents, "shuffled", ordered)
+    monkeypatch.setattr(contents, "ShuffledRecords", ordered)
 
 
 def order_by_key(rows, key):

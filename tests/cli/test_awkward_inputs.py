@@ -912,12 +912,6 @@ PLACES = [
         "'plan.toml' exists",
     ),
     refused(
-        "both kinds of seen",
-        csv(PEOPLE, "init people.csv --accept-seen --decline-seen"),
-        "--accept-seen",
-        "--decline-seen",
-    ),
-    refused(
         "an unknown encoding",
         csv(PEOPLE, "init people.csv --accept-seen --encoding utf8mb4"),
         "'utf8mb4'",

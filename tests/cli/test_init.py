@@ -1,13 +1,7 @@
 """``pramble init``: the same plan from every format, plans that release, and one sentence each."""
 
 import datetime as dt
-import os
-import pty
 import re
-import signal
-import subprocess
-import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -70,14 +64,14 @@ def inside(monkeypatch, tmp_path):
     return tmp_path
 
 
-def run(*arguments, words=None):
-    answer = runner.invoke(app, list(map(str, arguments)), input=words)
+def run(*arguments):
+    answer = runner.invoke(app, list(map(str, arguments)))
     assert answer.exception is None, repr(answer.exception)
     return answer.output
 
 
-def refused(*arguments, words=None):
-    answer = runner.invoke(app, list(map(str, arguments)), input=words)
+def refused(*arguments):
+    answer = runner.invoke(app, list(map(str, arguments)))
     assert isinstance(answer.exception, InvalidInput), answer.output
     return str(answer.exception)
 
@@ -145,38 +139,11 @@ def csv(inside):
     return inside
 
 
-def test_without_anybody_to_answer_one_sentence_says_what_to_do(csv):
-    answer = subprocess.run(
-        [sys.executable, "-c", "from pramble.cli import main; main()", "init", "people.csv"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert answer.returncode == 1
-    assert "use --accept-seen or --decline-seen. No plan was written." in answer.stderr
-    assert "Aborted" not in answer.stderr
-    assert not (csv / "plan.toml").exists()
-
-
-def test_an_interrupt_during_the_questions_writes_nothing(csv):
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from pramble.cli import main; main()", "init", "people.csv"]
-    running = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
-    said = b""
-    while b"Take them" not in said:
-        said += os.read(ours, 4096)
-    time.sleep(0.2)
-    running.send_signal(signal.SIGINT)
-    assert running.wait(20) == 130
-    said += os.read(ours, 4096)
-    assert b"interrupted; no plan was written." in said
-    assert b"Traceback" not in said
-    assert sorted(path.name for path in csv.iterdir()) == ["people.csv"]
-
-
-def test_answers_decide_what_stands_in_the_plan(csv):
-    said = run("init", "people.csv", words="y\nn\ny\ny\n")
-    assert "sex: 2 values seen" in said
+def test_what_was_only_seen_is_left_to_declare_and_said_to_be(csv):
+    said = run("init", "people.csv")
+    assert "The categories of sex, region, town are left for you to declare" in said
     text = (csv / "plan.toml").read_text()
-    assert text.count("declare every possible value") == 1
+    assert text.count("declare every possible value") == 3
     assert "[columns.region]  # 2 values seen\ncategories = []" in text
 
 
@@ -195,9 +162,6 @@ def test_a_plan_is_refused_where_it_cannot_stand_before_the_file_is_read(csv):
     (csv / "plan.toml").write_text("mine")
     assert "exists already" in refused("init", "people.csv", "--accept-seen")
     assert (csv / "plan.toml").read_text() == "mine"
-    assert "not both" in refused(
-        "init", "people.csv", "--out", "p.toml", "--accept-seen", "--decline-seen"
-    )
 
 
 def test_columns_are_chosen_by_name(csv):
@@ -287,16 +251,14 @@ def promise_in(plan):
     return {name: found[name] for name in ("alpha", "central", "delta") if name in found}
 
 
-def test_a_promise_towards_readers_alone_is_asked_for_or_said(csv):
+def test_a_promise_against_readers_alone_is_stated(csv):
     run("init", "people.csv", "--accept-seen", "--central", 0.5, "--out", "said.toml")
     assert promise_in("said.toml") == {"central": 0.5, "delta": 1e-6}
     text = Path("said.toml").read_text(encoding="utf-8")
     assert '"auto"' in text
     assert "[risk]" not in text  # both are of records, and refused of tables
     assert "published as it is" not in text
-    run("init", "people.csv", "--out", "asked.toml", words="y\ny\ny\nn\n")
-    assert promise_in("asked.toml") == {"central": 1.0, "delta": 1e-6}
-    run("init", "people.csv", "--out", "all.toml", words="y\ny\ny\ny\n")
+    run("init", "people.csv", "--out", "all.toml", "--accept-seen")
     assert promise_in("all.toml") == {"alpha": 2.0}
     answer = runner.invoke(app, ["init", "people.csv", "--alpha", "1", "--central", "1"])
     assert isinstance(answer.exception, InvalidInput)

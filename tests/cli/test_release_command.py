@@ -57,16 +57,6 @@ def test_copies_are_asked_for(inside):
     assert "copies must be one of 'csv', 'stata', 'spss', 'excel'; found 'sas'" in answer.error
 
 
-def test_init_asks_about_each_column(inside):
-    answer = run("init", "people.parquet", words="y\nn\ny\ny\n")
-    assert "Take them as its categories?" in answer.output
-    text = (inside / "plan.toml").read_text()
-    assert text.count("declare every possible value") == 1
-    assert "identifier" in text
-    answer = run("init", "people.parquet", "--accept-seen", code=1)
-    assert "exists already" in answer.error
-
-
 def test_release_from_options_in_json(inside):
     answer = run(
         "--quiet", "release", "people.parquet", "--out", "out", "--columns", "SEX, AGE",

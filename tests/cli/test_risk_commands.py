@@ -138,7 +138,13 @@ def test_refusals_are_one_sentence_and_exit_one(people, words, sentence):
 
 def test_a_release_folder_is_a_plan(people, tmp_path):
     pramble.release(
-        people, tmp_path / "out", columns=["region"], alpha=1.0, prior="uniform", design="paper"
+        people,
+        tmp_path / "out",
+        columns=["region"],
+        alpha=1.0,
+        prior="uniform",
+        design="paper",
+        ledger=tmp_path / "ledger.jsonl",
     )
     answer = run(
         "assess", people, "--keys", KEYS, "--population", 2000, "--plan", tmp_path / "out", "--json"

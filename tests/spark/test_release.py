@@ -17,7 +17,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import FileRecords
 from pramble.releasing.scan import RowsOfPeople
 from pramble.spark.records import SparkRecords
-from pramble.spark.write import PieceTask, failed_on_spark, merge_lines
+from pramble.spark.write import PieceTask, failed_on_spark
 
 KEY = bytes(range(32))
 ROWS = BATCH_ROWS + 30_000
@@ -164,22 +164,6 @@ def test_the_folder_is_that_of_one_machine(sessions, sources, on_one_machine, ca
     same_release(CASES[case](frame, tmp_path / "frame"), on_one_machine(case))
     through = sessions["connect" if case == "shuffled" else "classic"]
     same_release(CASES[case](source, tmp_path / "files", spark=through), on_one_machine(case))
-
-
-def test_many_pieces_are_merged_by_tasks(sessions, source, on_one_machine, tmp_path, monkeypatch):
-    """Each piece by a task of its own, and then both together as a task does it."""
-    given = spark_write.done_on_spark
-
-    def merged_again(frame):
-        together = merge_lines([pa.RecordBatch.from_pylist(given(frame))])
-        found = [one for batch in together for one in batch.to_pylist()]
-        assert [bool(one["state"]) for one in found] == [True, False]
-        return found
-
-    monkeypatch.setattr(spark_write, "MERGED_TOGETHER", 1)
-    monkeypatch.setattr(spark_write, "done_on_spark", merged_again)
-    ours = CASES["plain"](source, tmp_path / "out", spark=sessions["classic"])
-    same_release(ours, on_one_machine("plain"))
 
 
 @pytest.mark.usefixtures("rows_stay")

@@ -1,24 +1,21 @@
 """Step 2: what each column is, what happens to it, and what readers will want."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 from shiny import Inputs, Outputs, Session, module, reactive, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.column_form import column_form, column_settings
-from pramble.app.controls import options_of
-from pramble.app.requirements import serve_requirements
+from pramble.app.forms import Form, change_plan, options_of, state
 from pramble.app.tasks import count_categories
 from pramble.app.view import (
     PageView,
     event_button,
-    figure,
     notice,
     refusal,
+    refused,
     scrolled,
     status,
     step_section,
@@ -26,25 +23,30 @@ from pramble.app.view import (
     when,
 )
 from pramble.app.wizard import Wizard
-from pramble.data.arrays import numbers as finite_numbers
-from pramble.data.recode import apply_all, as_recodings
-from pramble.errors import PrambleError
-from pramble.plots.estimates import bands_figure
-from pramble.plots.images import to_svg
 from pramble.releasing.profile.columns import ColumnProfile
-from pramble.releasing.spec.column import ColumnSpec
-from pramble.values import Floats
+from pramble.releasing.spec.document import COLUMN, PLAN, RISK
 from pramble.words import several, visible, visible_names
 
 # Categories whose counts are shown.
 MOST_COUNTED = 200
-# Recodings that come before bands.
-BEFORE_BANDS = ("trim", "missing_values")
 ACTIONS = {
     "randomise": "randomise (protected)",
     "drop": "drop (left out)",
     "keep": "keep as it is (not protected)",
 }
+# Settings of a column that its form shows first.
+FIRST_SHOWN = ("categories", "bands", "merge", "missing")
+# What else this step asks: each question with the settings of a plan that answer it.
+QUESTIONS = {
+    "tables": ("Which tables will readers want?", ("tables", "whole", "objective")),
+    "rules": ("Which records cannot occur?", ("possible",)),
+    "risk": ("What may an intruder know?", tuple(RISK)),
+    "person": ("Has a person several rows?", ("person", "rows_per_person")),
+}
+GUESSED = (
+    "Single columns are proposed for a local promise, under which most pairs would be noise. "
+    "Protected tables, of a central promise, are of all pairs unless you choose here."
+)
 
 
 @module.ui
@@ -68,10 +70,14 @@ def columns_server(input: Inputs, output: Outputs, session: Session, view: PageV
     view.fill("ahead", partial(missing_step, wizard), "source", "plan")
     view.fill("listing", partial(listed_columns, wizard, session), "source")
     view.fill("column", partial(column_details, wizard, session), "source", "column")
-    view.fill("picture", partial(bands_picture, wizard), "plan", "column")
     view.fill("counts", partial(column_counts, view), "counts", "column")
     view.fill("onwards_line", partial(onwards_button, wizard), "source")
-    serve_requirements(input, session, view)
+    view.fill("requirements", partial(questions, wizard), "source")
+    for name in QUESTIONS:
+        # Not drawn again when its own controls change the plan: they would lose the focus.
+        view.fill(name, partial(question_form, wizard, session, name), "source", "columns")
+        view.fill(f"{name}_said", partial(refused, view, name))
+    when(input.requirement, lambda: take_requirement(view, **input.requirement()))
     serve_choices(input, view)
     when(input.onwards, lambda: view.go("promise"))
 
@@ -93,7 +99,7 @@ def serve_choices(input: Inputs, view: PageView) -> None:
         wizard.picked = wizard.names[int(place)]
         if action:
             wizard.act(wizard.picked, action)
-            view.changed("plan")
+            view.changed("plan", "columns")
         view.changed("column")
 
     def declare_all() -> None:
@@ -101,9 +107,9 @@ def serve_choices(input: Inputs, view: PageView) -> None:
         view.changed("plan", "column")
 
     def change() -> None:
-        name, sent = wizard.picked, input.apply()
-        assert name is not None
-        wizard.settle(name, column_settings(wizard, name, sent))
+        # Another column may have been picked since.
+        name, sent = input.apply()["about"], input.apply()["value"]
+        wizard.settle(name, settings_sent(wizard, name, sent))
         wizard.declared = (wizard.declared - {name}) | ({name} if sent["declared"] else set())
 
     when(input.action, lambda: pick(input.action()["about"], input.action()["value"]))
@@ -205,26 +211,42 @@ def column_details(wizard: Wizard, session: Session) -> TagChild:
     return TagList(
         *about,
         column_form(session, wizard, name),
-        ui.output_ui("picture"),
         ui.output_ui("counts"),
     )
 
 
-def bands_picture(wizard: Wizard) -> TagChild:
-    """Return the histogram of a column in bands, with their edges."""
-    name = wizard.picked
-    edges = wizard.columns.get(name or "", {}).get("bands")
-    if name is None or not isinstance(edges, list):
-        return None
-    found = band_values(wizard, name)
-    if found is None or not found.size:
-        return None
-    drawn = bands_figure(found, edges, name=visible(name))
-    words = f"Histogram of {visible(name)} with {several(len(edges), 'edge')} of bands"
-    return figure(
-        to_svg(drawn, name="bands", description=words),
-        f"The first {several(found.size, 'row')}; dashed lines are the edges of the bands.",
+def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
+    """Return the settings of a column: what its categories are, and below all others."""
+    form, meanings = Form(session), wizard.look(name).meanings
+    rows = [row for row in COLUMN.values() if wizard.design in row.designs]
+    first = [COLUMN[one] for one in FIRST_SHOWN]
+    others = [row for row in rows if row.name not in FIRST_SHOWN]
+    return tags.div(
+        *form.settings(first, wizard.columns[name]),
+        form.tick(
+            "declared",
+            "These are all there can be, whether they occur in this file or not",
+            is_on=name in wizard.declared,
+        ),
+        tags.p(f"It also has: {'; '.join(meanings)}", class_="form-text") if meanings else None,
+        tags.details(
+            tags.summary("Other settings of this column"),
+            *form.settings(others, wizard.columns[name]),
+        ),
+        form.button("apply", "Apply", about=name),
+        class_="form",
     )
+
+
+def settings_sent(wizard: Wizard, name: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a column's settings with what was written into its form."""
+    found, look = dict(wizard.columns[name]), wizard.look(name)
+    merged = (old for olds in found.get("merge", {}).values() for old in olds)
+    known = [*look.labels, *found.get("categories", ()), *merged]
+    for row in COLUMN.values():
+        if row.name in sent:
+            state(found, row, sent[row.name], known)
+    return found
 
 
 def column_counts(view: PageView) -> TagChild:
@@ -247,16 +269,48 @@ def column_counts(view: PageView) -> TagChild:
     return TagList(said, counted)
 
 
-def band_values(wizard: Wizard, name: str) -> Floats | None:
-    """Return the numbers of a column among the first rows of the file; None if they are none."""
-    assert wizard.survey is not None
-    steps = {key: own for key, own in wizard.columns[name].items() if key in BEFORE_BANDS}
-    column: Any = wizard.survey.first[name].combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0)
-    try:
-        plain = apply_all(as_recodings(ColumnSpec(name, **steps).recode), column, column=name)
-        found = finite_numbers(plain, column=name)
-    except PrambleError:
+def questions(wizard: Wizard) -> TagChild:
+    if wizard.survey is None:
         return None
-    return np.asarray(found.drop_null().cast(pa.float64(), safe=False), dtype=np.float64)
+    each = [
+        tags.details(
+            tags.summary(tags.h3(title)),
+            ui.output_ui(name),
+            ui.output_ui(f"{name}_said"),
+            class_="panel",
+            open="" if name == "tables" else None,
+        )
+        for name, (title, _) in QUESTIONS.items()
+    ]
+    return tags.div(*each, class_="requirements")
+
+
+def question_form(wizard: Wizard, session: Session, name: str) -> TagChild:
+    if wizard.survey is None:
+        return None
+    form, plan = Form(session, "requirement"), wizard.document
+    rows, stated = (RISK, wizard.risk) if name == "risk" else (PLAN, plan)
+    columns = [one for one in wizard.names if wizard.action(one) != "drop"]
+    return tags.div(
+        tags.p(GUESSED, class_="form-text") if name == "tables" and wizard.tables_guessed else None,
+        *form.settings([rows[one] for one in QUESTIONS[name][1]], stated, columns),
+    )
+
+
+def take_requirement(view: PageView, about: str, value: Any) -> None:
+    """State a setting of the plan, or of what an intruder may know."""
+    wizard = view.wizard
+    name = next(name for name, (_, settings) in QUESTIONS.items() if about in settings)
+
+    def change() -> None:
+        if name != "risk":
+            state(wizard.document, PLAN[about], value)
+            wizard.tables_guessed &= about != "tables"
+            return
+        state(wizard.risk, RISK[about], value)
+        wizard.document.pop("risk", None)
+        # Half of it is no setting of a plan.
+        if {"keys", "population_size"} <= set(wizard.risk):
+            wizard.document["risk"] = dict(wizard.risk)
+
+    change_plan(view, name, change)

@@ -9,26 +9,19 @@ from shiny import Inputs, Outputs, Session, module, reactive, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.controls import Form
+from pramble.app.forms import Form, state, text_of
 from pramble.app.tasks import BUILT_IN, survey, survey_built_in
 from pramble.app.view import PageView, status, table, when
 from pramble.app.wizard import SourceFile, Wizard
 from pramble.data.formats.registry import FORMATS
-from pramble.data.recode import reading_of
 from pramble.errors import InvalidInput
 from pramble.releasing.profile.survey import FileProfile
 from pramble.releasing.spec.document import FILE
 from pramble.words import several, visible
 
-READING = ("separator", "encoding", "decimal", "missing", "sheet")
 # Enough to see whether a file was read right.
 SHOWN_ROWS = 20
 SHOWN_LETTERS = 40
-KNOWN = {
-    "separator": {"": "find out", ",": "comma ,", ";": "semicolon ;", "tab": "tab", "|": "bar |"},
-    "decimal": {"": "find out", ".": "point .", ",": "comma ,"},
-    "encoding": {"": "find out"} | {one: one for one in ("utf-8", "utf-16", "cp1252", "latin-1")},
-}
 
 
 @module.ui
@@ -78,12 +71,14 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: PageView
 
     def read_again() -> None:
         assert wizard.source is not None
-        sent = input.again()
-        reading = reading_of(*[sent[name].strip() or None for name in READING])
-        own = {name: getattr(reading, name) for name in READING}
-        begin_survey(
-            view, wizard.source, {name: one for name, one in own.items() if one is not None}
-        )
+        assert wizard.survey is not None
+        sent, reading = input.again(), dict(wizard.reading)
+        for name, row in FILE.items():
+            known = getattr(wizard.survey.reading, name)
+            # What was not changed is found out again.
+            if sent[name] not in (known or False, text_of(row, known)):
+                state(reading, row, sent[name])
+        begin_survey(view, wizard.source, reading)
 
     when(
         input.open,
@@ -158,18 +153,11 @@ def reading_form(session: Session, found: Any, said: dict[str, Any]) -> TagChild
     """Return how a file was read, to be corrected; only texts and workbooks can be."""
     if found.separator is None and found.sheet is None:
         return None
-    form, controls = Form(session), []
-    for name in READING:
-        own = getattr(found, name)
-        own = "tab" if own == "\t" else own
-        options = KNOWN.get(name, {})
-        if options and isinstance(own, str):
-            options = {**options, own: options.get(own, own)}
-        controls.append(form.setting(FILE[name], own, options=options))
+    form, known = Form(session), {name: getattr(found, name) for name in FILE}
     return tags.details(
         tags.summary("How the file is read: correct it if the rows below look wrong"),
         tags.div(
-            tags.div(*controls, class_="fields"),
+            tags.div(*form.settings(FILE.values(), known), class_="fields"),
             form.button("again", "Read again", "btn btn-default"),
             class_="form",
         ),

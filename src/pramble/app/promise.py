@@ -10,10 +10,10 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
 from pramble.app import trials
-from pramble.app.controls import Form, under_label
+from pramble.app.forms import Form, under_label
 from pramble.app.tasks import try_promise
-from pramble.app.trials import curve_figure, plan_figure, promise_figures
-from pramble.app.view import Controls, PageView, notice, refusal, refused, step_section, when
+from pramble.app.trials import pictures, promise_figures
+from pramble.app.view import PageView, notice, refusal, refused, step_section, when
 from pramble.app.wizard import FIRST, Wizard
 from pramble.releasing.try_release import PEEK
 from pramble.words import visible
@@ -27,14 +27,16 @@ KINDS = {
         "holds against everybody, also who handles the file; readers get randomised records",
     ),
     "central": (
-        "Central ε and δ, by protected tables",
+        "Central ε and δ",
         "holds against readers, who get complete records to count and tables to estimate from",
     ),
-    "shuffled": (
-        "Central ε and δ, by records in random order",
-        "holds against readers, who get a randomised record for each true one",
-    ),
 }
+DESIGNS = {
+    "records": "randomised records, all columns designed together",
+    "columns": "randomised records, a matrix for each column",
+    "tables": "protected tables, and complete records drawn from them",
+}
+CONTROLS = ("kinds", "slider", "exact")
 
 
 @module.ui
@@ -44,7 +46,7 @@ def promise_ui() -> Tag:
         "How much privacy?",
         "Choose what people are promised, and see what an intruder could learn and what "
         "readers would get. Nothing is randomised and nothing is written here.",
-        *("kinds", "slider", "exact", "state", "figures", "pictures", "below"),
+        *(*CONTROLS, "state", "figures", "pictures", "below"),
     )
 
 
@@ -52,35 +54,31 @@ def promise_ui() -> Tag:
 def promise_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard, trial = view.wizard, ("trial", "plan", "source", "trying")
     choice = Choice(session, view)
-    for name in ("kinds", "slider", "exact"):
-        view.fill(name, partial(choice.drawn, name))
+    view.fill("kinds", choice.kinds, "source", "columns", "draw kinds")
+    view.fill(
+        "slider", partial(if_ready, wizard, choice.slider), "source", "columns", "draw slider"
+    )
+    view.fill("exact", partial(if_ready, wizard, choice.exact), "source", "columns", "draw exact")
     when(input.said, lambda: choice.take(**input.said()))
     when(input.notch, lambda: choice.take_notch(int(input.notch())))
     when(input.mend, lambda: view.go("columns"))
     when(input.onwards, lambda: view.go("release"))
-    view.fill("figures", partial(if_ready, wizard, promise_figures), *trial)
+    view.fill("figures", partial(if_ready, wizard, partial(promise_figures, wizard)), *trial)
     view.fill("state", partial(trial_state, view), *trial)
-    view.fill("pictures", partial(if_ready, wizard, pictures_of), "pictures")
+    view.fill("pictures", partial(if_ready, wizard, partial(pictures, wizard)), "pictures")
     view.fill("below", partial(if_ready, wizard, onwards_line), "source")
     serve_trials(input, view)
     time_pictures(view)
 
 
-def if_ready(wizard: Wizard, drawn: Callable[[Wizard], TagChild]) -> TagChild:
+def if_ready(wizard: Wizard, drawn: Callable[[], TagChild]) -> TagChild:
     """Return what is drawn of a wizard, where there is anything that can be tried."""
-    return drawn(wizard) if trials.is_ready(wizard) else None
+    return drawn() if trials.is_ready(wizard) else None
 
 
-def onwards_line(_: Wizard) -> TagList:
+def onwards_line() -> TagList:
     onwards = ui.input_action_button("onwards", "Go on: release", class_="btn-primary")
     return TagList(notice("note", PEEK), onwards)
-
-
-def chosen_promise(wizard: Wizard) -> tuple[Any, ...]:
-    """Return the promise that stands: its kind, its number and δ."""
-    if not trials.is_ready(wizard):
-        return ()
-    return wizard.kind, wizard.promise, trials.delta_of(wizard)
 
 
 class Choice:
@@ -90,20 +88,6 @@ class Choice:
         self.session, self.view, self.wizard = session, view, view.wizard
         self.form = Form(session, "said")
         self.shown: list[float] = []
-        self.controls = Controls(
-            view,
-            kinds=lambda: (chosen_promise(self.wizard)[:1], trials.central_refused(self.wizard)),
-            slider=lambda: chosen_promise(self.wizard)[:2],
-            exact=lambda: chosen_promise(self.wizard),
-        )
-
-    def drawn(self, name: str) -> TagChild:
-        self.controls.watch(name)
-        if name == "kinds":
-            return self.kinds()
-        if not trials.is_ready(self.wizard):
-            return None
-        return self.slider() if name == "slider" else self.exact()
 
     def kinds(self) -> TagChild:
         """Return the kinds of promise to choose; a central one may not be possible."""
@@ -127,11 +111,12 @@ class Choice:
         )
 
     def slider(self) -> Tag:
-        kind, promise, delta = chosen_promise(self.wizard)
+        wizard = self.wizard
         # The page sends a place, which means the promises that it was drawn with.
-        self.shown = trials.notches(self.wizard)
-        own, place = self.session.ns("notches"), self.shown.index(promise)
-        words = [trials.promise_words(kind, one, delta) for one in self.shown]
+        self.shown = trials.notches(wizard)
+        own, place = self.session.ns("notches"), self.shown.index(wizard.promise)
+        delta = trials.delta_of(wizard)
+        words = [trials.promise_words(wizard.kind, one, delta) for one in self.shown]
         slider = tags.input(
             type="range",
             id=own,
@@ -150,40 +135,46 @@ class Choice:
         )
 
     def exact(self) -> Tag:
-        kind, promise, delta = chosen_promise(self.wizard)
-        label = f"{trials.SIGNS[kind]}, exactly"
+        wizard, form = self.wizard, self.form
+        label, delta = f"{trials.SIGNS[wizard.kind]}, exactly", trials.delta_of(wizard)
         number = {"type": "number", "min": "0", "step": "any"}
         deltas = {repr(one): numbers.tiny(one) for one in sorted({*trials.DELTAS, delta})[::-1]}
         about = "δ: the chance that ε does not hold"
+        designs = {name: words for name, words in DESIGNS.items() if name in wizard.designs}
         return tags.div(
-            self.form.text("number", label, f"{promise:g}", **number),
-            None if kind == "local" else self.form.selection("delta", about, deltas, repr(delta)),
+            form.text("number", label, f"{wizard.promise:g}", **number),
+            None if wizard.kind == "local" else form.selection("delta", about, deltas, repr(delta)),
+            form.selection("design", "What is released", designs, wizard.design),
             class_="fields",
         )
 
     def take(self, about: str, value: str) -> None:
         """Promise what was chosen or written."""
         wizard = self.wizard
-        if about == "kind" and value in KINDS and value != wizard.kind:
+        kind, promise, design = wizard.kind, wizard.promise, wizard.design
+        if about == "kind" and value in KINDS and value != kind:
             wizard.delta = trials.delta_of(wizard)
             before = wizard.found.setdefault("promised", {})
-            before[wizard.kind] = wizard.promise
+            before[kind] = promise
             self.promise("kinds", value, before.get(value, FIRST[value]))
         elif about == "number":
-            number = partial(trials.promise_in, wizard.kind, value)
-            self.view.attempt("promise", lambda: self.promise("exact", wizard.kind, number()))
+            number = partial(trials.promise_in, kind, value)
+            self.view.attempt("promise", lambda: self.promise("exact", kind, number(), design))
         elif about == "delta":
             wizard.delta = float(value)
-            self.promise("exact", wizard.kind, wizard.promise)
+            self.promise("exact", kind, promise, design)
+        elif about == "design" and value in wizard.designs:
+            self.promise("exact", kind, promise, value)
 
     def take_notch(self, place: int) -> None:
         if 0 <= place < len(self.shown):
-            self.promise("slider", self.wizard.kind, self.shown[place])
+            self.promise("slider", self.wizard.kind, self.shown[place], self.wizard.design)
 
-    def promise(self, control: str, kind: str, promise: float) -> None:
-        self.wizard.promise_to(kind, promise)
-        self.controls.used(control)
-        self.view.changed("plan")
+    def promise(self, control: str, kind: str, promise: float, design: str = "") -> None:
+        """Promise it; the control that was used itself keeps the focus, the others follow."""
+        self.wizard.promise_to(kind, promise, design)
+        others = [f"draw {name}" for name in CONTROLS if name != control]
+        self.view.changed("plan", *others)
 
 
 def serve_trials(input: Inputs, view: PageView) -> None:
@@ -193,19 +184,17 @@ def serve_trials(input: Inputs, view: PageView) -> None:
     @reactive.effect
     def _() -> None:
         view.watch("trial", "plan", "source", "shown", "trying")
-        is_idle = wizard.step != "promise" or not trials.goes_on(wizard)
-        if is_idle or "trial" in wizard.then or not trials.is_ready(wizard):
+        is_idle = wizard.step != "promise" or "trial" in wizard.then
+        if is_idle or not trials.is_ready(wizard) or not trials.goes_on(wizard):
             return
-        following = trials.next_trial(wizard)
-        has_failed = trials.has_failed(wizard, wizard.kind)
-        if has_failed or following is None or wizard.source is None:
+        left = trials.waiting(wizard)
+        if not left or wizard.source is None:
             return
-        kind, promise = following
-        key = trials.trial_key(wizard, kind, promise)
+        key = trials.trial_key(wizard, left[0])
         wizard.found["tried last"] = key[:-1]
         view.begin(
-            "trial", try_promise, wizard.ground, wizard.source.path, wizard.plan_for(kind), kind,
-            promise, trials.delta_of(wizard), worker=wizard.trier,
+            "trial", try_promise, wizard.ground, wizard.source.path, wizard.plan, wizard.kind,
+            left[0], trials.delta_of(wizard), worker=wizard.trier,
             then=partial(trials.store, wizard, key),
         )  # fmt: skip
 
@@ -228,10 +217,10 @@ def trial_state(view: PageView) -> TagChild:
     if not trials.is_ready(wizard):
         return said
     go_on = ui.input_action_button("go_on", "Go on", class_="btn-sm")
-    if trials.has_failed(wizard, wizard.kind):
+    if trials.has_failed(wizard):
         work = wizard.works["trial"]
         return TagList(said, refusal(work.error, work.values), go_on)
-    done, left = len(trials.known(wizard, wizard.kind)), len(trials.waiting(wizard))
+    done, left = len(trials.known(wizard)), len(trials.waiting(wizard))
     if not left:
         return said
     is_on = trials.goes_on(wizard)
@@ -253,22 +242,12 @@ def time_pictures(view: PageView) -> None:
     @reactive.effect
     def _() -> None:
         view.watch("trial", "plan", "source")
-        known = (tuple(trials.known(wizard, kind)) for kind in KINDS)
-        now = (chosen_promise(wizard), *known, wizard.ground)
+        now: tuple[Any, ...] = ()
+        if trials.is_ready(wizard):
+            now = (trials.trial_key(wizard, wizard.promise), *trials.known(wizard))
         if now != drawn.get("next"):
             drawn["next"] = now
             reactive.invalidate_later(AFTER)
         elif now != drawn.get("last"):
             drawn["last"] = now
             view.changed("pictures")
-
-
-def pictures_of(wizard: Wizard) -> Tag:
-    tried = trials.known(wizard, wizard.kind).get(wizard.promise)
-    every = [one.candidate for kind in KINDS for one in trials.known(wizard, kind).values()]
-    now = None if tried is None else tried.candidate
-    return tags.div(
-        curve_figure(every, now) if every else None,
-        None if tried is None else plan_figure(tried),
-        class_="pictures",
-    )

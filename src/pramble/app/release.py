@@ -1,7 +1,9 @@
 """Step 4: the plan, a dry run, and the release itself."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,62 +12,112 @@ from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
 from pramble.app import tasks
-from pramble.app.release_form import (
-    PLAN_FILE,
-    command,
-    form_state,
-    obstacles,
-    refuse_target,
-    released_state,
-    set_in,
-    settings_form,
-    target_of,
-)
+from pramble.app.columns import QUESTIONS
+from pramble.app.forms import Form, change_plan, state
 from pramble.app.view import (
-    Controls,
     PageView,
     cards,
     event_button,
     notice,
-    precision_table,
     refusal_lines,
     refused,
     status,
     step_section,
     table,
-    verdict_lines,
+    text_of,
     when,
 )
-from pramble.app.wizard import Wizard
+from pramble.app.wizard import PROMISE, SourceFile, Wizard
 from pramble.app.worker import PATIENCE
 from pramble.errors import InvalidInput, PrambleError
 from pramble.information.accuracy import verdict_of
 from pramble.outcome import ReleaseOutcome
-from pramble.report.pages import SUMMARY, plan_sentences, protected_sentences
-from pramble.report.pages import headline_figures as figures_of
+from pramble.releasing.folder.build import check_target
+from pramble.releasing.prepare import refuse_untouched
+from pramble.releasing.spec.document import PLAN, spec_from
+from pramble.report.outcome_text import headline_figures, names_in_words, release_text
+from pramble.report.pages import SUMMARY
 from pramble.words import visible
+
+PLAN_FILE = "plan.toml"
+LEDGER = "Enter it in the ledger, which adds up releases of the same people"
+# Settings that another step asks for; this one asks for all others.
+ASKED_BEFORE = {*PROMISE, "drop", *(name for _, names in QUESTIONS.values() for name in names)}
+
+
+def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
+    """Return what stands in the way of a release, each with the step that mends it."""
+    if wizard.survey is None:
+        return [("No file is open.", "open")]
+    if not wizard.columns:
+        return [("No column is randomised. Choose at least one.", "columns")]
+    found = []
+    if wizard.undeclared:
+        names = names_in_words([visible(name) for name in wizard.undeclared])
+        seen = f"The categories of {names} are values seen in the file."
+        found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
+    try:
+        spec = spec_from(wizard.plan)
+        refuse_untouched(wizard.names, spec)
+    except PrambleError as error:
+        found.append((str(error), "columns"))
+    return found
+
+
+def proposed_target(source: SourceFile) -> Path:
+    """Return a folder that does not exist: beside the file, or at home for one that the app made.
+
+    >>> proposed_target(SourceFile(Path("/nowhere/people.csv.gz"), "people.csv.gz")).as_posix()
+    '/nowhere/people-release'
+    """
+    # The folder of a file that the app made is deleted with it.
+    place = Path.home() if source.is_ours else source.path.absolute().parent
+    stem = f"{source.name.split('.')[0] or 'people'}-release"
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    return next(place / name for name in names if not (place / name).exists())
+
+
+def target_of(wizard: Wizard) -> Path:
+    assert wizard.source is not None
+    if wizard.target:
+        return Path(wizard.target).expanduser().absolute()
+    return proposed_target(wizard.source)
+
+
+def refuse_target(wizard: Wizard) -> None:
+    """Refuse a folder that cannot be made, or that is the confidential file's own."""
+    target = target_of(wizard)
+    check_target(target)
+    if target.exists():
+        raise InvalidInput(f"The folder {str(target)!r} exists; choose one that does not.")
+    above = next(parent for parent in target.parents if parent.exists())
+    if not above.is_dir():
+        raise InvalidInput(f"{str(above)!r} is no folder; choose another place.")
+
+
+def released_state(wizard: Wizard) -> dict[str, Any]:
+    """Return all that a dry run holds for: the file, the plan, the target and the ledger."""
+    assert wizard.source is not None
+    return {
+        "path": str(wizard.source.path),
+        "plan": wizard.toml(),
+        "target": str(target_of(wizard)),
+        "ledger": wizard.has_ledger,
+    }
+
+
+def command(wizard: Wizard) -> str:
+    assert wizard.source is not None
+    file = wizard.source.name if wizard.source.is_ours else str(wizard.source.path.absolute())
+    words = ["pramble", "release", file, "--plan", PLAN_FILE, "--out", str(target_of(wizard))]
+    return shlex.join(words if wizard.has_ledger else [*words, "--no-ledger"])
 
 
 def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
     verdict = verdict_of(outcome.tables) if outcome.tables else None
-    shown = [(one["value"], one["label"]) for one in figures_of(outcome, verdict)]
+    shown = [(one["value"], one["label"]) for one in headline_figures(outcome, verdict)]
     shown = [(numbers.count(outcome.rows), "rows"), *shown]
-    if outcome.data_bytes:
-        shown.append((numbers.size(outcome.data_bytes), "of disk, about"))
-    shown.append((f"{outcome.seconds:.1f} s", "of time, about"))
-    sentences: list[str] = []
-    if outcome.protected is not None:
-        sentences = protected_sentences(outcome.protected)
-    elif outcome.record is not None:
-        prior = f"Prior: {outcome.record.prior_detail}"
-        sentences = [*plan_sentences(outcome.record), prior]
-    return TagList(
-        cards(shown),
-        warnings_of(outcome),
-        None if verdict is None else verdict_lines(verdict),
-        *[tags.p(visible(sentence)) for sentence in sentences],
-        precision_table(outcome.tables) if outcome.tables else None,
-    )
+    return TagList(cards(shown), warnings_of(outcome), text_of(*release_text(outcome)))
 
 
 def warnings_of(outcome: ReleaseOutcome) -> TagList:
@@ -186,30 +238,57 @@ def obstacle_notices(session: Session, wizard: Wizard) -> TagList:
 
 
 def serve_settings(input: Inputs, session: Session, view: PageView) -> None:
-    """Show the settings that are no part of the promise, and take what is chosen."""
+    """Show the settings that no other step asks for, and take what is chosen."""
     wizard = view.wizard
-    controls = Controls(view, settings=partial(form_state, wizard))
-
-    def settings() -> TagChild:
-        controls.watch("settings")
-        return None if wizard.survey is None else settings_form(session, wizard)
 
     def take() -> None:
         about, given = input.setting()["about"], input.setting()["value"]
-        set_in(wizard, about, given)
-        controls.used("settings")
-        view.changed("plan")
         if about == "target":
-            refuse_target(wizard)
+            wizard.target = given.strip()
+            view.attempt("target", partial(refuse_target, wizard), "plan")
+        elif about == "ledger":
+            wizard.has_ledger = given
+            view.changed("plan")
+        else:
+            change_plan(view, "target", partial(set_in, wizard, about, given))
 
-    view.fill("settings", settings, "source")
-    when(input.setting, lambda: view.attempt("target", take))
+    # Not drawn again when its own controls change the plan: they would lose the focus.
+    view.fill(
+        "settings", partial(settings_form, session, wizard), "source", "release", "draw exact"
+    )
+    when(input.setting, take)
     view.fill("target_refused", lambda: refused(view, "target"))
 
     @reactive.effect
     def _() -> None:  # the proposed target is taken once something was released to it
         view.watch("release")
         view.changed("plan")
+
+
+def set_in(wizard: Wizard, about: str, given: Any) -> None:
+    plan = wizard.document
+    state(plan, PLAN[about], given)
+    # Tables come last, as in a file.
+    wizard.document = dict(sorted(plan.items(), key=lambda item: isinstance(item[1], dict)))
+
+
+def settings_form(session: Session, wizard: Wizard) -> TagChild:
+    """Return the settings that the design has and no other step asks for, as they stand."""
+    if wizard.survey is None:
+        return None
+    form, plan = Form(session, "setting"), wizard.plan
+    rows = [
+        row
+        for name, row in PLAN.items()
+        if name not in ASKED_BEFORE and wizard.design in row.designs
+    ]
+    return tags.div(
+        tags.h3("Settings"),
+        form.text("target", "Folder to make", str(target_of(wizard))),
+        form.tick("ledger", LEDGER, is_on=wizard.has_ledger),
+        *form.settings(rows, plan, wizard.names),
+        class_="panel",
+    )
 
 
 def plan_panel(wizard: Wizard) -> TagChild:

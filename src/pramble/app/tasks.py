@@ -70,8 +70,8 @@ def count_categories(
 
 
 MATRIX_PICTURE = "The probability of each released value, for each true one"
-# The file and plan that were tried last, counted, for each kind of promise.
-COUNTED: dict[tuple[str, str], Trials] = {}
+# The file and plan that were tried last, counted.
+COUNTED: dict[str, Trials] = {}
 
 NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
 NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
@@ -98,9 +98,10 @@ def try_promise(
 ) -> Tried:
     """Return what a file gives under a promise; it is counted once for all on the same ground."""
     # Counts of another file or other columns would only take memory.
-    if any(own != ground for own, _ in COUNTED):
+    if ground not in COUNTED:
         COUNTED.clear()
-    trials = COUNTED.setdefault((ground, kind), Trials(path, plan=document))
+        COUNTED[ground] = Trials(path, plan=document)
+    trials = COUNTED[ground]
     trials.delta = delta
     found = trials.candidate(kind, promise, clock=Clock(progress))
     assert found.plan is not None

@@ -5,32 +5,40 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from shiny.ui import Tag, TagChild, TagList, tags
+from shiny.ui import Tag, TagList, tags
 
 from pramble import numbers
 from pramble.app.tasks import Tried
-from pramble.app.view import cards, figure, notice, precision_table, verdict_lines
-from pramble.app.wizard import Wizard
+from pramble.app.view import cards, figure, notice, text_of
+from pramble.app.wizard import SETTINGS, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
+from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
-from pramble.releasing.try_release import Candidate, width_text
+from pramble.releasing.try_release import Candidate
+from pramble.report.outcome_text import precision_grid, verdict_sentences
 from pramble.words import visible
 
 NOTCHES = {
     "local": (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),
     "central": (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0),
-    "shuffled": (0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
 }
 DELTAS = (1e-5, 1e-6, 1e-8)
-SIGNS = {"local": "α", "central": "ε", "shuffled": "ε"}
-# The other design that keeps a central promise.
-OTHER = {"central": "shuffled", "shuffled": "central"}
-# Columns up to which shuffled records are tried beside tables; more take long.
-MOST_COMPARED = 5
+SIGNS = {"local": "α", "central": "ε"}
+INTRUDER = {
+    "local": "sure at most: an intruder who was half sure of a person’s values",
+    "central": "sure at most: a reader who was half sure of a person’s values, but for δ",
+}
+CURVE_CAPTION = (
+    "Each point is a promise, by the figure beside it: to the left an intruder learns less, and "
+    "further down readers get narrower intervals."
+)
+NO_KEYS = (
+    "What an intruder may know of people (keys), and how large the population is, can be named in "
+    "step 2; then the right matches that are expected are shown here too."
+)
 
 # Promises whose figures a wizard remembers.
 MOST_STORED = 100
@@ -42,7 +50,7 @@ def delta_of(wizard: Wizard) -> float:
 
 def notches(wizard: Wizard) -> list[float]:
     """Return the promises of the slider: the usual ones, those that are known, and the present."""
-    return sorted({*NOTCHES[wizard.kind], *known(wizard, wizard.kind), wizard.promise})
+    return sorted({*NOTCHES[wizard.kind], *known(wizard), wizard.promise})
 
 
 def promise_words(kind: str, promise: float, delta: float) -> str:
@@ -58,11 +66,11 @@ def promise_words(kind: str, promise: float, delta: float) -> str:
 def belief_of(kind: str, promise: float, delta: float) -> float:
     """Return how sure an intruder who was half sure can become, by the promise alone."""
     if kind == "local":
-        return RecordPrivacy(Fraction(promise)).belief()
-    return CentralPrivacy(Fraction(promise), Fraction(delta)).belief()
+        return LocalPromise(Fraction(promise)).belief()
+    return CentralPromise(Fraction(promise), Fraction(delta)).belief()
 
 
-def promise_in(kind: str, text: Any) -> float:
+def promise_in(kind: str, text: str) -> float:
     """Return a promise that was written; refuse what none can be.
 
     >>> promise_in("local", "2.5")
@@ -73,14 +81,12 @@ def promise_in(kind: str, text: Any) -> float:
     pramble.errors.InvalidInput: α must be a positive number, such as 2; found '-1'.
     """
     try:
-        found = float(str(text).strip().replace(",", "."))
+        found = float(text.strip().replace(",", "."))
     except ValueError:
         found = math.nan
     if not 0 < found < math.inf:
-        sign = SIGNS[kind]
-        raise InvalidInput(f"{sign} must be a positive number, such as 2; found {text!r}.")
-    own = {"alpha": found} if kind == "local" else {"central": found}
-    spec_from({**own, "columns": {"any": {"categories": ["a", "b"]}}})
+        raise InvalidInput(f"{SIGNS[kind]} must be a positive number, such as 2; found {text!r}.")
+    spec_from({SETTINGS[kind]: found, "columns": {"any": {"categories": ["a", "b"]}}})
     return found
 
 
@@ -100,14 +106,15 @@ def central_refused(wizard: Wizard) -> str:
     return ""
 
 
-def trial_key(wizard: Wizard, kind: str, promise: float) -> tuple[Any, ...]:
-    """Return what figures of a promise are stored under."""
-    return wizard.ground, kind, 0.0 if kind == "local" else delta_of(wizard), promise
+def trial_key(wizard: Wizard, promise: float) -> tuple[Any, ...]:
+    """Return what figures of a promise of the present kind are stored under."""
+    delta = 0.0 if wizard.kind == "local" else delta_of(wizard)
+    return wizard.ground, delta, promise
 
 
-def known(wizard: Wizard, kind: str) -> dict[float, Tried]:
-    """Return what is known of promises of a kind for the plan as it stands, in their order."""
-    ours = trial_key(wizard, kind, 0.0)[:-1]
+def known(wizard: Wizard) -> dict[float, Tried]:
+    """Return what is known of promises of the present kind for the plan as it stands, in order."""
+    ours = trial_key(wizard, 0.0)[:-1]
     stored: dict[tuple[Any, ...], Tried] = wizard.found.get("tried", {})
     return {key[-1]: stored[key] for key in sorted(stored) if key[:-1] == ours}
 
@@ -122,15 +129,14 @@ def store(wizard: Wizard, key: tuple[Any, ...], tried: Tried) -> None:
 
 def waiting(wizard: Wizard) -> list[float]:
     """Return the promises to be tried: the present one first, then the nearest."""
-    done, present = known(wizard, wizard.kind), wizard.promise
-    left = [one for one in notches(wizard) if one not in done]
+    left = [one for one in notches(wizard) if one not in known(wizard)]
     # Near in ratio: from 1, both 0.5 and 2 come before 4.
-    return sorted(left, key=lambda one: abs(math.log(one / present)))
+    return sorted(left, key=lambda one: abs(math.log(one / wizard.promise)))
 
 
 def goes_on(wizard: Wizard) -> bool:
-    """Whether promises are being tried, and were not stopped."""
-    return bool(wizard.found.get("trying", True))
+    """Whether promises are being tried: they were not stopped, and the last was not refused."""
+    return bool(wizard.found.get("trying", True)) and not has_failed(wizard)
 
 
 def is_ready(wizard: Wizard) -> bool:
@@ -138,92 +144,50 @@ def is_ready(wizard: Wizard) -> bool:
     return wizard.survey is not None and bool(wizard.columns)
 
 
-def next_trial(wizard: Wizard) -> tuple[str, float] | None:
-    """Return what to try next: of the present kind, then the present ε by the other design.
-
-    Of more than a few columns records take long, and are tried only where they are chosen.
-    """
-    left = waiting(wizard)
-    if left:
-        return wizard.kind, left[0]
-    other = OTHER.get(wizard.kind)
-    few = other == "central" or len(wizard.columns) <= MOST_COMPARED
-    if (
-        other is None
-        or not few
-        or wizard.promise in known(wizard, other)
-        or has_failed(wizard, other)
-    ):
-        return None
-    return other, wizard.promise
-
-
-def has_failed(wizard: Wizard, kind: str) -> bool:
-    """Whether the last trial was refused, of this plan and a kind of promise."""
+def has_failed(wizard: Wizard) -> bool:
+    """Whether the last trial was refused, of this plan and kind of promise."""
     work = wizard.works.get("trial")
-    last = wizard.found.get("tried last")
-    now = trial_key(wizard, kind, 0.0)[:-1]
-    return work is not None and work.state == "failed" and last == now
-
-
-INTRUDER = {
-    "local": "sure at most: an intruder who was half sure of a person’s values",
-    "central": "sure at most: a reader who was half sure of a person’s values, but for δ",
-    "shuffled": "sure at most: a reader who was half sure of a person’s values, but for δ",
-}
-CURVE_CAPTION = (
-    "Each point is a promise, by the figure beside it: to the left an intruder learns less, and "
-    "further down readers get narrower intervals."
-)
-NO_KEYS = (
-    "What an intruder may know of people (keys), and how large the population is, can be named in "
-    "step 2; then the right matches that are expected are shown here too."
-)
+    now = trial_key(wizard, 0.0)[:-1]
+    return work is not None and work.state == "failed" and wizard.found.get("tried last") == now
 
 
 def promise_figures(wizard: Wizard) -> TagList:
     """Return the figures of the present promise; before they are found, those of it alone."""
     kind, promise = wizard.kind, wizard.promise
-    tried = known(wizard, kind).get(promise)
-    other = known(wizard, OTHER.get(kind, "")).get(promise)  # by the other central design
+    tried = known(wizard).get(promise)
     found = None if tried is None else tried.candidate
     belief = belief_of(kind, promise, delta_of(wizard)) if found is None else found.belief
     odds = f"e^{SIGNS[kind]}: by this factor at most the odds of any guess change"
     shown = [(numbers.sure(belief), INTRUDER[kind]), (f"× {numbers.ratio_text(promise)}", odds)]
     if found is None:
-        waits = goes_on(wizard) and not has_failed(wizard, kind)
-        is_found = "is being computed …" if waits else "is not computed."
+        is_found = "is being computed …" if goes_on(wizard) else "is not computed."
         said = f"What readers get under {SIGNS[kind]} = {promise:g} {is_found}"
         return TagList(cards(shown), tags.p(said, role="status", class_="waits"))
     shown.append((found.verdict.headline, found.verdict.about))
     if not math.isnan(found.right_after):
         before, after = map(numbers.expected, (found.right_before, found.right_after))
         shown.append((f"{before} → {after}", "right matches expected, before and after"))
-    has_keys = "risk" in wizard.document
+    has_keys = "risk" in wizard.document or wizard.design == "tables"
     return TagList(
         cards(shown),
-        verdict_lines(found.verdict),
-        None if other is None else notice("note", comparison(found, other.candidate)),
+        text_of(*verdict_sentences(found.verdict)),
         *[notice("warning", visible(one)) for one in found.warnings],
-        None if has_keys or kind == "central" else tags.p(NO_KEYS, class_="form-text"),
-        tags.h3("Expected precision of tables"),
-        precision_table(found.tables),
+        None if has_keys else tags.p(NO_KEYS, class_="form-text"),
+        text_of(precision_grid(found.tables)),
     )
 
 
-DESIGNS = {"tables": "protected tables", "records": "randomised records in random order"}
-
-
-def comparison(one: Candidate, two: Candidate) -> str:
-    """Say which of the two designs that keep a central promise is better."""
-    best, worse = sorted((one, two), key=lambda own: own.half_width)
-    figures = "; ".join(
-        f"{DESIGNS[own.design]} {width_text(own.half_width)}" for own in (best, worse)
-    )
-    return (
-        f"For the wanted tables {DESIGNS[best.design]} are better at {one.name}. The 95 % interval "
-        f"of a typical cell: {figures}."
-    )
+def pictures(wizard: Wizard) -> Tag:
+    """Return every promise that is known as a curve, and the present plan."""
+    tried = known(wizard).get(wizard.promise)
+    found = [one.candidate for one in known(wizard).values()]
+    plan = None
+    if tried is not None:
+        of_tables = tried.candidate.design == "tables"
+        title = "How noisy the tables would be" if of_tables else "How records are changed"
+        plan = tags.div(tags.h3(title), figure(tried.picture, tried.caption))
+    curve = curve_figure(found, None if tried is None else tried.candidate) if found else None
+    return tags.div(curve, plan, class_="pictures")
 
 
 def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
@@ -234,9 +198,3 @@ def curve_figure(found: Sequence[Candidate], current: Candidate | None) -> Tag:
         tags.h3("Promises side by side"),
         figure(to_svg(drawn, name="curve", description=words), CURVE_CAPTION),
     )
-
-
-def plan_figure(tried: Tried) -> TagChild:
-    of_tables = tried.candidate.design == "tables"
-    title = "How noisy the tables would be" if of_tables else "How records are changed"
-    return tags.div(tags.h3(title), figure(tried.picture, tried.caption))

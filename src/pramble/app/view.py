@@ -10,12 +10,10 @@ from typing import Any
 from shiny import reactive, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
-from pramble import numbers
 from pramble.app.wizard import STEPS, Wizard
 from pramble.app.worker import Work
 from pramble.errors import PrambleError
-from pramble.information.accuracy import TableOutcome, Verdict, worst_first
-from pramble.report.pages import table_row
+from pramble.shown import Grid
 from pramble.words import time_left, visible
 
 # Seconds between looks at what goes on in the background.
@@ -93,31 +91,6 @@ class PageView:
         return True
 
 
-class Controls:
-    """What the controls of a step show, by their names."""
-
-    def __init__(self, view: PageView, **states: Callable[[], Any]) -> None:
-        self.view, self.states = view, states
-        self.shown: dict[str, Any] = {}
-
-        @reactive.effect
-        def _() -> None:
-            view.watch("plan", "source")
-            for name, state in states.items():
-                now = state()
-                if name in self.shown and self.shown[name] != now:
-                    view.changed(f"control {name}")
-                self.shown[name] = now
-
-    def watch(self, name: str) -> None:
-        """Let the caller draw this control again when something else has changed its state."""
-        self.view.watch(f"control {name}")
-
-    def used(self, name: str) -> None:
-        """Note that a control was used itself: it shows what was chosen."""
-        self.shown[name] = self.states[name]()
-
-
 def when(event: Callable[[], Any], action: Callable[[], Any], *, at_first: bool = True) -> None:
     """Act whenever a control is used."""
 
@@ -135,8 +108,6 @@ def step_section(label: str, title: str, lead: str, *shown: TagChild) -> Tag:
 
 
 MARKS = {"note": "ℹ", "warning": "⚠", "error": "✕", "good": "✓"}
-# Tables whose precision is listed; the least precise say what a release cannot do.
-MOST_TABLES = 20
 WORDS = {"note": "Note", "warning": "Warning", "error": "Error", "good": "Done"}
 
 
@@ -207,39 +178,15 @@ def cards(shown: Sequence[tuple[str, str]]) -> Tag:
     return tags.dl(each, class_="figure-cards")
 
 
-def precision_table(tables: Sequence[TableOutcome]) -> Tag:
-    """Return how precise tables will be, the worst first; those that are noise are called so."""
-    shown = worst_first(tables)[:MOST_TABLES]
-    more, noisy = len(tables) - len(shown), any(one.noise == one.noise for one in tables)
-    rows = [(one, table_row(one)) for one in shown]
-    return table(
-        [
-            "table",
-            *(["noise, people a cell"] if noisy else []),
-            "95 % interval of a typical cell",
-            "typical cell",
-            "cells",
-            "smallest group",
-        ],
-        [
-            [
-                visible(row["name"]),
-                *([f"± {numbers.few_digits(one.noise)}"] if noisy else []),
-                row["error"],
-                row["typical"],
-                row["cells"],
-                tags.strong("noise") if row["bad"] else row["group"],
-            ]
-            for one, row in rows
-        ],
-        caption="Least precise first" + (f"; {more} more, narrower" if more else ""),
-    )
-
-
-def verdict_lines(verdict: Verdict) -> TagList:
-    good = verdict.good or "Nothing useful is left."
+def text_of(*parts: Any) -> TagList:
+    """Return sentences and tables as they stand on a page."""
     return TagList(
-        tags.p(visible(good)), tags.p(tags.strong(visible(verdict.bad))) if verdict.bad else None
+        *[
+            table(one.head, one.rows, caption=one.title, left=range(one.left))
+            if isinstance(one, Grid)
+            else tags.p(visible(one))
+            for one in parts
+        ]
     )
 
 

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +17,31 @@ from pramble.app.worker import PATIENCE, Work, Worker
 from pramble.data.repair import rule_columns
 from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import FileProfile, column_lines
-from pramble.releasing.spec.document import PLAN, spec_from, spec_to_toml
+from pramble.releasing.profile.vocabulary import key_variable
+from pramble.releasing.spec.document import (
+    PLAN,
+    default_design,
+    spec_from,
+    spec_to_toml,
+    without_others,
+)
 from pramble.releasing.spec.readers import TABLES
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 
 STEPS = ("open", "columns", "promise", "release", "read")
-# Settings of a plan that say what is promised, and by what a central promise is kept.
+# Settings of a plan that say what is promised, and by which design it is kept.
 PROMISE = ("alpha", "central", "delta", "design")
 
-# Settings that a kind of promise has no use for, or always keeps.
-LEFT_OUT: dict[str, tuple[str, ...]] = {
-    "central": (
-        "prior",
-        *(n for n, row in PLAN.items() if TABLES not in row.designs),
-    ),
-    "shuffled": ("shuffle",),
-}
+# The setting of each kind of promise, what is promised before anything was chosen.
+SETTINGS = {"local": "alpha", "central": "central"}
+FIRST = {"local": 2.0, "central": 1.0}
 
-# What is promised before anything was chosen.
-FIRST = {"local": 2.0, "central": 1.0, "shuffled": 1.0}
+# Keys that are proposed: what most intruders may know.
+MOST_KEYS = 4
 
 # Settings that no figure of a promise depends on.
-BESIDE = ("output", "copies", "synthetic", "rows_per_file", "people")
+WITHOUT_FIGURES = ("output", "copies", "synthetic", "rows_per_file", "people")
 
 
 @value
@@ -63,6 +65,7 @@ class Wizard:
         self.reading: dict[str, Any] = {}  # how to read the file, as far as the curator said so
         self.survey: FileProfile | None = None
         self.document: dict[str, Any] = {}  # all that was said; `plan` is what `release` takes
+        self.risk: dict[str, Any] = {}  # what an intruder may know, as far as it was said
         self.declared: set[str] = set()  # columns whose categories are confirmed to be complete
         self.picked: str | None = None  # the column whose details are shown
         self.counted_for: dict[str, Any] = {}  # the columns whose categories were counted last
@@ -127,6 +130,8 @@ class Wizard:
         self.document = tomllib.loads(survey.draft(accepted=self.names))
         self.tables_guessed = self.document.get("tables") == 1
         self.declared = {look.name for look in survey.profiles if look.is_public}
+        known = [name for name in self.names if key_variable(name) and self.action(name) != "drop"]
+        self.risk = dict(self.document.get("risk", {"keys": known[:MOST_KEYS]}))
         self.picked = next(iter(self.columns), None)
         self.counted_for, self.target = {}, ""
         self.trier.stop()  # it has counted another file
@@ -191,11 +196,11 @@ class Wizard:
         rules = self.document.get("possible", [])
         if any(name in rule_columns(rule) for rule in rules):
             self.document["possible"] = [rule for rule in rules if name not in rule_columns(rule)]
-        risk = self.document.get("risk")
-        if risk and name in risk["keys"]:
-            risk["keys"] = [key for key in risk["keys"] if key != name]
-            if not risk["keys"]:
-                del self.document["risk"]
+        self.risk["keys"] = [key for key in self.risk.get("keys", []) if key != name]
+        if "risk" in self.document:
+            del self.document["risk"]
+            if self.risk["keys"]:
+                self.document["risk"] = dict(self.risk)
 
     def settle(self, name: str, settings: Mapping[str, Any]) -> None:
         """Give a column its settings; refuse those that no plan can have, naming each."""
@@ -211,53 +216,57 @@ class Wizard:
 
     @property
     def kind(self) -> str:
-        """What is promised: "local"; "central", by tables; or "shuffled", central by records."""
-        if "central" not in self.document:
-            return "local"
-        return "shuffled" if self.document.get("design") == "records" else "central"
+        """What is promised: "local", against everybody; or "central", against readers."""
+        return "central" if "central" in self.document else "local"
 
     @property
     def promise(self) -> float:
-        return float(self.document["alpha" if self.kind == "local" else "central"])
-
-    def promise_to(self, kind: str, promise: float) -> None:
-        """Promise something else."""
-        self.document = {**self.promise_of(kind, promise), **self.unpromised}
-
-    def promise_of(self, kind: str, promise: float) -> dict[str, Any]:
-        """Return the settings that promise something."""
-        if kind == "local":
-            return {"alpha": promise}
-        by_records = {"design": "records"} if kind == "shuffled" else {}
-        return {"central": promise, "delta": self.delta, **by_records}
+        return float(self.document[SETTINGS[self.kind]])
 
     @property
-    def unpromised(self) -> dict[str, Any]:
-        """Everything in the document but the promise."""
-        return {name: own for name, own in self.document.items() if name not in PROMISE}
+    def design(self) -> str:
+        return str(self.document.get("design", default_design(self.document)))
+
+    def promise_to(self, kind: str, promise: float, design: str = "") -> None:
+        """Promise something else, kept by a design or by the usual one."""
+        promised: dict[str, Any] = {SETTINGS[kind]: promise}
+        if kind == "central":
+            promised["delta"] = self.delta
+        if design not in ("", default_design(promised)):
+            promised["design"] = design
+        rest = {name: own for name, own in self.document.items() if name not in PROMISE}
+        self.document = {**promised, **rest}
+
+    @property
+    def designs(self) -> tuple[str, ...]:
+        """The designs that keep the present kind of promise."""
+        return PLAN[SETTINGS[self.kind]].designs
 
     @property
     def plan(self) -> dict[str, Any]:
-        """The plan, as `pramble.release` takes it."""
-        return self.plan_for(self.kind)
+        """The plan, as `pramble.release` takes it: without what its design has no use for."""
+        found = without_others(self.document, self.document)
+        if self.design == TABLES:
+            found |= {"tables": 2} if self.tables_guessed else {}
+            # Protected tables are no records, whose risk could be compared.
+            found.pop("risk", None)
+        return found
 
     def plan_for(self, kind: str) -> dict[str, Any]:
         """Return the plan under a kind of promise: the present one, or its first."""
-        promised = {name: own for name, own in self.document.items() if name in PROMISE}
-        if kind != self.kind:
-            promised = self.promise_of(kind, FIRST[kind])
-        left = LEFT_OUT.get(kind, ())
-        found = {n: own for n, own in self.unpromised.items() if n not in left}
-        if kind == "central":
-            found |= {"tables": 2} if self.tables_guessed else {}
-        return {**promised, **found}
+        other, ours = copy(self), kind == self.kind
+        if not ours:
+            other.promise_to(kind, FIRST[kind])
+        return other.plan
 
     @property
     def ground(self) -> str:
-        """All that figures of promises depend on but the promise, as a text."""
-        rest = {n: own for n, own in self.unpromised.items() if n not in BESIDE}
+        """All that figures of promises depend on but how much is promised, as a text."""
+        left = (*PROMISE, *WITHOUT_FIGURES)
+        rest = {name: own for name, own in self.document.items() if name not in left}
         path = self.source and str(self.source.path)
-        return json.dumps([path, rest, self.tables_guessed], sort_keys=True, default=str)
+        given = [path, self.kind, self.design, rest, self.tables_guessed]
+        return json.dumps(given, sort_keys=True, default=str)
 
     def toml(self) -> str:
         return spec_to_toml(spec_from(self.plan))

@@ -185,7 +185,6 @@ def calibrate(
     ] = None,
     population: Population = None,
     model: ModelName = "two-way",
-    delta: Annotated[float | None, option("δ of measure epsilon: 1e-6.")] = None,
     given: Annotated[
         list[str] | None,
         option(
@@ -213,8 +212,6 @@ def calibrate(
       pramble calibrate people.csv --keys age,sex --column age --measure error --at-most 0.02
 
       pramble calibrate people.csv --keys age,sex,town --columns age,sex --at-most 25 --plan p.json
-
-      pramble calibrate p.csv --keys age --column age --measure epsilon --delta 1e-6 --at-most 1
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
@@ -230,7 +227,6 @@ def calibrate(
             population_size=population,
             model=model,
             design=with_settings({"tables": tables_in(tables)}, given),
-            delta=delta,
             progress=progress,
         )
     print_answer(as_json, k.summary, k)

@@ -10,7 +10,7 @@ import typer
 
 import pramble
 from pramble.cli.console import attributes, print_answer
-from pramble.cli.inputs import AsJson, Text, Verify, option, read_distance, read_plan
+from pramble.cli.inputs import AsJson, Text, Verify, option, read_plan
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
@@ -49,10 +49,7 @@ def certify(
     ] = None,
     distance: Annotated[
         Text,
-        option(
-            "Of a mechanism: say α per unit of distance between categories; path for ordered ones, "
-            "or a CSV file of distances."
-        ),
+        option("Of a mechanism: path for ordered categories, to say α per step between them."),
     ] = None,
     verify: Verify = None,
     as_json: AsJson = False,
@@ -96,8 +93,7 @@ def certify(
         if distance is None:
             certificate = certificate_of_person(given, rows_per_person)
         elif isinstance(given, pramble.Mechanism) and rows is None:
-            between, _ = read_distance(distance, given.categories)
-            certificate = pramble.certify(given, distance=between)
+            certificate = pramble.certify(given, distance=distance)
         else:
             raise typer.BadParameter(
                 "it goes with a single mechanism, and without --rows", param_hint="--distance"
@@ -193,7 +189,7 @@ def sentences(
             verdict = "is" if certificate.satisfies(alpha) else "is not"
             yield f"α = {alpha:g} {verdict} satisfied."
         if central is not None and not math.isinf(certificate.alpha):
-            yield f"Local: {certificate.guarantee.sentence()}"
+            yield f"Local: {certificate.promise.sentence()}"
     if central is not None:
         yield f"Central: {central.sentence()}"
         if epsilon is not None:

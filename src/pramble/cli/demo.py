@@ -14,9 +14,10 @@ from pyarrow import parquet
 import pramble
 from pramble.cli.console import messages, show, without_remarks
 from pramble.cli.inputs import new_folder, option
-from pramble.cli.release import promise_text, record_sentences
+from pramble.cli.release import promise_text
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import Estimate
+from pramble.report.outcome_text import plan_sentences
 from pramble.shown import Grid
 
 # People of New York State in 2024, as the Census Bureau estimates.
@@ -108,7 +109,7 @@ def show_local(release: Any) -> None:
     outcome = release.outcome
     show(f"Released at α = {outcome.alpha:.4g} a record", style="bold")
     show(
-        *record_sentences(outcome.record),
+        *plan_sentences(outcome.record),
         f"The risk afterwards: {outcome.risk.tau2_after:,.0f} correct matches expected, not "
         f"{outcome.risk.tau2_before:,.0f}.",
     )

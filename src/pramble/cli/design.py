@@ -16,8 +16,6 @@ from pramble.cli.inputs import (
     keywords,
     new_file,
     option,
-    read_distance,
-    read_matrix,
     structural_zeros,
     tables_in,
     write_json,
@@ -58,21 +56,13 @@ def design(
     categories: Annotated[Text, option("Labels in order: a,b,c.")] = None,
     family: Annotated[FamilyName, option("uniform or general matrices.")] = "uniform",
     objective: Annotated[
-        ObjectiveName | None, option("information (default), estimation or loss.")
-    ] = None,
-    loss: Annotated[
-        Path | None,
-        option(
-            "With --objective loss: a CSV file of what it costs to release a column's value for a "
-            "row's, with labels or plain numbers."
-        ),
+        ObjectiveName | None, option("information (default) or estimation.")
     ] = None,
     distance: Annotated[
         Text,
         option(
-            "With --family general: α is per unit of distance between categories; path for ordered "
-            "ones (α per step), or a CSV file of distances. With --columns: of some of them, as "
-            "age=path,region=miles.csv."
+            "path: the categories are ordered, and α is per step between them (with --family "
+            "general). With --columns: which of them are ordered, as age=path,health=path."
         ),
     ] = None,
     columns: Annotated[
@@ -85,11 +75,10 @@ def design(
     central: Annotated[
         Text, option("With --columns, for --alpha: protected tables at this ε,δ, as 1,1e-6.")
     ] = None,
-    time_limit: Annotated[float | None, option("Seconds to search at most.")] = None,
     given: Annotated[
         list[str] | None,
         option(
-            "Another setting, as NAME=VALUE: keep_at_least=0.1, invariant=true, tolerance=1e-9, or "
+            "Another setting, as NAME=VALUE: keep_at_least=0.1, invariant=true, time_limit=60, or "
             "with --columns whole=true. Repeat it for more.",
             "--set",
         ),
@@ -115,8 +104,6 @@ def design(
 
       pramble design --alpha 1 --from people.csv --column region --matrix region.csv
 
-      pramble design --alpha 2 --uniform 40 --family general --objective loss --loss miles.csv
-
       pramble design --alpha 0.5 --uniform 10 --family general --distance path
 
       pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
@@ -131,11 +118,11 @@ def design(
         )
     of_matrix = {
         "--prior": prior, "--uniform": uniform, "--column": column, "--categories": categories,
-        "--matrix": matrix, "--loss": loss,
+        "--matrix": matrix,
     }  # fmt: skip
     of_records = {
         "--objective": objective, "--distance": distance, "--impossible": impossible,
-        "--time-limit": time_limit, "--set": given,
+        "--set": given,
     }  # fmt: skip
     answer: Any
     shown: list[Any] = []
@@ -154,9 +141,8 @@ def design(
             given,
             prior=shares,
             objective=objective or "estimation",
-            distance=given_distances(distance, labels),
+            distance=None if distance is None else ordered_columns(distance, labels),
             possible=structural_zeros(impossible or []) or None,
-            time_limit=time_limit,
         )
         with shown_progress() as progress:
             answer = pramble.design_record(
@@ -165,14 +151,9 @@ def design(
         shown.append(answer.plan)
     elif alpha is not None:
         probabilities, own = given_prior(prior, uniform, source, column, categories)
-        losses = None
-        if loss is not None:
-            losses, own = read_matrix(loss, own, what="losses")
-        between, own = read_distance(distance, own)
         settings = keywords(
-            pramble.design, given, objective=objective, categories=own, loss=losses,
-            distance=between, time_limit=time_limit,
-        )  # fmt: skip
+            pramble.design, given, objective=objective, categories=own, distance=distance
+        )
         answer = pramble.design(probabilities, alpha, family=family, **settings)
     print_answer(as_json, lambda: document_of_design(answer), answer, *shown)
     if out is not None:
@@ -268,19 +249,14 @@ def counted_pairs(
     return labels, tables
 
 
-def given_distances(text: str | None, labels: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the distances of some columns, as ``age=path,region=miles.csv``."""
-    if text is None:
-        return None
-    found = {}
-    for part in names_in(text):
-        name, _, given = part.partition("=")
-        if name not in labels or not given:
+def ordered_columns(text: str, labels: Mapping[str, Any]) -> dict[str, str]:
+    """Return which columns are ordered, as ``age=path,health=path``."""
+    found = dict(part.partition("=")[::2] for part in names_in(text))
+    for name, given in found.items():
+        if name not in labels or given != "path":
             raise typer.BadParameter(
-                f"{part!r} is no distance of a column, as age=path", param_hint="--distance"
+                f"{name}={given!r} is no distance of a column, as age=path", param_hint="--distance"
             )
-        own = labels[name]
-        found[name] = read_distance(given, range(own) if isinstance(own, int) else own)[0]
     return found
 
 

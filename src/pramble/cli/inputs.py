@@ -1,20 +1,18 @@
 """What several commands take from the command line in the same way: options, and files to read."""
 
-import csv
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import pramble
-from pramble.errors import InvalidInput, InvalidPlan, PrambleError, with_values
+from pramble.errors import InvalidInput, InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
@@ -28,7 +26,6 @@ from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.spec.document import PLAN
 from pramble.risk.assess import list_models
 from pramble.solvers.budget import SearchOptions
-from pramble.values import Floats
 from pramble.words import hint_at, names_in
 
 # Settings that `--set` reads as a,b,c.
@@ -264,65 +261,3 @@ def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> t
     raise InvalidInput(
         f"{str(release)!r} is no release folder; say with --plan how the data was released."
     )
-
-
-def read_matrix(
-    path: Path, labels: Iterable[Any] | None, *, what: str
-) -> tuple[list[list[float]], list[Any] | None]:
-    """Return the matrix in the order of the labels, and the labels; the file's unless given.
-
-    A table has the released values in its first row and the true values in its first column. A file
-    whose first row is all numbers is plain, in the order of the categories.
-    """
-    try:
-        # Excel writes a mark of the byte order before the first label.
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        wrong = InvalidInput(f"{path.name!r} must be a readable CSV file of {what}.")
-        raise with_values(wrong, error) from None
-    known = None if labels is None else list(labels)
-    rows = [row for row in csv.reader(text.splitlines()) if row]
-    if not rows or any(len(row) != len(rows[0]) for row in rows):
-        raise InvalidInput(
-            f"{path.name!r} must hold a matrix of {what}, with rows of equal length."
-        )
-    if all(map(holds_number, rows[0])):
-        return matrix_in(rows, 1, path.name, what).tolist(), known
-    released, true = rows[0][1:], [row[0] for row in rows[1:]]
-    matrix = matrix_in([row[1:] for row in rows[1:]], 2, path.name, what)
-    wanted = true if known is None else [str(label) for label in known]
-    if sorted(true) != sorted(wanted) or sorted(released) != sorted(wanted):
-        raise InvalidInput(
-            f"{path.name!r} must have a row and a column for each of the {len(wanted)} categories, "
-            f"named alike; found {len(true)} rows and {len(released)} columns, or other names."
-        )
-    order = np.ix_(list(map(true.index, wanted)), list(map(released.index, wanted)))
-    return matrix[order].tolist(), true if known is None else known
-
-
-def read_distance(given: str | None, labels: Iterable[Any] | None) -> tuple[Any, list[Any] | None]:
-    """Return a distance from "path" or the name of a CSV file, and the labels."""
-    known = None if labels is None else list(labels)
-    if given is None or given == "path":
-        return given, known
-    return read_matrix(Path(given), known, what="distances")
-
-
-def holds_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def matrix_in(rows: list[list[str]], first: int, file: str, what: str) -> Floats:
-    """Return the numbers of rows; the file may be confidential data, given by mistake."""
-    found = []
-    for place, row in enumerate(rows, first):
-        try:
-            found.append([float(cell) for cell in row])
-        except ValueError as error:
-            wrong = InvalidInput(f"{file!r} must hold {what}: row {place} must hold numbers.")
-            raise with_values(wrong, error) from None
-    return np.array(found)

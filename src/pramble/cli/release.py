@@ -23,23 +23,18 @@ from pramble.cli.inputs import (
     tables_in,
     with_settings,
 )
-from pramble.information.accuracy import verdict_of, worst_first
 from pramble.ledger.book import pair
-from pramble.outcome import RecordOutcome, ReleaseOutcome
-from pramble.privacy.guarantee import CentralPrivacy
+from pramble.outcome import ReleaseOutcome
+from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
 from pramble.releasing.folder.open import Release
-from pramble.report.pages import plan_sentences, protected_sentences, table_row
-from pramble.shown import Grid, shortened
+from pramble.report.outcome_text import release_text
 from pramble.words import visible
 
 SHOWN = (
     "name", "alpha", "alpha_prior", "change_expected", "information", "information_bound",
     "entropy", "retained", "share", "standard_error",
 )  # fmt: skip
-MOST_TABLES = 20
-TABLE_HEADINGS = ("table", "95 % interval", "typical cell", "cells", "smallest group")
-HEADINGS = ("column", "prior", "α", "changed", "information kept", "of the most possible")
 
 
 def release(
@@ -165,67 +160,21 @@ def release_lines(result: Release) -> Iterator[Any]:
     outcome = outcome_of(result)
     heading = "Dry run: nothing was written" if outcome.dry_run else f"Released to {result.folder}"
     yield f"{heading}: {outcome.rows:,} rows, {promise_text(outcome)}"
-    if outcome.protected is not None:
-        yield from protected_sentences(outcome.protected)
-    elif outcome.record is None:
-        yield column_grid(outcome)
-    else:
-        yield from record_sentences(outcome.record)
-    if outcome.tables:
-        verdict = verdict_of(outcome.tables)
-        yield precision_grid(outcome)
-        yield verdict.good or "Nothing useful is left."
-        yield verdict.bad or None
-    if risk := outcome.risk:
-        before, after = numbers.expected(risk.tau2_before), numbers.expected(risk.tau2_after)
-        yield (
-            f"Risk ({risk.model}, {risk.sample_uniques:,} sample uniques): expected right matches "
-            f"{before} before, {after} after."
-        )
-    size, wait = numbers.size(outcome.data_bytes), f"{outcome.seconds:.1f} s"
-    if outcome.dry_run:
-        disk = f"{size} of disk and " if outcome.data_bytes else ""
-        yield f"It would need about {disk}{wait}."
-    else:
-        yield f"{outcome.data_file}: {size}, in {wait}."
+    yield from release_text(outcome, hint=": --json")
+    if not outcome.dry_run:
+        size = numbers.size(outcome.data_bytes)
+        yield f"{outcome.data_file}: {size}, in {outcome.seconds:.1f} s."
     yield from (f"checked: {check.name}. {check.detail}" for check in outcome.checks)
 
 
 def promise_text(outcome: ReleaseOutcome) -> str:
     """Return what is promised, in a few words."""
-    local = f"α = {outcome.alpha:.6g} a {outcome.guarantee.unit}"
+    local = f"α = {outcome.alpha:.6g} a {outcome.spent.unit}"
     if outcome.central is None:
         return local
     if outcome.protected is not None:
-        return f"{pair(outcome.central)} a {outcome.guarantee.unit}, against readers"
+        return f"{pair(outcome.central)} a {outcome.spent.unit}, against readers"
     return f"{pair(outcome.central)} against readers ({local} before shuffling)"
-
-
-def column_grid(outcome: ReleaseOutcome) -> Grid:
-    rows = [
-        [
-            c.name, c.prior_source, f"{c.alpha:.4g}", f"{c.change_expected:.1%}",
-            numbers.share_text(c.retained), numbers.share_text(c.share),
-        ]
-        for c in outcome.columns
-    ]  # fmt: skip
-    return Grid("", HEADINGS, rows, left=2)
-
-
-def precision_grid(outcome: ReleaseOutcome) -> Grid:
-    """Return how precise single columns and the wanted tables will be."""
-    rows = [
-        [row["name"], row["error"], row["typical"], row["cells"],
-         "noise" if row["bad"] else row["group"]]
-        for row in map(table_row, worst_first(outcome.tables))
-    ]  # fmt: skip
-    title = "Expected precision of tables, least precise first"
-    return Grid(title, TABLE_HEADINGS, shortened(rows, MOST_TABLES, hint=": --json"))
-
-
-def record_sentences(record: RecordOutcome) -> list[str]:
-    """Say how records are changed."""
-    return [*plan_sentences(record), f"Prior: {record.prior_detail}"]
 
 
 def release_document(result: Release) -> dict[str, Any]:
@@ -235,9 +184,9 @@ def release_document(result: Release) -> dict[str, Any]:
         "folder": None if result.folder is None else str(result.folder),
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
-        "alpha": None if outcome.guarantee.is_unbounded else outcome.alpha,
-        "rows_per_person": outcome.guarantee.rows,
-        "alpha_limit": None if isinstance(outcome.limit, CentralPrivacy) else outcome.limit.shown,
+        "alpha": None if outcome.spent.is_unbounded else outcome.alpha,
+        "rows_per_person": outcome.spent.rows,
+        "alpha_limit": None if isinstance(outcome.limit, CentralPromise) else outcome.limit.shown,
         "central": None
         if outcome.central is None
         else {**outcome.central.to_json(), "lower": outcome.lower},

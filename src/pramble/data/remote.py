@@ -22,7 +22,6 @@ ON_SPARK = {
     "read_frame": "pramble.spark.files",
     "map_items": "pramble.spark.workers",
     "perturb_spark": "pramble.spark.frames",
-    "perturb_spark_path": "pramble.spark.files",
     "spec_on_spark": "pramble.spark.write",
     "write_on_spark": "pramble.spark.write",
 }

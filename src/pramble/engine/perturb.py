@@ -137,7 +137,6 @@ def perturb(
     first_row: int = 0,
     row_number: str | None = None,
     threads: int | None = None,
-    spark: Any = None,
 ) -> Any:
     r"""Randomise a column, or some columns of a table, exactly by their mechanisms.
 
@@ -156,7 +155,7 @@ def perturb(
     data : list, tuple, NumPy array, Series, pyarrow Array or ChunkedArray, or a frame
         Frames are pandas and polars DataFrame, polars LazyFrame, pyarrow Table, RecordBatch and
         RecordBatchReader, PySpark DataFrame, DuckDB relations (which come back as a pyarrow Table)
-        and mappings from names to columns. Beside ``spark``, a path or address of Parquet files.
+        and mappings from names to columns.
         Every value of a randomised column must be a declared category, by value and type.
     plan : Mechanism, Plan, or mapping from columns to Mechanism
         One mechanism for a single column; a plan for a frame.
@@ -173,10 +172,6 @@ def perturb(
         are numbered as they stand.
     threads : int, optional
         How many threads draw; all processors by default. On Spark each task has one.
-    spark : SparkSession, optional
-        Beside a path: the tasks of this session read the files and draw, by row numbers in the
-        order of file names, and a PySpark DataFrame comes back. It takes two thirds of the time of
-        the frame that Spark reads from them, of which every row must be moved.
 
     Returns
     -------
@@ -210,15 +205,6 @@ def perturb(
     """
     secret = checked_key(key)
     checked_first_row(first_row)
-    if spark is not None:
-        if isinstance(plan, Mechanism) or row_number is not None or column:
-            raise InvalidInput(
-                "With spark= rows of files are numbered in order and randomised by a plan for "
-                "columns: one mechanism, row_number and column are not for it."
-            )
-        record = as_record(secret, plan, threads=1)
-        draw = on_spark("perturb_spark_path")
-        return draw(data, record, session=spark, first_row=first_row)
     if isinstance(plan, Mechanism):
         if row_number is not None:
             raise InvalidInput("row_number names a column of a frame; a single column has none.")

@@ -21,7 +21,7 @@ from pramble.mechanisms.uniform import randomized_response
 from pramble.outcome import ColumnOutcome
 from pramble.privacy.certificate import certify, distance_sentence
 from pramble.privacy.gaussian import float_above, float_below
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.releasing.design import LOST, ReleaseDesign, categories_by_column, several_rows
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
@@ -275,7 +275,7 @@ def design_release_of_columns(
         for column in columns
     )
     parts = [*(d.prior.spent for d in designs), *(Fraction(d.alpha) for d in designs)]
-    spent = RecordPrivacy(sum(parts, Fraction(0))).of_rows(rows_per_person)
+    spent = LocalPromise(sum(parts, Fraction(0))).of_rows(rows_per_person)
     labels = categories_by_column(columns)
     margins = {(d.column.name,): np.array(d.prior.probabilities) for d in designs}
     distribution = as_distribution(margins, {name: len(own) for name, own in labels.items()})

@@ -17,7 +17,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import FrequencyOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.priors import Prior, RecordPrior
 from pramble.releasing.scan import Counted
@@ -64,7 +64,7 @@ class ReleaseDesign:
     """What is released of a file, and why."""
 
     columns: tuple[Counted, ...]  # the protected ones
-    spent: RecordPrivacy  # on a person by priors and mechanisms together, against everybody
+    spent: LocalPromise  # on a person by priors and mechanisms together, against everybody
     possible: Possible  # which records can occur
     distribution: RecordDistribution  # of the records, at the prior of the design
 
@@ -106,7 +106,7 @@ class ReleaseDesign:
         return ()
 
     @property
-    def guarantee(self) -> CentralGuarantee | TableGuarantee | None:
+    def proof(self) -> CentralGuarantee | TableGuarantee | None:
         """What the design itself proves against readers of the release."""
         return None
 

@@ -170,8 +170,11 @@ class Links:
             sample.add(without_dictionary(batch[name]), list(codes.values()))
         self.rows += batch.num_rows
 
-    def thin(self, least: int) -> None:
-        """Keep every so many rows at least, and fewer where they are too many."""
+    def thin(self, least: int, *, values: bool = False) -> None:
+        """Keep every so many rows at least, and fewer where they are too many; or values, too."""
+        for sample in (self.values or {}).values() if values else ():
+            sample.bits = max(sample.bits, least.bit_length() - 1)
+            sample.thin(0)
         while self.step < least or sum(map(len, self.sampled)) > MOST_SAMPLED:
             # The rows that stay are those whose number in the whole file is divisible by twice the
             # step.

@@ -20,7 +20,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.outcome import RecordOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.gaussian import float_above, float_below
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.releasing.design import (
     ReleaseDesign,
     categories_by_column,
@@ -91,7 +91,7 @@ class RecordReleaseDesign(ReleaseDesign):
         return self.plan.columns if self.prior.source == "confidential" else ()
 
     @property
-    def guarantee(self) -> CentralGuarantee | None:
+    def proof(self) -> CentralGuarantee | None:
         return self.design.central
 
     def notes(self) -> list[str]:
@@ -224,7 +224,7 @@ def design_release_of_records(
             'blank, so every record keeps all its columns. Give them a label (missing = "none") '
             "for a plan that costs less."
         )
-    spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
+    spent = LocalPromise(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     return RecordReleaseDesign(
         found.columns, spent, possible, distribution, best, prior, costs, tuple(notes), metrics
     )
@@ -254,7 +254,7 @@ def design_for_readers(
         raise InvalidPlan(str(error)) from None
     sizes = {name: len(own) for name, own in labels.items()}
     distribution = as_distribution(dict(prior.tables) or None, sizes)
-    spent = best.certificate.guarantee.of_rows(found.rows_per_person)
+    spent = best.certificate.promise.of_rows(found.rows_per_person)
     return RecordReleaseDesign(
         found.columns, spent, possible, distribution, best, prior, dict(best.costs), tuple(notes)
     )

@@ -47,7 +47,7 @@ from pramble.releasing.write.contents import (
     write_folder,
 )
 from pramble.releasing.write.copies import check_copies
-from pramble.releasing.write.data import bound_key, rehearse_writing
+from pramble.releasing.write.data import bound_key
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
 from pramble.words import several
@@ -194,7 +194,8 @@ def release(
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
     if dry_run:
-        return rehearsed(job, outcome)
+        document = manifest_of(job, {}, tables=outcome.tables)
+        return Release(None, document, job.design.plan, outcome)
     entry = account.entered(
         job.design.spent,
         columns=list(job.design.plan.columns),
@@ -237,14 +238,6 @@ def open_source(
     return records, spec, place
 
 
-def rehearsed(job: Prepared, outcome: ReleaseOutcome) -> Release:
-    if not job.spec.of_tables:
-        size, wait = rehearse_writing(job)
-        outcome = replace(outcome, data_bytes=size, seconds=outcome.seconds + wait)
-    document = manifest_of(job, {}, tables=outcome.tables)
-    return Release(None, document, job.design.plan, outcome)
-
-
 def finished(
     job: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, clock: Clock
 ) -> ReleaseOutcome:
@@ -272,9 +265,9 @@ def expected_outcome(
         tables=tables,
         untouched=job.untouched,
         dropped=job.spec.drop,
-        guarantee=job.design.spent,
-        central=None if job.guarantee is None else job.central,
-        lower=job.guarantee.lower if isinstance(job.guarantee, CentralGuarantee) else None,
+        spent=job.design.spent,
+        central=None if job.proof is None else job.central,
+        lower=job.proof.lower if isinstance(job.proof, CentralGuarantee) else None,
         limit=job.spec.limit,
         warnings=(
             *remarks,
@@ -326,7 +319,7 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
     found = [account.warning] if account.warning else []
     if before.alpha:
         spent, whole = f"α = {before.shown:.6g}", f"α = {(before + job.design.spent).shown:.6g}"
-        if job.guarantee is not None:
+        if job.proof is not None:
             spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
         if (before + job.design.spent).is_unbounded:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pramble import numbers
-from pramble.information.accuracy import TableOutcome, Verdict, verdict_of, worst_first
+from pramble.information.accuracy import TableOutcome, verdict_of, worst_first
 from pramble.outcome import (
     ColumnOutcome,
     FrequencyOutcome,
@@ -23,7 +23,14 @@ from pramble.plots.mechanisms import (
     error_figure,
     matrix_figure,
 )
-from pramble.privacy.guarantee import CentralPrivacy
+from pramble.privacy.promise import CentralPromise
+from pramble.report.outcome_text import (
+    headline_figures,
+    names_in_words,
+    plan_sentences,
+    protected_sentences,
+    table_row,
+)
 
 SUMMARY = "summary.html"
 
@@ -58,7 +65,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "verdict": verdict,
         "names": names_in_words(list(outcome.names)),
         "is_one_column": len(outcome.names) < 2,
-        "promise": outcome.guarantee.sentence(),
+        "promise": outcome.spent.sentence(),
         "tables": [table_row(table) for table in worst_first(outcome.tables)[:MOST_LISTED]],
         "more_tables": max(len(outcome.tables) - MOST_LISTED, 0),
         "pairs_chart": _error_picture(outcome.tables),
@@ -66,12 +73,12 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "record": outcome.record and record_view(outcome.record),
         "protected": outcome.protected and protected_view(outcome.protected),
         "columns": [column_view(column) for column in outcome.columns],
-        "unit": outcome.guarantee.unit,
-        "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
+        "unit": outcome.spent.unit,
+        "several": outcome.spent.rows if outcome.spent.rows > 1 else None,
         "alpha_total": numbers.alpha_text(outcome.alpha),
         "ratio_total": numbers.ratio_text(outcome.alpha),
         "alpha_limit": None
-        if isinstance(outcome.limit, CentralPrivacy)
+        if isinstance(outcome.limit, CentralPromise)
         else numbers.alpha_text(outcome.limit.shown),
         "central": outcome.central and central_view(outcome),
         "ledger_total": None
@@ -108,42 +115,9 @@ def _budget_picture(columns: Sequence[ColumnOutcome]) -> str | None:
     return to_svg(budget_figure(*parts), name="budget", description=words)
 
 
-def table_row(table: TableOutcome) -> dict[str, Any]:
-    estimable = table.text != "cannot be told"
-    return {
-        "name": table.name,
-        "cells": numbers.count(table.cells),
-        "typical": f"{100 * table.typical:.2g} %",
-        "error": table.text,
-        "group": numbers.rounded(table.smallest_group) if estimable else "—",
-        "bad": table.useless,
-    }
-
-
 def example_of(outcome: ReleaseOutcome) -> tuple[str, ...]:
     wanted = [table.columns for table in outcome.tables if table.wanted]
     return wanted[0] if wanted else outcome.names[:1]
-
-
-def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
-    central, unit = outcome.central, outcome.guarantee.unit
-    shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
-    if central is not None:
-        delta = numbers.tiny(central.shown_delta)
-        shown = [(numbers.alpha_text(central.shown), f"ε against readers, at δ = {delta}")]
-        if outcome.protected is None:
-            shown.append((numbers.alpha_text(outcome.alpha), f"α of each {unit} before shuffling"))
-    if verdict is not None:
-        shown.append((verdict.headline, verdict.about))
-    if outcome.risk:
-        before = numbers.expected(outcome.risk.tau2_before)
-        after = numbers.expected(outcome.risk.tau2_after)
-        shown.append((f"{before} → {after}", "right matches expected, before and after"))
-    done = "randomised" if outcome.protected is None else "protected"
-    shown.append((numbers.count(len(outcome.names)), f"columns {done}"))
-    if outcome.untouched:
-        shown.append((numbers.count(len(outcome.untouched)), "columns released as they are"))
-    return [{"value": value, "label": label} for value, label in shown]
 
 
 def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
@@ -153,16 +127,10 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
         "epsilon": numbers.alpha_text(central.shown),
         "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
-        "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
+        "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPromise) else None,
         "sentence": central.sentence(),
-        "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
+        "weak": "; here it says next to nothing" if outcome.spent.belief() > CERTAIN else "",
     }
-
-
-def names_in_words(names: list[str]) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    return ", ".join(names[:-1]) + " and " + names[-1]
 
 
 def column_view(column: ColumnOutcome) -> dict[str, Any]:
@@ -281,67 +249,6 @@ def protected_view(outcome: ProtectedOutcome) -> dict[str, Any]:
     }
 
 
-def _closely(gap: float) -> str:
-    """Say how nearly that is proven, where it matters.
-
-    >>> _closely(1e-9), _closely(0.0077)
-    ('', ' by more than 0.8 %')
-    """
-    return "" if gap < 1e-4 else f" by more than {100 * gap:.1g} %"
-
-
-# Chosen tables that are named in a sentence.
-MOST_NAMED = 6
-
-
-def choice_sentence(outcome: ProtectedOutcome) -> str:
-    price = "The choice is made by noisy scores, and the guarantee includes it."
-    if outcome.chosen:
-        listed = ", ".join(outcome.chosen[:MOST_NAMED])
-        if len(outcome.chosen) > MOST_NAMED:
-            listed += f" and {len(outcome.chosen) - MOST_NAMED} more, which the manifest lists"
-        return (
-            f"{len(outcome.chosen):,} of the tables were chosen from the file, because pairs of "
-            f"columns do not imply them: {listed}. {price}"
-        )
-    if outcome.fit is None:
-        return (
-            "Tables of three columns that the pairs do not imply would be chosen and added. "
-            f"{price}"
-        )
-    return f"No table of three columns was worth its noise in addition to the pairs. {price}"
-
-
-def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
-    several = "table" if outcome.tables == 1 else "tables"
-    measured = "would be" if outcome.fit is None else "were"
-    found = [
-        (
-            f"{outcome.tables:,} {several} of counts {measured} measured once, with normal noise "
-            f"of ± {numbers.rounded(outcome.noise)} people a cell (root mean square). Every table "
-            "within them comes with them, and all agree with each other."
-        ),
-        (
-            "The noise is divided over the effects of columns and their interactions so that the "
-            "tables have the least: no linear mechanism with normal noise has less variance at "
-            f"this promise{_closely(outcome.gap)}."
-        ),
-    ]
-    if outcome.chosen is not None:
-        found.append(choice_sentence(outcome))
-    if outcome.rows_per_person > 1:
-        found.append(
-            f"At most {outcome.rows_per_person} rows of one person {measured} counted, chosen at "
-            "random."
-        )
-    if outcome.fit is not None:
-        found.append(
-            "The complete records were drawn from these tables alone. Their tables are "
-            f"± {numbers.rounded(outcome.fit)} people a cell from the protected ones on average."
-        )
-    return found
-
-
 def record_view(record: RecordOutcome) -> dict[str, Any]:
     return {
         "alpha": numbers.alpha_text(record.alpha),
@@ -356,18 +263,3 @@ def record_view(record: RecordOutcome) -> dict[str, Any]:
         "plan_caption": PLAN_CAPTION,
         "columns": _frequency_views(record.columns),
     }
-
-
-def plan_sentences(record: RecordOutcome) -> list[str]:
-    if not record.plan.is_split:
-        joint = [" with ".join(block) for block, _ in record.plan.mechanisms() if len(block) > 1]
-        how = f"randomised together: {'; '.join(joint)}" if joint else "each is randomised alone"
-        return [f"Every record keeps all its columns; {how}."]
-    return [
-        (
-            f"Each record shows the columns of one of {record.branches} branches, drawn at random "
-            "without a look at it; columns within a branch that are joined in the picture are "
-            "randomised together by one matrix. The other columns of the record are blank."
-        ),
-        "Every table that analysts want is estimated from all records that bear on it.",
-    ]

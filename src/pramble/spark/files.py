@@ -2,38 +2,23 @@
 
 The driver reads how many rows each row group has; every task then reads the row groups that its
 rows lie in, as one machine would.
-
-Randomised files are a frame whose tasks read runs of consecutive rows by their numbers. No row is
-counted or moved by Spark, no true value is in its memory or on its disks, and partitions follow
-from the numbers of rows alone, wherever the blocks of the files end. The frame reads its files
-whenever it is evaluated, with the same bits. Were they others by then, two outcomes side by side
-would reveal what changed; so tasks refuse files that have changed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pramble.data.arrays import as_schema, cast, even_batches
-from pramble.data.crosstab import Tabulation
-from pramble.data.formats.base import BATCH_ROWS, Wanted
-from pramble.data.open import open_records
+from pramble.data.arrays import as_schema
+from pramble.data.formats.base import Wanted
 from pramble.data.places import arrow_input, is_address
 from pramble.data.recode import Reading
-from pramble.data.records import FileRecords, Records, Watch, file_batches, recoded, scan
-from pramble.data.remote import PartTask, spark_source
-from pramble.engine.block import PlanColumn
-from pramble.engine.canonical import Canonical
-from pramble.engine.perturb import check_names
-from pramble.engine.record import Record
-from pramble.errors import InvalidData
-from pramble.spark.frames import partition_rows
+from pramble.data.records import FileRecords, Records, Watch, file_batches, recoded
+from pramble.data.remote import PartTask
 from pramble.spark.records import SparkRecords, counted
 from pramble.spark.workers import Batches, map_partitions, quoted
 from pramble.values import value
@@ -223,112 +208,3 @@ def read_frame(session: Any, path: Path, files: Records) -> Any:
 def recode_batches(batches: Batches, *, reading: Reading) -> Iterator[Any]:
     for batch in batches:
         yield recoded(batch, reading, batch.schema.names)
-
-
-def perturb_spark_path(source: Any, record: Record, *, session: Any, first_row: int) -> Any:
-    """Return a Spark frame of randomised files; its types are those of `pramble.perturb_file`."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    records = open_records(spark_source(source, session))
-    assert isinstance(records, SparkFileRecords), "tasks read files"
-    check_names(records.names, record.columns, None)
-    refuse_undeclared(records, record.columns)
-    work = Canonical(records.schema, record)
-    schema = spark_schema(work.schema)
-    size = partition_rows(len(work.names))
-    task = Runs(work, to_arrow_schema(schema, timezone="UTC"), size, first_row, seen_files(records))
-    return records.runs(
-        task, work.names, schema, size=size, rows=records.rows, coded=tuple(record.columns)
-    )
-
-
-def refuse_undeclared(records: Records, columns: Mapping[str, PlanColumn]) -> None:
-    """Refuse values that were not declared, in one job over the columns that are randomised."""
-    jobs = [Tabulation(records, (n,), labels={n: own.labels}) for n, own in columns.items()]
-    scan(records, jobs)
-    for job in jobs:
-        job.result()
-
-
-class Seen(NamedTuple):
-    """A file as it was when it was opened: its rows among all, its size, when it was written."""
-
-    path: Path
-    rows: range
-    stamp: tuple[int, int]
-
-    @classmethod
-    def of(cls, path: Path, rows: range) -> "Seen":
-        found = path.stat()
-        return cls(path, rows, (found.st_size, found.st_mtime_ns))
-
-
-def seen_files(records: SparkFileRecords) -> tuple[Seen, ...]:
-    ends = list(accumulate(map(sum, records.groups), initial=0))
-    return tuple(
-        Seen.of(path, range(*span))
-        for path, span in zip(records.files.paths, pairwise(ends), strict=True)
-    )
-
-
-@value(eq=False)
-class Runs:
-    """Draws runs of consecutive rows: a task for parts of the rows."""
-
-    work: Canonical  # what draws
-    schema: Any  # the types in which Spark takes what is drawn
-    size: int  # how many rows a run has, and the number of the first of all
-    first_row: int
-    files: tuple[Seen, ...]  # what is read
-
-    def __call__(self, batches: Iterable[Any], run: int) -> Iterator[Any]:
-        row = self.first_row + run * self.size
-        self.refuse_changed(run)
-        for batch in even_batches(batches, BATCH_ROWS):
-            rows = range(row, row + batch.num_rows)
-            found = self.work.released(batch, rows).columns
-            arrays = [fitted(one, field) for one, field in zip(found, self.schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-            row = rows.stop
-        self.refuse_changed(run)
-
-    def refuse_changed(self, run: int) -> None:
-        start, stop = run * self.size, (run + 1) * self.size
-        for file in self.files:
-            is_read = file.rows.start < stop and file.rows.stop > start
-            if is_read and Seen.of(file.path, file.rows) != file:
-                raise InvalidData(
-                    f"{file.path.name} was written again after perturb was called: the same bits "
-                    "would tell what changed. Call perturb again, under another key."
-                )
-
-
-def fitted(values: Any, field: Any) -> Any:
-    """Return values in the type that Spark takes; refuse what it cannot hold."""
-    try:
-        return cast(values, field.type)
-    except pa.ArrowInvalid:
-        raise InvalidData(
-            f"Column {field.name!r} has values that do not fit into {field.type}, which is what "
-            "Spark has for them: times finer than microseconds, say. Round them, or leave the "
-            "column out."
-        ) from None
-
-
-def spark_schema(schema: Any) -> Any:
-    """Return Spark's schema for Arrow types; refuse a type that Spark has none for."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import from_arrow_type
-    from pyspark.sql.types import StructField, StructType
-
-    fields = []
-    for field in schema:
-        try:
-            kind = from_arrow_type(field.type, prefer_timestamp_ntz=True)
-        except PySparkException:
-            raise InvalidData(
-                f"Column {field.name!r} is of type {field.type}, which Spark has no type for. Read "
-                "the files with Spark and randomise the frame, or leave the column out."
-            ) from None
-        fields.append(StructField(field.name, kind, nullable=True))
-    return StructType(fields)

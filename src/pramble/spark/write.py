@@ -46,7 +46,7 @@ from pramble.releasing.write.verify import (
     value_checks,
 )
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
-from pramble.spark.workers import line, map_partitions
+from pramble.spark.workers import line
 from pramble.values import Clock, value
 
 # The folder, in the one that is built, in which tasks write before a piece gets its name.
@@ -101,8 +101,8 @@ class PieceTask:
         finally:
             attempt.unlink(missing_ok=True)
         tally.digests = {name: [] for name in tally.names}
-        if links.sampled:
-            links.thin(sample_step(self.file.rows))
+        if links.sampled:  # so that the samples of all pieces together are one sample
+            links.thin(sample_step(self.file.rows), values=True)
         return tally, links, *found
 
 
@@ -124,30 +124,6 @@ def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTa
         if isinstance(state, PrambleError):
             raise state
         yield state
-
-
-def merge_lines(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the lines of some pieces with all that was counted in the first line, or an error."""
-    lines = [one for batch in batches for one in batch.to_pylist()]
-    if not lines:
-        return
-    try:
-        state = pickle.dumps(merge_pieces(piece_states(lines)))
-    except PrambleError as error:
-        state = pickle.dumps(error)
-    for place, one in enumerate(lines):
-        yield written_line({**one, "state": b"" if place else state})
-
-
-def merged_on_spark(frame: Any, *, pieces: int) -> Any:
-    """Return the lines of many pieces with what was counted merged in groups of them."""
-    if pieces <= MERGED_TOGETHER:
-        return frame
-    group = f"cast(piece div {MERGED_TOGETHER} as int) as group"
-    groups = -(-pieces // MERGED_TOGETHER)
-    near = frame.selectExpr("*", group).repartitionById(groups, "group")
-    near = near.sortWithinPartitions("piece").drop("group")
-    return map_partitions(near, merge_lines, WRITTEN_PIECES)
 
 
 def sample_step(rows: int) -> int:
@@ -202,9 +178,6 @@ class PieceAssignment:
 # Rows of a piece on Spark, unless the plan says otherwise.
 ROWS_PER_FILE = 1 << 22
 
-# Pieces whose counts and samples are merged by a task, where there are more.
-MERGED_TOGETHER = 16
-
 # How often leftovers of attempts are removed, in case one of them is still at work.
 PATIENCE = 5
 
@@ -258,7 +231,7 @@ def write_on_spark(
         chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
     try:
-        lines = done_on_spark(merged_on_spark(frame, pieces=len(file.files)))
+        lines = done_on_spark(frame)
     finally:
         remove_attempts(folder / ATTEMPTS)
     clock.tell("randomising", 1.0)

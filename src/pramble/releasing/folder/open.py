@@ -23,8 +23,8 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.guarantee import CentralPrivacy, Guarantee, RecordPrivacy
-from pramble.privacy.notions import guarantee_from_json
+from pramble.privacy.notions import promise_from_json
+from pramble.privacy.promise import CentralPromise, LocalPromise, Promise
 from pramble.releasing.folder.layout import check_files, open_written
 from pramble.releasing.folder.reading import (
     central_promise,
@@ -77,12 +77,12 @@ class Release(Display):
         return float(self.manifest["promise"]["spent"].get("alpha", math.inf))
 
     @property
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> Promise:
         """What was spent on each person: α of randomised records, or ε and δ of tables."""
-        return guarantee_from_json(self.manifest["promise"]["spent"])
+        return promise_from_json(self.manifest["promise"]["spent"])
 
     @property
-    def central(self) -> CentralPrivacy | None:
+    def central(self) -> CentralPromise | None:
         """What was spent towards those who only read the release, where that is proven."""
         return central_promise(self.manifest)
 
@@ -169,7 +169,7 @@ def certify_release(release: Release, *, distance: Any = None) -> Certificate:
         return certify(release.plan, distance=distance)
     with undamaged():
         additional = prior_spending(release.manifest["design"])
-        rows = RecordPrivacy.from_json(release.manifest["promise"]["spent"]).rows
+        rows = LocalPromise.from_json(release.manifest["promise"]["spent"]).rows
     return replace(certify(release.plan), additional=additional, rows=rows)
 
 

@@ -12,6 +12,7 @@ from pramble.data.places import arrow_input
 from pramble.data.remote import on_spark
 from pramble.data.save import save_table
 from pramble.engine.measure import measure_records
+from pramble.engine.shuffle import ShuffledRecords
 from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.mechanisms.measured import Measured
@@ -31,7 +32,7 @@ from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.table_design import TableReleaseDesign
 from pramble.releasing.write.copies import copy_names, write_copies
-from pramble.releasing.write.data import shuffled, write_data
+from pramble.releasing.write.data import write_data
 from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.verify import Evidence, WrittenTally, compare, passed
 from pramble.values import Clock
@@ -111,15 +112,15 @@ def write_here(
 ) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
     records = job.records
     if job.spec.is_shuffled:
-        records = shuffled(
+        records = ShuffledRecords(
             records,
-            job.names,
-            rows=job.rows,
-            key=key,
-            folder=folder,
-            coded=job.plan.columns,
+            tuple(job.names),
+            job.rows,
+            key,
+            folder,
+            job.plan.columns,
             # Writing is what advances: bringing rows into their order has no share of its own.
-            watch=lambda rows, share: clock.tell("shuffling", 0.0),  # noqa: ARG005
+            lambda rows, share: clock.tell("shuffling", 0.0),  # noqa: ARG005
         )
     tally, entry = write_data(job, records, folder, key=key, clock=clock)
     return tally, entry, compare(tally, folder / job.file.name, rows=job.rows)

@@ -5,28 +5,21 @@ what randomises (a bound record and the types of the columns), from its rows, an
 the first one: not from the machine, the threads or the pieces beside it.
 """
 
-import io
 import json
-import secrets
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.registry import format_of
-from pramble.data.records import Records, TableRecords, Watch
+from pramble.data.records import Records
 from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
 from pramble.engine.files import ahead
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.record import Record
 from pramble.engine.sampling import available_threads, each_column
-from pramble.engine.shuffle import ShuffledRecords, random_order, with_dictionaries
-from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file, pieces_sha256
 from pramble.releasing.linkage import Links, refuse_links
@@ -102,9 +95,6 @@ def write_piece(
 
 
 ENTRY = ("file", "format", "bytes", "sha256")
-
-# Writing takes about this many times as long as one pass: writing, and reading again.
-PASSES = 2
 
 
 def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
@@ -194,59 +184,6 @@ def file_entry(file: DataFile, pieces: Sequence[dict[str, Any]], *, form: str) -
         "sha256": pieces_sha256(pieces),
         "pieces": list(pieces),
     }
-
-
-def rehearse_writing(job: Prepared) -> tuple[int, float]:
-    """Return about how large the file will be and how many seconds writing will take.
-
-    The first batch is randomised into memory, with keys that are thrown away.
-    """
-    record = bound_record(job, key=secrets.token_bytes(32), typed=job.records.typed)
-    work = Canonical(job.records.schema, record, names=job.names)
-    here = job.records.here(job.names, rows=BATCH_ROWS)
-    first, form = next(work.source(here)), format_of(Path(job.spec.data_file))
-    sink = io.BytesIO()
-    started = time.perf_counter()
-    assert form.write is not None, "an output is a written format"
-    with form.write(sink, work.schema) as writer:
-        writer.write(work.released(first, range(first.num_rows)))
-    # The first batch stands for all: batches have the same number of rows.
-    scale = job.rows / max(first.num_rows, 1)
-    return int(len(sink.getvalue()) * scale), (time.perf_counter() - started) * scale * PASSES
-
-
-def held(records: Records, names: Sequence[str], *, coded: Collection[str] = ()) -> TableRecords:
-    """Return some columns of the records, in memory; texts of some as codes, which take less."""
-    batches = [with_dictionaries(batch, coded) for batch in records.batches(list(names))]
-    table = pa.Table.from_batches(batches).unify_dictionaries()
-    return TableRecords(table, name=records.name, has_types=records.typed)
-
-
-def shuffled(
-    records: Records,
-    names: Sequence[str],
-    *,
-    rows: int,
-    key: bytes,
-    folder: Path,
-    coded: Collection[str] = (),
-    watch: Watch | None = None,
-) -> Records:
-    """Return some columns of the records in a random order that the key determines.
-
-    Small tables are held in memory, larger ones dealt into files without a name in the folder; the
-    order is the same.
-    """
-    if not fits_in_memory(rows, names):
-        return ShuffledRecords(records, tuple(names), rows, key, folder, coded, watch)
-    source = held(records, names, coded=coded)
-    order = pa.array(random_order(rows, key=key))
-    table = pa.table({name: source.table[name].combine_chunks().take(order) for name in names})
-    return TableRecords(table, name=records.name, has_types=records.typed)
-
-
-def fits_in_memory(rows: int, names: Sequence[str]) -> bool:
-    return rows * len(names) <= MOST_CELLS_SHUFFLED
 
 
 def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> bytes:
