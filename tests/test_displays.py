@@ -131,7 +131,7 @@ def test_every_public_result_is_among_them(results):
     settings = {
         "Branch",
         "Certificate",
-        "Guarantee",
+        "Promise",
         "Mechanism",
         "Membership",
         "Progress",
