@@ -23,7 +23,7 @@ from pramble.plots.mechanisms import (
     error_figure,
     matrix_figure,
 )
-from pramble.privacy.guarantee import CentralPrivacy
+from pramble.privacy.promise import CentralPromise
 from pramble.report.outcome_text import (
     headline_figures,
     names_in_words,
@@ -65,7 +65,7 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "verdict": verdict,
         "names": names_in_words(list(outcome.names)),
         "is_one_column": len(outcome.names) < 2,
-        "promise": outcome.guarantee.sentence(),
+        "promise": outcome.spent.sentence(),
         "tables": [table_row(table) for table in worst_first(outcome.tables)[:MOST_LISTED]],
         "more_tables": max(len(outcome.tables) - MOST_LISTED, 0),
         "pairs_chart": _error_picture(outcome.tables),
@@ -73,12 +73,12 @@ def release_view(outcome: ReleaseOutcome, *, raw: bool) -> dict[str, Any]:
         "record": outcome.record and record_view(outcome.record),
         "protected": outcome.protected and protected_view(outcome.protected),
         "columns": [column_view(column) for column in outcome.columns],
-        "unit": outcome.guarantee.unit,
-        "several": outcome.guarantee.rows if outcome.guarantee.rows > 1 else None,
+        "unit": outcome.spent.unit,
+        "several": outcome.spent.rows if outcome.spent.rows > 1 else None,
         "alpha_total": numbers.alpha_text(outcome.alpha),
         "ratio_total": numbers.ratio_text(outcome.alpha),
         "alpha_limit": None
-        if isinstance(outcome.limit, CentralPrivacy)
+        if isinstance(outcome.limit, CentralPromise)
         else numbers.alpha_text(outcome.limit.shown),
         "central": outcome.central and central_view(outcome),
         "ledger_total": None
@@ -127,9 +127,9 @@ def central_view(outcome: ReleaseOutcome) -> dict[str, Any]:
         "epsilon": numbers.alpha_text(central.shown),
         "delta": numbers.tiny(central.shown_delta),
         "lower": numbers.alpha_text(outcome.lower or 0.0),
-        "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPrivacy) else None,
+        "limit": f"ε = {limit.shown:.6g}" if isinstance(limit, CentralPromise) else None,
         "sentence": central.sentence(),
-        "weak": "; here it says next to nothing" if outcome.guarantee.belief() > CERTAIN else "",
+        "weak": "; here it says next to nothing" if outcome.spent.belief() > CERTAIN else "",
     }
 
 
