@@ -387,8 +387,7 @@ def with_some_everywhere(
     # A tenth at most, lest a small file be designed for as if nothing were known of it.
     part = min(0.1, UNIFORM * most / rows)
     return restricted(
-        {names: (1 - part) * table + part / table.size for names, table in tables.items()},
-        possible,
+        {names: (1 - part) * table + part / table.size for names, table in tables.items()}, possible
     )
 
 

@@ -7,10 +7,7 @@ from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.accuracy import TableOutcome
-from pramble.information.distributions import (
-    Table,
-    as_distribution,
-)
+from pramble.information.distributions import Table, as_distribution
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ProtectedOutcome
 from pramble.privacy.promise import no_local_promise

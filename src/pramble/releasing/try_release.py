@@ -19,13 +19,7 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
-from pramble.releasing.spec.readers import (
-    LARGEST_DELTA,
-    RANDOMISED,
-    RECORDS,
-    TABLES,
-    plain_design,
-)
+from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES, plain_design
 from pramble.releasing.spec.spec import DELTA, ReleaseSpec
 from pramble.shown import Display, Grid
 from pramble.values import Clock, Watcher, value

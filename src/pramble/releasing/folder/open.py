@@ -178,10 +178,7 @@ def certify_release(release: Release, *, distance: Any = None) -> Certificate:
 
 
 def open_release(
-    folder: str | Path,
-    *,
-    verify: str | Path | None = None,
-    spark: Any = None,
+    folder: str | Path, *, verify: str | Path | None = None, spark: Any = None
 ) -> Release:
     """Open a release folder for analysis, and check it.
 
