@@ -179,12 +179,10 @@ def private_prior(
     possible: Possible,
     randbelow: RandBelow = secrets.randbelow,
 ) -> Prior:
-    r"""Return consistent tables from counts with exact discrete Laplace noise, ε in all.
-
-    Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
-    follows only post-processes them: the nearest tables that agree and are distributions, and a
-    little added everywhere so that no cell is taken for impossible.
-    """
+    """Return consistent tables from counts with exact discrete Laplace noise, ε in all."""
+    # Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
+    # follows only post-processes them: the nearest tables that agree and are distributions, and a
+    # little added everywhere so that no cell is taken for impossible.
     part, several = epsilon / len(counts), len(counts) > 1
     noisy = {
         table: np.array(
