@@ -4,13 +4,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pramble.data.labels import Label, Labels
-from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_large
+from pramble.errors import InvalidMechanism
+from pramble.mechanisms.json_form import SCHEMA, build, parsed, refuse_large
 from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.ratios import Ratio, largest_ratio
 from pramble.shown import Display, Facts, Grid, number
@@ -158,7 +160,17 @@ class Mechanism(Display, ABC):
         >>> pramble.Mechanism.from_json(m.to_json()) == m
         True
         """
-        body = body_of(document)
+        document = parsed(document, InvalidMechanism)
+        if not isinstance(document, Mapping):
+            raise InvalidMechanism(
+                f"A mechanism is a JSON object; found {type(document).__name__}."
+            )
+        schema = document.get("schema")
+        if schema != SCHEMA:
+            raise InvalidMechanism(
+                f"The schema of a mechanism must be {SCHEMA!r}; found {short(schema)}."
+            )
+        body = {key: value for key, value in document.items() if key != "schema"}
         refuse_large([body])
         return Mechanism.from_body_of_kind(body)
 

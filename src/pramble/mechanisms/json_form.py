@@ -19,17 +19,6 @@ from pramble.values import Integers
 SCHEMA = "pramble/mechanism/1"
 
 
-def body_of(document: Mapping[str, Any] | str) -> dict[str, Any]:
-    document = parsed(document, InvalidMechanism)
-    if not isinstance(document, Mapping):
-        raise InvalidMechanism(f"A mechanism is a JSON object; found {type(document).__name__}.")
-    if document.get("schema") != SCHEMA:
-        raise InvalidMechanism(
-            f"The schema of a mechanism must be {SCHEMA!r}; found {short(document.get('schema'))}."
-        )
-    return {key: value for key, value in document.items() if key != "schema"}
-
-
 def parsed(document: Any, refusal: type[InvalidInput], *, name: str = "a document") -> Any:
     if not isinstance(document, str):
         return document

@@ -272,7 +272,3 @@ def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
             if top * limit.denominator > limit.numerator * bottom:
                 return False
     return True
-
-
-def slope_of(A: Floats, distance: Distance) -> float:
-    return max(float(slopes.max()) for slopes, _, _ in chunks(A, distance))

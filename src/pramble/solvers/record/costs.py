@@ -90,18 +90,12 @@ MOST_ROWS, SHORT, LONG = 5000, 1200, 20.0
 SAFE = 1 - 1e-9
 
 
-def quick_bound(problem: RecordProblem) -> float:
-    """Return the closed form from the distribution of all cells."""
+def dense_bound(problem: RecordProblem, budget: SearchBudget | None = None) -> float:
+    """Return a bound from the distribution of all cells: a closed form without a budget."""
     block = problem.block(problem.columns)
-    workload = workload_of(block, problem.tables)
-    return closed_bound(inner(block.distribution), problem.alpha, workload)
-
-
-def dense_bound(problem: RecordProblem, budget: SearchBudget) -> float:
-    """Return the best bound from the distribution of all cells that can be found."""
-    block = problem.block(problem.columns)
-    p = inner(block.distribution)
-    workload = workload_of(block, problem.tables)
+    p, workload = inner(block.distribution), workload_of(block, problem.tables)
+    if budget is None:
+        return closed_bound(p, problem.alpha, workload)
     sampling = float((workload**2 @ p).sum() - ((workload @ p) ** 2).sum())
     if budget.is_over():
         return max(closed_bound(p, problem.alpha, workload), sampling)

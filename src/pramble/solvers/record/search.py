@@ -24,7 +24,7 @@ from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.gaussian import float_below
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
+from pramble.solvers.record.costs import dense_bound, many_bound
 from pramble.solvers.record.matrices import (
     CLOSE,
     MOST_DESIGNED,
@@ -81,7 +81,7 @@ def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     budget.clock.tell("shares", TURNING)
     best = ground.best_mixture(options, budget.until(MIXING), start=np.array(start))
     budget.clock.tell("matrices for the distribution", MIXING, value=sum(best[2].values()))
-    if not is_small(problem) or sum(best[2].values()) > NEAR * quick_bound(problem):
+    if not is_small(problem) or sum(best[2].values()) > NEAR * dense_bound(problem):
         best = improved(problem, ground, best, budget)
     budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = record_bound(problem, budget)

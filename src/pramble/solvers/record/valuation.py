@@ -46,21 +46,23 @@ MOST_OUTPUTS = 4000
 LEAST_TRIED = 0.02
 
 
-def columns_shown(blocks: Blocks) -> frozenset[str]:
-    """Return the columns that a branch shows: an analyst knows it by them."""
-    return frozenset(name for block in blocks for name in block)
-
-
 @value(eq=False)
-class CellOption:
-    """A branch that may be drawn, and its scaled information on all cells."""
+class Option:
+    """A branch that may be drawn."""
 
     blocks: Blocks
-    information: Floats
 
     @property
     def columns(self) -> frozenset[str]:
-        return columns_shown(self.blocks)
+        """The columns that the branch shows: an analyst knows it by them."""
+        return frozenset(name for block in self.blocks for name in block)
+
+
+@value(eq=False)
+class CellOption(Option):
+    """A branch, and its scaled information on all cells."""
+
+    information: Floats
 
 
 class CellValuation:
@@ -168,16 +170,11 @@ MOST_HELD = MOST_WANTED_CELLS
 
 
 @value(eq=False)
-class TableOption:
+class TableOption(Option):
     """A branch, and what one of its records tells of each wanted table."""
 
-    blocks: Blocks
     margins: Mapping[Table, Table]  # the columns that a table shares with the branch
     informations: Mapping[Table, Floats]  # what a record tells of these
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return columns_shown(self.blocks)
 
 
 class TableValuation:
