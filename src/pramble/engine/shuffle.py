@@ -39,11 +39,6 @@ WORDS = 3
 Words = tuple[NDArray[np.uint64], NDArray[np.uint32]]
 
 
-def random_order(rows: int, *, key: bytes) -> Integers:
-    """Return the row numbers sorted by secure random words, which no column is drawn from."""
-    return in_word_order(sorting_words(range(rows), key=key))
-
-
 def sorting_words(rows: Rows, *, key: bytes) -> Words:
     """Return the words by which rows are sorted; the most significant is the last stream's."""
     words: list[Any] = [order_stream(part, key=key).words(rows) for part in range(WORDS)]
@@ -84,7 +79,7 @@ FIRST, LAST = "first word", "last word"
 
 @value(eq=False)
 class ShuffledRecords(Records):
-    """Some columns of records, in the order of `pramble.engine.shuffle.random_order`.
+    """Some columns of records, in the order of their :func:`sorting_words`.
 
     Memory is bounded, whatever the number of rows. Confidential rows touch the disk only in files
     without a name, in ``folder``: whatever ends the process, the system frees them, and nobody can

@@ -60,30 +60,15 @@ def plan_costs(
     The cells of the plan's blocks stand in the order of the labels, as :func:`design_record` puts
     them. It is infinite where the plan cannot tell a table.
     """
-    ground = TableValuation(
-        tables_problem(labels, distribution, tables=tables, possible=possible), SearchBudget(1.0)
-    )
-    shown = [ground.option(branch.blocks) for branch in plan.branches]
-    return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
-
-
-def tables_problem(
-    labels: Mapping[str, Sequence[Label]],
-    distribution: RecordDistribution,
-    *,
-    tables: Sequence[Table],
-    possible: Possible | None = None,
-) -> RecordProblem:
-    """Return tables to be estimated from records of a distribution, under any plan."""
-    return RecordProblem(
+    problem = RecordProblem(
         labels={name: as_labels(own) for name, own in labels.items()},
-        alpha=1.0,
         distribution=distribution,
         possible=as_possible(possible, labels),
         tables=tuple(tables),
-        objective="estimation",
-        whole=False,
     )
+    ground = TableValuation(problem, SearchBudget(1.0))
+    shown = [ground.option(branch.blocks) for branch in plan.branches]
+    return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
 
 
 MOST_ROWS, SHORT, LONG = 5000, 1200, 20.0

@@ -33,7 +33,7 @@ same number to every :math:`A \subseteq B`, and the value is
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -125,12 +125,6 @@ class Characters:
         alike = np.fft.ifftn(np.abs(np.fft.fftn(inside)) ** 2).real
         same = int((np.abs(alike - members) < 1e-6).sum())
         return Orbit(columns, inside, found, size // same)
-
-    def flat(self, columns: Table, information: float, outputs: int) -> Orbit:
-        """Return a matrix that tells all characters alike."""
-        found = np.zeros(len(self.weights))
-        found[self.within(columns)[0]] = information
-        return Orbit(columns, None, found, outputs)
 
     def better(
         self,
@@ -263,18 +257,6 @@ class Packing:
             least = value
         return shares
 
-    def mixtures(
-        self, problem: RecordProblem, shares: Floats
-    ) -> Iterator[tuple[dict[Table, Mechanism], float]]:
-        """Yield a branch for each set of columns that is shown, and its share."""
-        for columns in dict.fromkeys(self.shown):
-            own = [i for i, one in enumerate(self.shown) if one == columns and shares[i] > 1e-6]
-            total = float(shares[own].sum())
-            orbits = [self.orbits[i] for i in own]
-            if total > LEAST and all(one.inside is not None for one in orbits):
-                matrix = mechanism_of(problem, columns, orbits, shares[own], alpha=problem.alpha)
-                yield {columns: matrix}, total
-
 
 def mechanism_of(
     problem: RecordProblem, columns: Table, orbits: Sequence[Orbit], shares: Floats, *, alpha: float
@@ -361,11 +343,12 @@ def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[
     characters = Characters(problem.sizes, problem.tables, problem.alpha)
     counts = {columns: problem.counts(columns) for columns in every}
     small = [one for one in every if characters.cells(one) <= MOST_BLOCK]
-    fixed = [
-        characters.flat(one, component_information(counts[one], problem.alpha), counts[one])
-        for one in problem.tables
-        if one not in small or counts[one] < characters.cells(one)
-    ]
+    fixed = []
+    for one in problem.tables:
+        if one not in small or counts[one] < characters.cells(one):  # tells all characters alike
+            found = np.zeros(len(characters.weights))
+            found[characters.within(one)[0]] = component_information(counts[one], problem.alpha)
+            fixed.append(Orbit(one, None, found, counts[one]))
     if not small:
         return []
     orbits, shares = generated(
@@ -381,5 +364,12 @@ def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[
     packing = Packing(characters, {**room, **{one.columns: one.outputs for one in fixed}})
     order = np.argsort(-shares, kind="stable").tolist()
     retained = [i for i in order if packing.put(orbits[i])]
-    found = packing.polish(budget, shares[retained] + LEAST_START)
-    return list(packing.mixtures(problem, found))
+    shares = packing.polish(budget, shares[retained] + LEAST_START)
+    branches: list[tuple[Blocks, float]] = []
+    for columns in dict.fromkeys(packing.shown):
+        own = [i for i, one in enumerate(packing.shown) if one == columns and shares[i] > 1e-6]
+        total, alike = float(shares[own].sum()), [packing.orbits[i] for i in own]
+        if total > LEAST and all(one.inside is not None for one in alike):
+            matrix = mechanism_of(problem, columns, alike, shares[own], alpha=problem.alpha)
+            branches.append(({columns: matrix}, total))
+    return branches

@@ -98,15 +98,11 @@ class CellValuation:
         onto = self.block.onto(names)[1]
         return CellOption(blocks, self.scaled(information[np.ix_(onto, onto)]))
 
-    def inverse(self, options: Sequence[CellOption], shares: Floats) -> Floats:
-        whole = np.asarray(
-            sum(w * option.information for w, option in zip(shares, options, strict=True))
-        )
-        return inverse_for(whole, self.workload)
-
     def costs(self, options: Sequence[CellOption], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each wanted table."""
-        inverse = self.inverse(options, shares)
+        parts = zip(shares, options, strict=True)
+        whole = np.asarray(sum(share * option.information for share, option in parts))
+        inverse = inverse_for(whole, self.workload)
         self.budget.spend(3 * len(self.p) ** 3 + (len(options) + len(self.tables)) * inverse.size)
         answer = {}
         for table, workload in self.workloads.items():
