@@ -42,9 +42,6 @@ MOST_PALETTE_ENTRIES = 10**7
 # Categories of a design for a loss, which is a matrix of as many rows and columns.
 MOST_LOSS_CATEGORIES = 5000
 
-# How deep products may be nested in a document.
-MOST_NESTED = 20
-
 # Distinct values above which a column without declared categories is not randomised.
 MOST_CATEGORIES_SEEN = 10_000
 

@@ -200,7 +200,6 @@ DOCUMENTS = [
     pramble.randomized_response(5, 1.0).to_json(),
     pramble.keep_probabilities([0.5, 0.6, 0.7]).to_json(),
     pramble.Mechanism.from_matrix([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]]).to_json(),
-    pramble.product([pramble.randomized_response(2, 1.0)] * 2).to_json(),
 ]
 scalars = st.one_of(
     st.none(),

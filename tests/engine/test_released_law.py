@@ -34,12 +34,6 @@ MECHANISMS = {
     "general": pramble.Mechanism.from_matrix(random_matrix(10, 10, 1)),
     "wide": pramble.Mechanism.from_matrix(random_matrix(4, 300, 2)),
     "tall": pramble.Mechanism.from_matrix(random_matrix(7, 3, 3)),
-    "product": pramble.product(
-        [
-            pramble.randomized_response(3, 1.0),
-            pramble.Mechanism.from_matrix(random_matrix(2, 4, 4)),
-        ]
-    ),
 }
 
 

@@ -40,8 +40,8 @@ class Mechanism(Display, ABC):
 
     with integer weights :math:`w`. The float64 matrix is therefore exactly the law that is sampled.
     Mechanisms are immutable, compare by value, hash, and pickle to a validated value. Make one with
-    :func:`~pramble.randomized_response`, :func:`~pramble.keep_probabilities`, :meth:`from_matrix`,
-    :func:`~pramble.product` or :func:`~pramble.design`.
+    :func:`~pramble.randomized_response`, :func:`~pramble.keep_probabilities`, :meth:`from_matrix`
+    or :func:`~pramble.design`.
 
     Attributes
     ----------
@@ -62,7 +62,6 @@ class Mechanism(Display, ABC):
     array([ True,  True])
     """
 
-    bits = BITS
     kind: ClassVar[str]
 
     def __init_subclass__(cls, *, kind: str) -> None:
@@ -82,7 +81,7 @@ class Mechanism(Display, ABC):
 
         @property
         def weights(self) -> NDArray[Any]:
-            """The (S, T) integer weights; every row sums to ``2**bits``."""
+            """The (S, T) integer weights; every row sums to ``2**53``."""
 
     @staticmethod
     def from_matrix(
@@ -213,7 +212,7 @@ class Mechanism(Display, ABC):
     @cached_property
     def matrix(self) -> NDArray[np.float64]:
         """The (S, T) float64 matrix, exactly ``weights / 2**53``."""
-        return read_only(np.asarray(self.weights / 2**self.bits, dtype=np.float64))
+        return read_only(np.asarray(self.weights / TOTAL, dtype=np.float64))
 
     @cached_property
     def operator(self) -> MechanismOperator:
@@ -242,8 +241,7 @@ class Mechanism(Display, ABC):
         if not isinstance(other, Mechanism):
             return NotImplemented
         return (
-            self.bits == other.bits
-            and self.labels == other.labels
+            self.labels == other.labels
             and self.output_labels == other.output_labels
             and self.same_weights(other)
         )
@@ -251,7 +249,7 @@ class Mechanism(Display, ABC):
     def __hash__(self) -> int:
         # Enough to tell mechanisms apart; to hash all weights would build them.
         first_row = tuple(self.row(0)[:8].tolist())
-        return hash((self.bits, self.labels, self.output_labels, first_row))
+        return hash((self.labels, self.output_labels, first_row))
 
     def shown(self) -> Grid | Facts:
         """Return the matrix, or what there is to say of a large one."""

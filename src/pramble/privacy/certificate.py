@@ -21,7 +21,6 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.mechanisms.product import Product
 from pramble.mechanisms.ratios import (
     Ratio,
     ratio_of,
@@ -201,8 +200,6 @@ def certify(mechanism: Any, *, distance: Any = None) -> Certificate:
 
 @once
 def _certify_mechanism(mechanism: Mechanism) -> Certificate:
-    if isinstance(mechanism, Product):
-        return compose(map(_certify_mechanism, mechanism.factors))
     ratio = mechanism.largest_ratio()
     return Certificate(ratio.numerator, ratio.denominator, witness_of(mechanism, ratio))
 

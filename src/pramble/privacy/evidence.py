@@ -46,7 +46,6 @@ from pramble.privacy.blanket import (
     corners_of,
     crowd_of,
     merge_proportional,
-    single,
 )
 from pramble.privacy.certificate import certify
 from pramble.privacy.hockey_stick import (
@@ -165,7 +164,7 @@ def visible_rows(plan: Plan, crowd: Crowd | None) -> list[Floats]:
     found = []
     for view in views:
         if sets[frozenset(view.columns)] == 1 and view.columns:
-            one = attacks_together([few_rows(factor) for factor in single(view.mechanisms)])[0]
+            one = attacks_together([few_rows(factor) for factor in view.mechanisms])[0]
             rows = float(view.share) * np.stack([one.x, one.other, one.crowd])
             if view.share < 1:  # one more output: another branch
                 rows = np.column_stack([rows, np.full(len(rows), float(1 - view.share))])
