@@ -15,7 +15,7 @@ LARGEST_TOTAL = 10.0**6
 # Categories, or outputs, of a mechanism that is read from a document, products included.
 MOST_LABELS = 10**6
 
-# Categories and outputs of all mechanisms of a document together, factors of products included.
+# Categories and outputs of all mechanisms of a document together.
 MOST_LABELS_TOGETHER = 4 * 10**6
 
 # Size of a manifest, plan or mechanism in JSON that is read.

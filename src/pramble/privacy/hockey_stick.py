@@ -378,8 +378,8 @@ class LossSum:
             # −ε is likelier than ε by e^-ε, and by e^-2θε once both are tilted
             odds = math.exp(-(1 + 2 * theta) * loss)
             places = np.arange(len(whole)) * (2 * steps) % size
-            turned = np.exp(places * (-2j * math.pi / size))
-            whole *= ((odds + turned) / (1 + odds)) ** times
+            waves = np.exp(places * (-2j * math.pi / size))
+            whole *= ((odds + waves) / (1 + odds)) ** times
             mass = max(1 - delta, 0.0) / (1 + math.exp(-loss)) * (1 + SAFE)
             height += times * (math.log(mass * (1 + odds)) + theta * loss)
             wrong += times * 32 * UNIT
