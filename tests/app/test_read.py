@@ -119,7 +119,7 @@ def test_tables_and_regressions_are_those_of_the_verbs_and_outlive_a_reload(page
     page.get_by_text("Shares by MARST × AGE").wait_for()
     page.get_by_text("intervals are wider than the estimate").wait_for()
     two = pramble.estimate(release, by=["MARST", "AGE"])
-    assert rows_of(page, "table_answer") == shown(two)[:200]
+    assert rows_of(page, "table_answer")[:200] == shown(two)[:200]
 
     page.get_by_label("Second column").select_option("")
     page.get_by_label("Shares within each").select_option("SEX")
