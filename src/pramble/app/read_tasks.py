@@ -5,7 +5,6 @@ to the page is plain: texts, figures as SVG, never the records.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.follow.result import Covers, Estimate
 from pramble.estimation.regression.result import coefficient_lines, head_of, title_of
 from pramble.limits import MOST_CELLS_DRAWN
-from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.report.estimate_text import MOST_ROWS, estimate_grid
-from pramble.shown import Grid, csv_text, shortened
+from pramble.shown import Facts, Grid, csv_text, shortened
 from pramble.values import Clock, Watcher, value
 from pramble.words import visible
 
@@ -36,25 +34,13 @@ BEFORE_SHUFFLING = "Against those who handled the file before its rows were shuf
 
 @value
 class FolderFacts:
-    """What the page says of a release; α is infinite for protected tables."""
+    """What the page says of a release."""
 
-    folder: str
-    rows: int
-    created: str
-    alpha: float
-    central: tuple[float, float] | None  # ε and δ against readers of the release
-    randomised: dict[str, int]  # the protected columns, with their numbers of categories
+    shown: Facts
+    columns: dict[str, str]  # every column that can be asked for, with its number of categories
+    of_tables: bool
     untouched: tuple[str, ...]
-    sentences: tuple[str, ...]
-    precision: tuple[str, ...]  # how precise it is, in sentences
-    notes: tuple[str, ...]
-    assumes: tuple[str, ...]
-    tables: tuple[str, ...] = ()  # the protected tables, each with its cells and noise
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Every column that can be asked for."""
-        return (*self.randomised, *self.untouched)
+    details: dict[str, tuple[str, ...]]  # titles, each with its sentences
 
 
 @value
@@ -119,34 +105,28 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
     Clock(progress).tell("checking the folder", 0.0)
     OPENED.clear()
     release = opened_release(folder)
-    manifest, plan, central = release.manifest, release.plan, release.central
+    manifest, plan = release.manifest, release.plan
+    of_tables = isinstance(plan, TablePlan)
+    labels = plan.labels if of_tables else {n: c.labels for n, c in plan.column_labels().items()}
+    sizes = {name: str(len(own.values)) for name, own in labels.items()}
+    names = [column["name"] for column in manifest["columns"]]
     promise = manifest["promise"]
     readers = promise.get("central", {})
-    sizes = {name: len(own) for name, own in categories_of(plan).items()}
-    names = [column["name"] for column in manifest["columns"]]
+    local = f"{BEFORE_SHUFFLING * bool(readers)}{promise['sentence']}"
     return FolderFacts(
-        folder=folder,
-        rows=manifest["rows"],
-        created=manifest["created"],
-        alpha=release.alpha,
-        central=None if central is None else (float(central.shown), float(central.shown_delta)),
-        randomised={name: sizes[name] for name in names if name in sizes},
+        shown=release.shown(),
+        columns={name: sizes.get(name, "as it was") for name in names},
+        of_tables=of_tables,
         untouched=tuple(name for name in names if name not in sizes),
-        sentences=(
-            *([readers["sentence"]] if readers else []),
-            f"{BEFORE_SHUFFLING * bool(readers)}{promise['sentence']}",
-        ),
-        precision=tuple(manifest.get("worth", {}).get("sentences", ())),
-        notes=tuple(manifest["notes"]),
-        assumes=tuple(readers.get("assumes", promise.get("assumes", ()))),
-        tables=tables_of(plan) if isinstance(plan, TablePlan) else (),
+        details={
+            "The promise in full": (*filter(None, [readers.get("sentence")]), local),
+            "The protected tables": tables_of(plan) if isinstance(plan, TablePlan) else (),
+            "What the manifest notes": tuple(manifest["notes"]),
+            "What the promise against readers rests on": tuple(
+                readers.get("assumes", promise.get("assumes", ()))
+            ),
+        },
     )
-
-
-def categories_of(plan: Plan | TablePlan) -> dict[str, Sequence[Any]]:
-    if isinstance(plan, TablePlan):
-        return {name: own.values for name, own in plan.labels.items()}
-    return {name: own.labels.values for name, own in plan.column_labels().items()}
 
 
 def tables_of(plan: TablePlan) -> tuple[str, ...]:
