@@ -68,11 +68,11 @@ DOORS = {
         "ratios table_plan uniform"
     ),
     "plots": "estimates images map mechanisms tradeoffs",
-    "privacy": "central certificate gaussian guarantee largest_shift notions table_privacy",
+    "privacy": "central certificate gaussian largest_shift notions promise table_privacy",
     "releasing": (
         "folder.build folder.layout folder.open linkage prepare profile.columns "
         "profile.survey profile.vocabulary scan spec.column spec.document spec.readers "
-        "spec.rules spec.spec try_release value_sample write.data write.verify"
+        "spec.spec try_release value_sample write.data write.verify"
     ),
     "report": "pages",
     "risk": "after assess cells readings",

@@ -16,7 +16,7 @@ from pramble_study import paper
 PINNED = {
     "Areas",
     "Branch",
-    "Guarantee",
+    "Promise",
     "Plan",
     "Progress",
     "RecordDesign",

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from pramble.privacy.certificate import Certificate as Certificate
     from pramble.privacy.certificate import certify as certify
     from pramble.privacy.certificate import compose as compose
-    from pramble.privacy.guarantee import Guarantee as Guarantee
+    from pramble.privacy.promise import Promise as Promise
     from pramble.releasing.folder.open import Release as Release
     from pramble.releasing.folder.open import open_release as open_release
     from pramble.releasing.release import release as release
@@ -115,7 +115,7 @@ _NAMES = {
     "mechanisms.uniform": "keep_probabilities randomized_response",
     "privacy.central": "CentralGuarantee central_guarantee",
     "privacy.certificate": "Certificate certify compose",
-    "privacy.guarantee": "Guarantee",
+    "privacy.promise": "Promise",
     "releasing.try_release": "Candidates try_release",
     "releasing.folder.open": "Release open_release",
     "releasing.release": "release",

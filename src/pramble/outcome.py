@@ -13,7 +13,7 @@ from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import Certificate
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
+from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.values import value
 
 Numbers = tuple[float, ...]
@@ -171,12 +171,12 @@ class ReleaseOutcome:
     columns: tuple[ColumnOutcome, ...]
     untouched: tuple[str, ...]  # released as they are, **not protected**
     dropped: tuple[str, ...]
-    guarantee: RecordPrivacy  # what is spent on each person, with all their rows
-    limit: RecordPrivacy | CentralPrivacy  # what the plan allows
+    spent: LocalPromise  # what is spent on each person, with all their rows
+    limit: LocalPromise | CentralPromise  # what the plan allows
     warnings: tuple[str, ...]  # what the curator must read; the first ones matter most
     checks: tuple[Check, ...]  # of the written files; empty in a dry run
     risk: RiskOutcome | None
-    ledger_total: RecordPrivacy | None  # on the same people in all releases, this one included
+    ledger_total: LocalPromise | None  # on the same people in all releases, this one included
     data_file: str
     data_bytes: int  # 0 in a dry run
     seconds: float
@@ -188,7 +188,7 @@ class ReleaseOutcome:
     tables: tuple[TableOutcome, ...] = ()  # what readers will get of single and wanted tables
     # Against those who only read the release, where that is proven, and the ε below which no proof
     # can go.
-    central: CentralPrivacy | None = None
+    central: CentralPromise | None = None
     lower: float | None = None
     protected: ProtectedOutcome | None = None
     # The number of records as it was measured, with noise where a person may have several rows:
@@ -212,7 +212,7 @@ class ReleaseOutcome:
     @property
     def alpha(self) -> float:
         """α spent on each person, with all their rows, rounded up."""
-        return self.guarantee.shown
+        return self.spent.shown
 
     def without_raw(self) -> "ReleaseOutcome":
         """Return what may be published: no figure counted on the confidential file is left."""

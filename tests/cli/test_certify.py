@@ -56,7 +56,7 @@ def test_both_promises_in_words(inside):
     expected = pramble.central_guarantee(M, rows=100_000, delta=1e-6)
     assert answer.exit_code == 0
     local, central = answer.stdout.splitlines()[1:]
-    assert local == f"Local: {pramble.certify(M).guarantee.sentence()}"
+    assert local == f"Local: {pramble.certify(M).promise.sentence()}"
     assert central == f"Central: {expected.sentence()}"
 
 

@@ -20,7 +20,7 @@ from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.ledger.account import open_account
 from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, smaller
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, composed
+from pramble.privacy.promise import CentralPromise, LocalPromise, composed
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ FILE = KnownFile("people.csv", "f", 100, ("sex", "age"))
 
 
 def enter(ledger, who, alpha, **options):
-    promise = RecordPrivacy(Fraction(alpha))
+    promise = LocalPromise(Fraction(alpha))
     settings = {"file": FILE, "columns": ["a"], "target": "out", **options}
     return ledger.enter(who, promise, **settings)
 
@@ -78,10 +78,10 @@ def test_a_folder_has_a_fingerprint(ledger, tmp_path):
 
 
 def test_a_budget_is_never_passed_and_may_be_met(ledger):
-    enter(ledger, "x", Fraction(2), budget=RecordPrivacy(Fraction(3)))
+    enter(ledger, "x", Fraction(2), budget=LocalPromise(Fraction(3)))
     with pytest.raises(PrivacyError, match=r"at most 1 is left\. Nothing was released"):
-        enter(ledger, "x", Fraction(3, 2), budget=RecordPrivacy(Fraction(3)))
-    enter(ledger, "x", Fraction(1), budget=RecordPrivacy(Fraction(3)))
+        enter(ledger, "x", Fraction(3, 2), budget=LocalPromise(Fraction(3)))
+    enter(ledger, "x", Fraction(1), budget=LocalPromise(Fraction(3)))
     assert ledger.total("x").alpha == 3
 
 
@@ -91,7 +91,7 @@ def test_whatever_is_asked_the_budget_holds(tmp_path_factory, amounts, budget):
     ledger = Ledger(tmp_path_factory.mktemp("ledger") / "l.sqlite")
     for amount in amounts:
         try:
-            enter(ledger, "x", amount, budget=RecordPrivacy(Fraction(budget)))
+            enter(ledger, "x", amount, budget=LocalPromise(Fraction(budget)))
         except PrivacyError:
             continue
     assert ledger.total("x").alpha <= Fraction(budget)
@@ -143,7 +143,7 @@ WRITER = """
 import sys
 from fractions import Fraction
 from pramble.errors import PrivacyError
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.ledger.book import Ledger
 from pramble.ledger.book import KnownFile
 ledger = Ledger(sys.argv[1])
@@ -151,8 +151,8 @@ file = KnownFile("f", "f", 1, ("a",))
 print("ready", flush=True)
 for _ in range(int(sys.argv[2])):
     try:
-        limit = RecordPrivacy(Fraction(5))
-        spent = RecordPrivacy(Fraction(1, 8))
+        limit = LocalPromise(Fraction(5))
+        spent = LocalPromise(Fraction(1, 8))
         ledger.confirm(ledger.enter("x", spent, file=file, columns=["a"], target="", budget=limit))
     except PrivacyError:
         pass
@@ -189,25 +189,25 @@ def test_killed_writers_leave_a_sound_ledger(tmp_path):
 
 
 def test_a_budget_stays_with_the_people(ledger):
-    enter(ledger, "x", 2, budget=RecordPrivacy(Fraction(3)))
+    enter(ledger, "x", 2, budget=LocalPromise(Fraction(3)))
     with pytest.raises(PrivacyError, match="at most 1 is left"):
         enter(ledger, "x", 2)
     enter(ledger, "y", 2)
     with pytest.raises(PrivacyError, match="at most 1 is left"):
-        enter(ledger, "x", 2, budget=RecordPrivacy(Fraction(9)))  # a larger one does not replace it
+        enter(ledger, "x", 2, budget=LocalPromise(Fraction(9)))  # a larger one does not replace it
     assert ledger.budgets("x")[0].alpha == 3
     assert ledger.budgets("y")[0] is None
-    ledger.set_budget("x", RecordPrivacy(Fraction(5)))
+    ledger.set_budget("x", LocalPromise(Fraction(5)))
     enter(ledger, "x", 2)
     assert ledger.total("x").alpha == 4
 
 
 def test_entries_come_back_as_they_were_entered(ledger):
     first = ledger.enter(
-        "x", RecordPrivacy(Fraction(1, 3)).of_rows(4), file=FILE, columns=["a", "b"], target="out"
+        "x", LocalPromise(Fraction(1, 3)).of_rows(4), file=FILE, columns=["a", "b"], target="out"
     )
     assert ledger.entries() == [first]
-    assert ledger.total("x") == RecordPrivacy(Fraction(4, 3), 4)
+    assert ledger.total("x") == LocalPromise(Fraction(4, 3), 4)
     assert Ledger(ledger.path).is_new is False
 
 
@@ -227,12 +227,12 @@ def test_which_files_look_alike(rows, columns, alike):
     assert KnownFile("b", "b", rows, columns).may_hold_the_people_of(known, ["sex"]) is alike
 
 
-MOST = CentralPrivacy(Fraction(1), Fraction(1, 10**5))
+MOST = CentralPromise(Fraction(1), Fraction(1, 10**5))
 
 
 def enter_central(ledger, epsilon, delta=0, *, people="x", alpha=8, **options):
-    spent = RecordPrivacy(Fraction(alpha))
-    given = None if epsilon is None else CentralPrivacy(Fraction(epsilon), Fraction(delta))
+    spent = LocalPromise(Fraction(alpha))
+    given = None if epsilon is None else CentralPromise(Fraction(epsilon), Fraction(delta))
     return ledger.enter(
         people, spent, file=FILE, columns=["sex"], target="out", central=given, **options
     )
@@ -243,7 +243,7 @@ def test_local_and_central_sums_are_kept_apart(ledger):
     enter_central(ledger, None, alpha=2)
     enter_central(ledger, Fraction(1, 7), Fraction(1, 10**7), alpha=5)
     enter_central(ledger, 9, people="others")
-    assert ledger.total("x") == RecordPrivacy(Fraction(15))
+    assert ledger.total("x") == LocalPromise(Fraction(15))
     assert ledger.central_total("x").epsilon == Fraction(1, 3) + 2 + Fraction(1, 7)
     assert ledger.central_total("x").delta == Fraction(11, 10**7)
     assert ledger.central_total("nobody") == NOTHING
@@ -265,7 +265,7 @@ def test_neither_epsilon_nor_delta_of_a_budget_is_passed(ledger):
 def test_a_central_budget_is_none_on_alpha_and_the_other_way_round(ledger):
     enter_central(ledger, Fraction(1, 10), alpha=50, central_budget=MOST)
     with pytest.raises(PrivacyError, match="of the budget 60"):
-        enter_central(ledger, Fraction(1, 10), alpha=20, budget=RecordPrivacy(Fraction(60)))
+        enter_central(ledger, Fraction(1, 10), alpha=20, budget=LocalPromise(Fraction(60)))
     assert ledger.budgets("x") == (None, MOST)
 
 
@@ -276,9 +276,9 @@ def test_a_central_budget_is_none_on_alpha_and_the_other_way_round(ledger):
 )
 def test_whatever_is_asked_both_parts_of_the_budget_hold(tmp_path_factory, amounts, budget):
     ledger = Ledger(tmp_path_factory.mktemp("ledger") / "l.sqlite")
-    most, spent = CentralPrivacy(*map(Fraction, budget)), NOTHING
+    most, spent = CentralPromise(*map(Fraction, budget)), NOTHING
     for epsilon, delta in amounts:
-        more = CentralPrivacy(Fraction(epsilon), Fraction(delta))
+        more = CentralPromise(Fraction(epsilon), Fraction(delta))
         try:
             enter_central(ledger, epsilon, delta, central_budget=most)
         except PrivacyError:
@@ -290,7 +290,7 @@ def test_whatever_is_asked_both_parts_of_the_budget_hold(tmp_path_factory, amoun
 
 
 pairs = st.builds(
-    CentralPrivacy, st.fractions(0, 2, max_denominator=9), st.fractions(0, 1, max_denominator=9)
+    CentralPromise, st.fractions(0, 2, max_denominator=9), st.fractions(0, 1, max_denominator=9)
 )
 
 
@@ -307,7 +307,7 @@ def test_a_release_does_not_raise_a_central_budget(ledger):
         with pytest.raises(PrivacyError, match=r"does not raise.*--central-budget"):
             open_account(ledger, facts, digest="d", people="x", central_budget=larger)
     open_account(ledger, facts, digest="d", people="x", central_budget=(0.5, 1e-6))
-    ledger.set_budget("x", CentralPrivacy(Fraction(2), Fraction(1, 10**5)))
+    ledger.set_budget("x", CentralPromise(Fraction(2), Fraction(1, 10**5)))
     open_account(ledger, facts, digest="d", people="x", central_budget=(2, 1e-6))
 
 
@@ -317,18 +317,18 @@ from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.ledger.book import Ledger
 from pramble.ledger.book import KnownFile
-from pramble.privacy.guarantee import CentralPrivacy
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import CentralPromise
+from pramble.privacy.promise import LocalPromise
 ledger = Ledger(sys.argv[1])
 file = KnownFile("f", "f", 1, ("a",))
-most = CentralPrivacy(Fraction(1), Fraction(1, 1000))
+most = CentralPromise(Fraction(1), Fraction(1, 1000))
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(int(sys.argv[2])):
     try:
         ledger.confirm(ledger.enter(
-            "x", RecordPrivacy(Fraction(9)), file=file, columns=["a"], target="",
-            central=CentralPrivacy(Fraction(1) / int(sys.argv[3]), Fraction(1, 10**6)),
+            "x", LocalPromise(Fraction(9)), file=file, columns=["a"], target="",
+            central=CentralPromise(Fraction(1) / int(sys.argv[3]), Fraction(1, 10**6)),
             central_budget=most))
         print("got", flush=True)
     except PrivacyError:

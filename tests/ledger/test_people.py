@@ -169,30 +169,6 @@ def test_a_new_ledger_says_so(office, tmp_path):
     assert any("A new ledger was made" in warning for warning in r.outcome.warnings)
 
 
-def test_a_file_that_is_randomised_on_its_own_is_entered(office):
-    folder, _, book = office
-    sex = pramble.randomized_response(["f", "m"], 1.0)
-    done = {"ledger": book, "people": None}
-    pramble.perturb_file(folder / "people.parquet", folder / "z.parquet", {"sex": sex}, **done)
-    entry = in_ledger(book)[-1]
-    assert (entry["people"], entry["columns"], entry["state"]) == ("people", ["sex"], "done")
-    assert entry["alpha"] == pramble.certify({"sex": sex}).guarantee.shown
-    high = pramble.randomized_response(["f", "m"], 3.0)
-    with pytest.raises(PrivacyError, match="at most"):
-        pramble.perturb_file(folder / "people.parquet", folder / "y.parquet", {"sex": high}, **done)
-    assert not (folder / "y.parquet").exists()
-
-
-def test_a_failed_run_is_not_counted(office):
-    folder, _, book = office
-    sex = pramble.randomized_response(["f", "x"], 1.0)
-    with pytest.raises(pramble.errors.InvalidData):
-        pramble.perturb_file(
-            folder / "people.parquet", folder / "z.parquet", {"sex": sex}, ledger=book
-        )
-    assert len(in_ledger(book)) == 1
-
-
 def test_a_dry_run_makes_no_ledger_and_keeps_to_the_budget(office, tmp_path):
     folder, _, _ = office
     path = tmp_path / "deep" / "new.db"

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidData, PrivacyError
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, composed
-from pramble.privacy.notions import guarantee_from_json
+from pramble.privacy.notions import promise_from_json
+from pramble.privacy.promise import CentralPromise, LocalPromise, composed
 
 fractions = st.fractions(0, 5, max_denominator=10**9)
 chances = st.fractions(0, 1, max_denominator=10**12)
-promises = st.builds(CentralPrivacy, fractions, chances, st.integers(1, 5))
+promises = st.builds(CentralPromise, fractions, chances, st.integers(1, 5))
 
 
 @given(promises, promises)
@@ -29,13 +29,13 @@ def test_promises_add_up_and_compare_exactly(one, two):
 
 @given(promises)
 def test_a_document_reads_back(one):
-    assert guarantee_from_json(one.to_json()) == one
+    assert promise_from_json(one.to_json()) == one
     assert one.shown >= one.epsilon
     assert one.shown_delta >= one.delta
 
 
 def test_a_damaged_document_is_refused():
-    document = CentralPrivacy(Fraction(1, 3), Fraction(1, 10**6)).to_json()
+    document = CentralPromise(Fraction(1, 3), Fraction(1, 10**6)).to_json()
     for damaged in (
         {**document, "epsilon": 0.3},
         {**document, "delta_exact": "2"},
@@ -45,26 +45,26 @@ def test_a_damaged_document_is_refused():
         {**document, "epsilon": -1.0, "epsilon_exact": "-1"},
     ):
         with pytest.raises(InvalidData):
-            guarantee_from_json(damaged)
+            promise_from_json(damaged)
 
 
 def test_promises_of_different_notions_do_neither():
-    local, central = RecordPrivacy(Fraction(1)), CentralPrivacy(Fraction(1), Fraction(0))
+    local, central = LocalPromise(Fraction(1)), CentralPromise(Fraction(1), Fraction(0))
     for one, two in ((local, central), (central, local)):
         with pytest.raises(PrivacyError, match="different notions"):
             one.allows(two)
         with pytest.raises(PrivacyError, match="different notions"):
             one + two
-    assert CentralPrivacy.of_local(local) == central
+    assert CentralPromise.of_local(local) == central
 
 
 def test_the_sentence_says_what_a_reader_can_be_sure_of():
-    weak = CentralPrivacy(Fraction(8), Fraction(1, 10**6)).sentence()
-    strong = CentralPrivacy(Fraction(1, 10), Fraction(1, 10**6)).sentence()
+    weak = CentralPromise(Fraction(8), Fraction(1, 10**6)).sentence()
+    strong = CentralPromise(Fraction(1, 10), Fraction(1, 10**6)).sentence()
     assert "almost no protection" in weak
     assert "53 % sure" in strong
     assert "doubt stays" in strong
-    assert "all 3 rows" in CentralPrivacy(Fraction(1), Fraction(0), 3).sentence()
+    assert "all 3 rows" in CentralPromise(Fraction(1), Fraction(0), 3).sentence()
 
 
 def exact(parts, at):
@@ -83,7 +83,7 @@ def exact(parts, at):
     return found
 
 
-@given(st.lists(st.builds(CentralPrivacy, st.fractions(Fraction(1, 20), 1, max_denominator=20),
+@given(st.lists(st.builds(CentralPromise, st.fractions(Fraction(1, 20), 1, max_denominator=20),
                           st.fractions(0, Fraction(1, 1000), max_denominator=10**4)),
                 min_size=2, max_size=6), st.floats(1e-4, 0.1))  # fmt: skip
 def test_composition_is_never_below_the_truth(parts, extra):
@@ -98,14 +98,14 @@ def test_composition_is_never_below_the_truth(parts, extra):
 
 
 def test_composition_of_what_is_spent_without_delta():
-    parts = [CentralPrivacy(Fraction(1, 10), Fraction(1, 10**6))] * 3
+    parts = [CentralPromise(Fraction(1, 10), Fraction(1, 10**6))] * 3
     assert math.isinf(composed(parts, delta=2e-6))
     assert composed(parts, delta=3.1e-6) <= 0.3 * (1 + 1e-12)
     assert composed([], delta=0.0) == 0
-    assert composed([CentralPrivacy(Fraction(2), Fraction(0))], delta=0.0) == 2
+    assert composed([CentralPromise(Fraction(2), Fraction(0))], delta=0.0) == 2
 
 
 def test_what_cannot_be_promised_is_refused():
     for epsilon, delta, rows in ((-1, 0, 1), (1, 2, 1), (1, -1, 1), (1, 0, 0)):
         with pytest.raises(PrivacyError):
-            CentralPrivacy(Fraction(epsilon), Fraction(delta), rows)
+            CentralPromise(Fraction(epsilon), Fraction(delta), rows)

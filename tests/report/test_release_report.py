@@ -18,7 +18,7 @@ from pramble.outcome import (
     ReleaseOutcome,
     RiskOutcome,
 )
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.report.pages import report_page, summary_page
 
 CANARY = 314_159_265
@@ -64,12 +64,12 @@ def outcome(*columns, **changes):
         columns=columns or (column(),),
         untouched=("AGE",),
         dropped=("NAME",),
-        guarantee=RecordPrivacy(Fraction(1)),
-        limit=RecordPrivacy(Fraction(1)),
+        spent=LocalPromise(Fraction(1)),
+        limit=LocalPromise(Fraction(1)),
         warnings=("Mind the gap.",),
         checks=(Check("rows", passed=True, detail="1000 in and out"),),
         risk=RiskOutcome(("SEX", "AGE"), "two-way", 20_000, 12, 1.5, 4.5, 0.1, 0.2),
-        ledger_total=RecordPrivacy(Fraction(2)),
+        ledger_total=LocalPromise(Fraction(2)),
         data_file="data.parquet",
         data_bytes=12_345,
         seconds=1.0,

@@ -152,16 +152,17 @@ def test_undeclared_values_are_refused_when_perturb_is_called(spark):
 def test_rows_that_moved_are_refused():
     record = as_record(KEY, PLAN, threads=1)
     columns = pa.table({"sex": FRAME["sex"], "age": FRAME["age"]})
-    batches = [tuple(batch.columns) for batch in columns.to_batches(max_chunksize=900)]
+    batches = columns.to_batches(max_chunksize=900)
     for counted in (N - 1, N + 1, N):
-        task = SparkDraws(record, spans={0: range(counted)})
+        task = SparkDraws(record, ("sex", "age"), {0: range(counted)})
         if counted != N:
             with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
                 list(task(batches))
             continue
-        drawn = pa.chunked_array(list(task(batches))).combine_chunks()
-        assert drawn.field(0).to_pylist() == RELEASED["sex"].tolist()
-        assert drawn.field(1).to_pylist() == RELEASED["age"].tolist()
+        drawn = pa.Table.from_batches(list(task(batches)))
+        assert drawn["0"].to_pylist() == RELEASED["sex"].tolist()
+        assert drawn["1"].to_pylist() == RELEASED["age"].tolist()
+        assert drawn.columns[-1].to_pylist() == list(range(N))
 
 
 def test_pieces_end_where_blocks_of_rows_end():

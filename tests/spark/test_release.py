@@ -357,13 +357,3 @@ def test_changed_pieces_are_refused_by_tasks(sessions, on_one_machine, tmp_path)
     with pytest.raises(pramble.InvalidData, match=r"part-00001.parquet is not the file") as error:
         pramble.open_release(copy, spark=sessions["classic"])
     assert "SHA-256 differs" in str(error.value)
-
-
-def test_the_engine_may_be_named(sessions, on_one_machine):
-    active = sessions["classic"].active()
-    assert active is not None
-    folder = on_one_machine("plain").folder
-    ours = pramble.open_release(folder, engine="spark")
-    assert ours.data.count() == ours.manifest["rows"]
-    with pytest.raises(pramble.InvalidInput, match='The engine is "spark"'):
-        pramble.open_release(folder, engine="duck")

@@ -203,7 +203,7 @@ def test_the_guarantee_of_a_design_at_another_delta_or_epsilon():
         assert back.mu_squared == loose.mu_squared == d.guarantee.mu_squared
     assert d.guarantee.curve(1.0) == delta_above(1.0, d.guarantee.mu_squared) <= 1e-6
     assert pramble.central_guarantee(d, epsilon=0).delta > 0
-    kept = d.guarantee.guarantee
+    kept = d.guarantee.promise
     assert (kept.shown, kept.shown_delta) == (d.guarantee.epsilon, 1e-6)
     assert d.guarantee.sentence() == str(d.guarantee) == kept.sentence()
     assert pramble.certify(d).mu_squared == pramble.certify(d.plan).mu_squared

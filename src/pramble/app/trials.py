@@ -14,7 +14,7 @@ from pramble.app.wizard import SETTINGS, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.plots.images import to_svg
 from pramble.plots.tradeoffs import candidates_figure
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
+from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import spec_from
 from pramble.releasing.try_release import Candidate
@@ -66,8 +66,8 @@ def promise_words(kind: str, promise: float, delta: float) -> str:
 def belief_of(kind: str, promise: float, delta: float) -> float:
     """Return how sure an intruder who was half sure can become, by the promise alone."""
     if kind == "local":
-        return RecordPrivacy(Fraction(promise)).belief()
-    return CentralPrivacy(Fraction(promise), Fraction(delta)).belief()
+        return LocalPromise(Fraction(promise)).belief()
+    return CentralPromise(Fraction(promise), Fraction(delta)).belief()
 
 
 def promise_in(kind: str, text: str) -> float:

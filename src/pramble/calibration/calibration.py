@@ -1,9 +1,8 @@
 """What is to be met, what each α tried gives, and the calibration that comes of it."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +11,10 @@ from numpy.typing import NDArray
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.central import CentralGuarantee, central_guarantee, proven_epsilon
 from pramble.risk.after import RiskAfter
 from pramble.risk.assess import Assessment
-from pramble.risk.cells import record_array
 from pramble.shown import Display, Facts, number
-from pramble.values import Clock, Floats, value
+from pramble.values import Clock, value
 from pramble.words import several
 
 if TYPE_CHECKING:
@@ -28,7 +25,6 @@ MEASURES = {
     "tau2": "expected right matches among released uniques",
     "worst": "largest chance that a match is right",
     "share": "share of records whose match is right with a chance above the level",
-    "epsilon": "central ε of the file in random order, proven at delta",
     "error": "standard error of a typical cell of the worst wanted table",
 }
 OF_RISK = ("tau1", "tau2", "worst")
@@ -42,15 +38,12 @@ def list_measures() -> str:
 class Target:
     """A measure that must be at most a given value.
 
-    ``level`` belongs to the measure "share": the chance above which a record counts. ``delta`` and
-    ``rows_per_person`` belong to the measure "epsilon".
+    ``level`` belongs to the measure "share": the chance above which a record counts.
     """
 
     measure: str
     at_most: float
     level: float | None = None
-    delta: float | None = None
-    rows_per_person: int = 1
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
@@ -64,29 +57,15 @@ class Target:
                 'level, the chance above which a record counts, goes with measure="share" and '
                 f"with no other; found measure={self.measure!r} and level={self.level!r}."
             )
-        if self.measure == "epsilon" and self.delta is None:
-            raise InvalidInput('measure="epsilon" needs delta=, as 1e-6.')
 
     @property
     def of_risk(self) -> bool:
         """Whether the measure is one of risk, which grows with α, and not of error."""
         return self.measure != "error"
 
-    def guarantee(self, plan: Plan, *, rows: int) -> CentralGuarantee | None:
-        if self.delta is None:
-            return None
-        return central_guarantee(
-            plan, rows=rows, delta=self.delta, rows_per_person=self.rows_per_person
-        )
-
-    def value(self, proposal: "Proposal", left: RiskAfter | None, *, rows: int) -> float:
-        if self.measure == "epsilon" and self.delta is not None:
-            people = self.rows_per_person
-            return proven_epsilon(
-                proposal.plan, rows=rows, delta=self.delta, rows_per_person=people
-            )
+    def value(self, error: float, left: RiskAfter | None) -> float:
         if not self.of_risk:
-            return proposal.error
+            return error
         if left is None:
             raise InvalidInput(
                 f'measure={self.measure!r} needs a model of the population; model="none" has none.'
@@ -97,53 +76,38 @@ class Target:
 
 
 @value(eq=False)
-class Proposal:
-    """What one promise proposes.
+class Trial:
+    """What an α tried gives.
 
+    - ``value``: The measure.
     - ``designs``: A design for each column; or the one design of all of them, by their names.
     - ``informations``: Mutual information between true and released values, in nats, by design.
-    - ``whole``: The summed entropy of the columns.
+    - ``entropy``: That of the columns, summed.
     - ``error``: The standard error of a typical cell of the worst column or wanted table,
       asymptotic; infinite where it is not identifiable.
+    - ``left``: The risk left, where there is a model of the population.
     """
-
-    designs: Mapping[str, Any]
-    plan: Plan
-    informations: Mapping[str, float]
-    whole: float
-    error: float
-
-    @property
-    def information(self) -> float:
-        return sum(self.informations.values())
-
-    @property
-    def retained(self) -> float:
-        return self.information / self.whole if self.whole else 1.0
-
-
-@value(eq=False)
-class Trial:
-    """What an α tried gives: the measure, the designs, and the risk that they leave."""
 
     alpha: float
     value: float
-    proposal: Proposal
+    designs: Mapping[str, Any]
+    plan: Plan
+    informations: Mapping[str, float]
+    entropy: float
+    error: float
     left: RiskAfter | None
 
-
-def curve_of(trials: Sequence[Trial]) -> NDArray[np.void]:
-    """Return the trials by rising α as records: risk, information and error at each."""
-    rows = sorted(trials, key=lambda trial: trial.alpha)
-
-    def column(name: str) -> Floats:
-        holder = attrgetter("left" if name in OF_RISK else "proposal")
-        return np.array([getattr(holder(trial), name, math.nan) for trial in rows])
-
-    tried = {name: np.array([getattr(one, name) for one in rows]) for name in ("alpha", "value")}
-    given = {name: column(name) for name in (*OF_RISK, "information", "retained", "error")}
-    records: NDArray[np.void] = record_array({**tried, **given})
-    return records
+    def figures(self) -> dict[str, float]:
+        """Return what the curve has of this trial."""
+        information = sum(self.informations.values())
+        return {
+            "alpha": self.alpha,
+            "value": self.value,
+            **{name: getattr(self.left, name, math.nan) for name in OF_RISK},
+            "information": information,
+            "retained": information / self.entropy if self.entropy else 1.0,
+            "error": self.error,
+        }
 
 
 def search(
@@ -155,7 +119,7 @@ def search(
     points: int,
     clock: Clock,
 ) -> tuple[list[Trial], Trial]:
-    """Return all trials, and the one that is the answer: on the side that meets the target.
+    """Return all trials by rising α, and the answer: one on the side that meets the target.
 
     Geometric steps over the reach come first, then halves of the first crossing.
     """
@@ -167,15 +131,21 @@ def search(
     for alpha in (low, *inner, high):
         trials.append(try_alpha(alpha))
         scanning.tell("calibrating", len(trials) / points)
-    meets, fails = bracket(trials, target)
-    if meets is None:
+    # From the safe end, so that every trial on the way meets the target, whether or not the measure
+    # is monotone: what lies behind the first failure is not looked at. NaN fails, too.
+    met: list[Trial] = []
+    for trial in trials if target.of_risk else reversed(trials):
+        if not trial.value <= target.at_most:
+            break
+        met.append(trial)
+    if not met:
         best = min(trials, key=lambda trial: (trial.value, trial.alpha))
-    elif fails is None:
-        best = meets
+    elif len(met) == len(trials):
+        best = met[-1]
     else:
         closing = close_in(
             try_alpha,
-            (meets, fails),
+            (met[-1], trial),
             at_most=target.at_most,
             tolerance=tolerance,
             clock=clock.part(0.6, 0.4),
@@ -184,22 +154,7 @@ def search(
         trials += [trial for trial in closing if trial.alpha not in known]
         best = closing[-1]
     clock.tell("calibrating", 1.0)
-    return trials, best
-
-
-def bracket(trials: Sequence[Trial], target: Target) -> tuple[Trial | None, Trial | None]:
-    """Return the last trial that meets the target before the first that does not, and that one.
-
-    Trials are followed from the private end for a measure of risk and from the other end for an
-    error, so that every trial on the way meets the target, whether or not the measure is monotone.
-    """
-    # From the safe end: what lies behind the first failure is not looked at.
-    meets = None
-    for trial in trials if target.of_risk else reversed(trials):
-        if not trial.value <= target.at_most:  # NaN fails, too
-            return meets, trial
-        meets = trial
-    return meets, None
+    return sorted(trials, key=lambda trial: trial.alpha), best
 
 
 def close_in(
@@ -234,28 +189,19 @@ class Calibration(Display, Tidy):
 
     Attributes
     ----------
-    alpha : float
-        For a measure of risk the largest α found that meets the target, for an error the smallest;
-        over several columns the total. When ``met`` is false, the α that came nearest.
-    value : float
-        The measure at exactly the mechanisms of ``plan``.
-    met : bool
-        Whether ``value`` is at most the target.
-    proposal : Proposal
-        ``designs``, ``plan``, and what they keep.
     target : Target
         ``target.measure``, ``target.at_most`` and ``target.level``.
+    met : bool
+        Whether ``value`` is at most the target.
+    best : Trial
+        The α that was chosen, with its designs, plan and figures.
     before : Assessment
         The risk of the file as it is.
-    after : RiskAfter or None
-        The risk left at ``alpha``.
     curve : record array
         For everything tried, in order: ``alpha``, ``value``, ``tau1``, ``tau2``, ``worst``,
         ``information`` (nats), ``retained`` (of the entropy), ``error``.
     notes : tuple of str
         What the reader must know.
-    central : CentralGuarantee or None
-        What is proven of the whole file in random order, where δ was given.
 
     Examples
     --------
@@ -269,21 +215,35 @@ class Calibration(Display, Tidy):
     ('alpha', 'value', 'tau1')
     """
 
-    alpha: float
-    value: float
-    met: bool
-    proposal: Proposal
     target: Target
+    met: bool
+    best: Trial
     before: Assessment = field(repr=False)
-    after: RiskAfter | None = field(repr=False)
     curve: NDArray[np.void] = field(repr=False)
     notes: tuple[str, ...]
-    central: CentralGuarantee | None = None
+
+    @property
+    def alpha(self) -> float:
+        """The largest α found that meets a target of risk, or the smallest for an error.
+
+        Over several columns it is the total; where none meets the target, the nearest.
+        """
+        return self.best.alpha
+
+    @property
+    def value(self) -> float:
+        """The measure at exactly the mechanisms of ``plan``."""
+        return self.best.value
+
+    @property
+    def after(self) -> RiskAfter | None:
+        """The risk left at ``alpha``, where there is a model of the population."""
+        return self.best.left
 
     @property
     def designs(self) -> Mapping[str, Any]:
         """The design of each column; with ``columns=`` the one of all of them."""
-        return self.proposal.designs
+        return self.best.designs
 
     @property
     def design(self) -> Any:
@@ -293,7 +253,7 @@ class Calibration(Display, Tidy):
     @property
     def plan(self) -> Plan:
         """What is done to a record."""
-        return self.proposal.plan
+        return self.best.plan
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the curve as plain lists."""
@@ -311,10 +271,7 @@ class Calibration(Display, Tidy):
                 was, left = (number(getattr(of, name), 4) for of in (self.before, self.after))
                 rows.append((words, f"{was} before, {left} after"))
             rows.append(("largest r2", f"{number(self.after.worst, 4)} after"))
-        if self.central is not None:
-            proven, attack = number(self.central.epsilon), number(self.central.lower, 4)
-            rows.append(("central", f"ε = {proven}, by attack at least {attack}"))
-        for name, information in self.proposal.informations.items():
+        for name, information in self.best.informations.items():
             alpha = number(self.designs[name].alpha, 6)
             rows.append((name, f"α = {alpha}, {information:.4f} nats of information"))
         rows.append(("tried", several(len(self.curve), "design")))
@@ -336,15 +293,11 @@ class Calibration(Display, Tidy):
             "at_most": self.target.at_most,
             "level": self.target.level,
             "columns": {name: design.alpha for name, design in self.designs.items()},
-            "information": dict(self.proposal.informations),
+            "information": dict(self.best.informations),
             "before": self.before.summary(),
             "notes": list(self.notes),
             "curve": self.columns(),
         }
-        if self.central is not None:
-            figures["central"] = {
-                name: getattr(self.central, name) for name in ("epsilon", "delta", "lower")
-            }
         if self.after is not None:
             figures["after"] = {name: getattr(self.after, name) for name in OF_RISK}
         return figures

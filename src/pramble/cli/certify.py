@@ -155,7 +155,7 @@ def sentences(
             verdict = "is" if certificate.satisfies(alpha) else "is not"
             yield f"α = {alpha:g} {verdict} satisfied."
         if central is not None and not math.isinf(certificate.alpha):
-            yield f"Local: {certificate.guarantee.sentence()}"
+            yield f"Local: {certificate.promise.sentence()}"
     if central is not None:
         yield f"Central: {central.sentence()}"
         if epsilon is not None:

@@ -11,7 +11,7 @@ from pramble.cli.inputs import AsCsv, AsJson, Text, option
 from pramble.errors import InvalidInput
 from pramble.ledger.account import as_central
 from pramble.ledger.book import Entry, Ledger, central_sum, default_ledger, local_sum, pair
-from pramble.privacy.guarantee import RecordPrivacy, composed
+from pramble.privacy.promise import LocalPromise, composed
 from pramble.shown import Grid
 
 # Columns of a release that are named one by one in a table.
@@ -120,7 +120,7 @@ def set_budgets(
     if budget is not None:
         if not 0 < budget < math.inf:
             raise InvalidInput(f"A budget must be a positive number; found {budget!r}.")
-        book.set_budget(people, RecordPrivacy(Fraction(budget)))
+        book.set_budget(people, LocalPromise(Fraction(budget)))
         messages().print(f"The budget of {people!r} is {budget:g}.")
     if central is not None:
         most = as_central(central.split(","))

@@ -25,7 +25,7 @@ from pramble.cli.inputs import (
 )
 from pramble.ledger.book import pair
 from pramble.outcome import ReleaseOutcome
-from pramble.privacy.guarantee import CentralPrivacy
+from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
 from pramble.releasing.folder.open import Release
 from pramble.report.outcome_text import release_text
@@ -169,11 +169,11 @@ def release_lines(result: Release) -> Iterator[Any]:
 
 def promise_text(outcome: ReleaseOutcome) -> str:
     """Return what is promised, in a few words."""
-    local = f"α = {outcome.alpha:.6g} a {outcome.guarantee.unit}"
+    local = f"α = {outcome.alpha:.6g} a {outcome.spent.unit}"
     if outcome.central is None:
         return local
     if outcome.protected is not None:
-        return f"{pair(outcome.central)} a {outcome.guarantee.unit}, against readers"
+        return f"{pair(outcome.central)} a {outcome.spent.unit}, against readers"
     return f"{pair(outcome.central)} against readers ({local} before shuffling)"
 
 
@@ -184,9 +184,9 @@ def release_document(result: Release) -> dict[str, Any]:
         "folder": None if result.folder is None else str(result.folder),
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
-        "alpha": None if outcome.guarantee.is_unbounded else outcome.alpha,
-        "rows_per_person": outcome.guarantee.rows,
-        "alpha_limit": None if isinstance(outcome.limit, CentralPrivacy) else outcome.limit.shown,
+        "alpha": None if outcome.spent.is_unbounded else outcome.alpha,
+        "rows_per_person": outcome.spent.rows,
+        "alpha_limit": None if isinstance(outcome.limit, CentralPromise) else outcome.limit.shown,
         "central": None
         if outcome.central is None
         else {**outcome.central.to_json(), "lower": outcome.lower},

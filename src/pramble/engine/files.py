@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,8 @@ from pramble.engine.perturb import check_names, checked_first_row
 from pramble.engine.record import Record, as_record
 from pramble.engine.sampling import each_column
 from pramble.errors import InvalidData, InvalidInput
-from pramble.ledger.account import open_account, open_book
-from pramble.ledger.book import Ledger, file_facts
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.privacy.certificate import certify
 from pramble.values import Clock, Watcher, value
 
 
@@ -74,9 +70,6 @@ def perturb_file(
     threads: int | None = None,
     overwrite: bool = False,
     reading: Reading | Mapping[str, Any] | None = None,
-    ledger: str | Path | Ledger | bool = False,
-    people: str | None = None,
-    budget: float | None = None,
     progress: Watcher | None = None,
 ) -> Written:
     r"""Randomise some columns of a file, or of all files of a folder, into one file.
@@ -106,13 +99,6 @@ def perturb_file(
         Replace a target file that exists. Without it that is an error.
     reading : Reading or mapping, optional
         How to read the source; what is not said is found out.
-    ledger : str, Path, Ledger or bool
-        The ledger in which what is spent on the people of the file is entered; True is the user's
-        own. A run that is repeated with its key is entered again, which counts too much rather
-        than too little.
-    people, budget : optional
-        The name of the people, and the most that all their releases may spend; as in
-        :func:`pramble.release`.
     progress : callable, optional
         Called with a `pramble.values.Progress` after every block.
 
@@ -147,19 +133,7 @@ def perturb_file(
     inward, outward = Path(source), Path(target)
     check_places(inward, outward, overwrite=overwrite)
     clock, records = Clock(progress), open_records(inward, reading)
-    book, _ = open_book(ledger=ledger, budget=budget)
-    if book is None:
-        entry: AbstractContextManager[object] = nullcontext()
-    else:
-        account = open_account(
-            book, file_facts(records), digest=records.digest(), people=people, budget=budget
-        )
-        spent = certify(record.plan).guarantee
-        entry = account.entered(
-            spent, columns=list(record.columns), target=outward, any_target=True
-        )
-    with entry:
-        rows = perturb_stream(records, outward, record, first_row=first_row, clock=clock)
+    rows = perturb_stream(records, outward, record, first_row=first_row, clock=clock)
     return Written(outward, rows, clock.seconds())
 
 

@@ -85,12 +85,7 @@ def first_bits(stream: KeyStream, rows: range) -> tuple[NDArray[np.bool_], NDArr
 
 
 def magnitudes(w: NDArray[np.uint64], s: float) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return :math:`|k|` from the first digits, and where it is proven.
-
-    >>> size, sure = magnitudes(np.array([2**62, 2**61, 0], dtype=np.uint64), 10.0)
-    >>> size[:2].tolist(), sure.tolist()
-    ([7, 12], [True, True, False])
-    """
+    """Return :math:`|k|` from the first digits, and where it is proven."""
     from scipy.special import ndtri
 
     unit = 2.0**-TAIL_BITS
@@ -171,11 +166,7 @@ def tail_series(at: Any, degree: int) -> list[Any]:
 
 
 def nearest_root(square: Fraction) -> float:
-    """Return the float nearest to a square root.
-
-    >>> nearest_root(Fraction(2)) == math.sqrt(2), nearest_root(Fraction(10**80, 9))
-    (True, 3.333333333333333e+39)
-    """
+    """Return the float nearest to a square root."""
     shift = max(0, 128 - (square.numerator.bit_length() - square.denominator.bit_length()))
     shift += shift % 2
     whole = math.isqrt((square.numerator << shift) // square.denominator)
@@ -196,11 +187,7 @@ def drawn_by_digits(stream: KeyStream, cell: int, variance: Fraction) -> int:
 
 
 def magnitude(digits: int, count: int, variance: Fraction) -> int | None:
-    r"""Return :math:`|k|` if all p within :math:`[w, w + 1) / 2^{count}` have the same; else None.
-
-    >>> magnitude(2**62, 64, Fraction(100)), magnitude(0, 64, Fraction(100))
-    (7, None)
-    """
+    r"""Return :math:`|k|` if all p in :math:`[w, w + 1) / 2^{count}` have the same; else None."""
     from flint import arb, ctx, fmpq
 
     if digits == 0:

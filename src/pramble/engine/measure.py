@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pramble.data.crosstab import grouped_batches
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
-from pramble.data.records import LazyRecords, Records, Watch, scan
+from pramble.data.records import Records, Watch
 from pramble.data.remote import spark_source
 from pramble.engine.keystream import checked_key
-from pramble.engine.table_counts import PersonCounts, TableCounter, count_people
+from pramble.engine.table_counts import PersonCounts, TableCounter, count_everywhere
 from pramble.engine.table_noise import Counts, measure_chosen, with_noise
 from pramble.errors import InvalidInput
 from pramble.mechanisms.measured import Measured
@@ -133,13 +132,11 @@ def exact_tables(
     candidates = () if plan.choice is None else plan.choice.candidates
     job = TableCounter((*plan.tables, *candidates), plan.labels, typed=records.typed, nulls=nulls)
     records.refuse_missing([*job.columns, *person])
-    if person:
-        together = records.rows_stay
-        own = PersonCounts(job, person, plan.rows_per_person, secret=secret, together=together)
-        return count_people(records, own, watch=watch).counts
-    if isinstance(records, LazyRecords) and not records.reading.changes_values:
-        for batch, times in grouped_batches(records, job.columns):
-            job.add(batch, times)
-    else:
-        scan(records, [job], watch=watch)
-    return job.counts
+    if not person:
+        count_everywhere(records, job, watch=watch)
+        return job.counts
+    own = PersonCounts(job, person, plan.rows_per_person, secret=secret, together=records.rows_stay)
+    count_everywhere(records, own, watch=watch)
+    own.tables.refuse_undeclared()
+    own.settle()
+    return own.tables.counts

@@ -40,11 +40,7 @@ Words = tuple[NDArray[np.uint64], NDArray[np.uint32]]
 
 
 def random_order(rows: int, *, key: bytes) -> Integers:
-    """Return the row numbers sorted by secure random words, which no column is drawn from.
-
-    >>> sorted(random_order(4, key=bytes(32)).tolist())
-    [0, 1, 2, 3]
-    """
+    """Return the row numbers sorted by secure random words, which no column is drawn from."""
     return in_word_order(sorting_words(range(rows), key=key))
 
 
@@ -257,12 +253,7 @@ class PieceBoundaries:
 
 
 def piece_boundaries(rows: int, size: int, *, key: bytes) -> PieceBoundaries:
-    """Return the rows at which the secret order of so many rows is cut into pieces of one size.
-
-    >>> found = piece_boundaries(10, 4, key=bytes(32))
-    >>> np.bincount(found.pieces(sorting_words(range(10), key=bytes(32)), 0)).tolist()
-    [4, 4, 2]
-    """
+    """Return the rows at which the secret order of so many rows is cut into pieces of one size."""
     ranks = np.arange(size, rows, size)
     bits = min(max((rows // ROWS_OF_A_BIN).bit_length(), 1), MOST_BIN_BITS)
     shift = np.uint32(32 - bits)

@@ -170,20 +170,12 @@ class PersonCounts:
         return self.__dict__
 
     def settle(self) -> None:
-        if self.codes:
-            codes, times = np.concatenate(self.codes, axis=1), np.concatenate(self.times)
-            columns = [
-                pa.chunked_array([texts[i] for texts in self.people])
-                for i in range(len(self.person))
-            ]
-            self._count(codes, times, columns)
+        if not self.codes:
+            return
+        codes, times = np.concatenate(self.codes, axis=1), np.concatenate(self.times)
+        people = [pa.concat_arrays(texts) for texts in zip(*self.people, strict=True)]
         self.codes, self.people, self.times = [], [], []
-
-    def _count(self, codes: NDArray[np.int32], times: Integers, people: list[Any]) -> None:
-        ids = [
-            texts.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-            for texts in people
-        ]
+        ids = [texts.dictionary_encode().indices.to_numpy().astype(np.int64) for texts in people]
         sizes = [int(own.max(initial=0)) + 1 for own in ids]
         member, first = group(ids, sizes, rows=len(times))
         rows_of = np.zeros(len(first), dtype=np.int64)
@@ -207,20 +199,17 @@ class PersonCounts:
         self.tables.add_codes(by_name, times)
 
 
-def count_people(
-    records: Records, job: PersonCounts, *, watch: Watch | None = None
-) -> TableCounter:
-    """Return the tables of at most so many rows of each person, wherever the rows are."""
+def count_everywhere(
+    records: Records, job: "TableCounter | PersonCounts", *, watch: Watch | None = None
+) -> None:
+    """Show a job all rows, wherever they are."""
     if isinstance(records, LazyRecords) and not records.reading.changes_values:
         for batch, times in grouped_batches(records, job.columns):
             job.add(batch, times)
-    elif records.rows_stay:
+    elif isinstance(job, PersonCounts) and records.rows_stay:
         count_on_spark(records, job, watch)
     else:
         scan(records, [job], watch=watch)
-    job.tables.refuse_undeclared()
-    job.settle()
-    return job.tables
 
 
 def count_on_spark(records: Any, job: PersonCounts, watch: Watch | None) -> None:
@@ -291,11 +280,7 @@ def rows_counted(
 
 
 def place_in_run(again: NDArray[np.bool_]) -> Integers:
-    """Return how many places each entry is behind the start of its run.
-
-    >>> place_in_run(np.array([False, True, True, False])).tolist()
-    [0, 1, 2, 0]
-    """
+    """Return how many places each entry is behind the start of its run."""
     places = np.arange(len(again))
     return places - np.maximum.accumulate(np.where(again, 0, places))
 

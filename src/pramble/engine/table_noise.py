@@ -88,9 +88,6 @@ def interaction(margin: Integers, noise: Exact, scale: int) -> Exact:
 
     Along each axis :math:`n_j` times "subtract the mean" is "multiply by :math:`n_j` and subtract
     the sum".
-
-    >>> interaction(np.array([3, 1]), np.array([0, 1]), 2).tolist()
-    [3, -3]
     """
     found = wide_enough(margin, scale) * scale
     found = wide_enough(found, 2) + noise
@@ -180,11 +177,7 @@ def exact_scores(
 
 
 def nearest_counts(counts: Floats, total: int) -> Floats:
-    """Return the nearest table without negative cells that sums to a total.
-
-    >>> nearest_counts(np.array([5.0, 2.0, -3.0]), 4)
-    array([3.5, 0.5, 0. ])
-    """
+    """Return the nearest table without negative cells that sums to a total."""
     ordered = np.sort(counts.ravel())[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     last = int(np.flatnonzero(ordered > excess)[-1])

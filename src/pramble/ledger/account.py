@@ -10,7 +10,7 @@ from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError, PrivacyError
 from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, pair, refuse_beyond
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
+from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.values import value
 
 
@@ -24,18 +24,18 @@ class Account:
     ledger: Ledger | None = None
     people: str = ""
     file: KnownFile | None = None
-    budget: RecordPrivacy | None = None
-    central_budget: CentralPrivacy | None = None
+    budget: LocalPromise | None = None
+    central_budget: CentralPromise | None = None
     warning: str = ""
 
-    def before(self) -> RecordPrivacy:
-        nothing = RecordPrivacy(Fraction(0))
+    def before(self) -> LocalPromise:
+        nothing = LocalPromise(Fraction(0))
         return nothing if self.ledger is None else self.ledger.total(self.people)
 
-    def before_central(self) -> CentralPrivacy:
+    def before_central(self) -> CentralPromise:
         return NOTHING if self.ledger is None else self.ledger.central_total(self.people)
 
-    def check(self, more: RecordPrivacy, central: CentralPrivacy) -> None:
+    def check(self, more: LocalPromise, central: CentralPromise) -> None:
         """Refuse early what `entered` would refuse for certain."""
         local, other = (None, None) if self.ledger is None else self.ledger.budgets(self.people)
         for limit in (self.budget, local):
@@ -46,11 +46,11 @@ class Account:
     @contextmanager
     def entered(
         self,
-        spent: RecordPrivacy,
+        spent: LocalPromise,
         *,
         columns: Sequence[str],
         target: Path,
-        central: CentralPrivacy | None = None,
+        central: CentralPromise | None = None,
         any_target: bool = False,
     ) -> Iterator[Callable[[Path], None]]:
         """Enter a release; confirm it when it is complete, cancel it on any error.
@@ -141,7 +141,7 @@ def open_account(
     like a file that was released, is refused until it is said whether it does. Other files
     hold new people, named after the file.
     """
-    limit = None if budget is None else RecordPrivacy(Fraction(budget))
+    limit = None if budget is None else LocalPromise(Fraction(budget))
     central = None if central_budget is None else as_central(central_budget)
     if book is None:
         return Account(budget=limit, central_budget=central, warning=warning)
@@ -179,14 +179,14 @@ def open_account(
     return Account(book, name, file, limit, central, warning)
 
 
-def as_central(budget: Any) -> CentralPrivacy:
+def as_central(budget: Any) -> CentralPromise:
     try:
         epsilon, delta = map(float, () if isinstance(budget, str) else budget)
     except (TypeError, ValueError):
         raise InvalidPlan(f"A central budget is a pair (ε, δ); found {budget!r}.") from None
     if not 0 < epsilon < math.inf or not 0 <= delta < 1:
         raise InvalidPlan(f"A central budget has ε > 0 and 0 ≤ δ < 1; found {budget!r}.")
-    return CentralPrivacy(Fraction(epsilon), Fraction(delta))
+    return CentralPromise(Fraction(epsilon), Fraction(delta))
 
 
 def new_name(file: str, taken: set[str]) -> str:

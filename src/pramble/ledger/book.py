@@ -19,20 +19,20 @@ from typing import Any, TypeVar
 
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, no_local_promise
+from pramble.privacy.promise import CentralPromise, LocalPromise, no_local_promise
 from pramble.values import value
 
-Budgets = tuple[RecordPrivacy | None, CentralPrivacy | None]
-NOTHING = CentralPrivacy(Fraction(0), Fraction(0))
+Budgets = tuple[LocalPromise | None, CentralPromise | None]
+NOTHING = CentralPromise(Fraction(0), Fraction(0))
 
-G = TypeVar("G", RecordPrivacy, CentralPrivacy)
+G = TypeVar("G", LocalPromise, CentralPromise)
 
 
 def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
     """Refuse to spend beyond a budget, saying what is left of it."""
     if budget is None or budget.allows(before + more):
         return
-    if isinstance(budget, CentralPrivacy):
+    if isinstance(budget, CentralPromise):
         raise PrivacyError(
             f"This release would spend {pair(more)}; these people have spent {pair(before)} of "
             f"the central budget {pair(budget)} already. Nothing was released."
@@ -60,8 +60,8 @@ def pair(central: Any) -> str:
 def smaller(one: G | None, two: G | None) -> G | None:
     if one is None or two is None:
         return one if two is None else two
-    if isinstance(one, CentralPrivacy) and isinstance(two, CentralPrivacy):
-        return CentralPrivacy(min(one.epsilon, two.epsilon), min(one.delta, two.delta))
+    if isinstance(one, CentralPromise) and isinstance(two, CentralPromise):
+        return CentralPromise(min(one.epsilon, two.epsilon), min(one.delta, two.delta))
     return one if two.allows(one) else two
 
 
@@ -169,8 +169,8 @@ class Entry:
     people: str
     file: KnownFile
     columns: tuple[str, ...]
-    spent: RecordPrivacy
-    central: CentralPrivacy
+    spent: LocalPromise
+    central: CentralPromise
     target: str
     state: str
 
@@ -203,11 +203,11 @@ class Entry:
     def from_values(cls, row: Sequence[Any]) -> "Entry":
         number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
         epsilon, delta, mu_squared, target, state = row[10:]
-        spent = no_local_promise(most) if alpha == "inf" else RecordPrivacy(Fraction(alpha), most)
-        central = CentralPrivacy.of_local(spent)  # entries of earlier versions say nothing of it
+        spent = no_local_promise(most) if alpha == "inf" else LocalPromise(Fraction(alpha), most)
+        central = CentralPromise.of_local(spent)  # entries of earlier versions say nothing of it
         if epsilon is not None:
             gaussian = None if mu_squared is None else Fraction(mu_squared)
-            central = CentralPrivacy(Fraction(epsilon), Fraction(delta), most, gaussian)
+            central = CentralPromise(Fraction(epsilon), Fraction(delta), most, gaussian)
         return cls(
             number,
             created,
@@ -221,11 +221,11 @@ class Entry:
         )
 
 
-def local_sum(entries: Sequence[Entry]) -> RecordPrivacy:
-    return sum((one.spent for one in entries), RecordPrivacy(Fraction(0)))
+def local_sum(entries: Sequence[Entry]) -> LocalPromise:
+    return sum((one.spent for one in entries), LocalPromise(Fraction(0)))
 
 
-def central_sum(entries: Sequence[Entry]) -> CentralPrivacy:
+def central_sum(entries: Sequence[Entry]) -> CentralPromise:
     return sum((one.central for one in entries), NOTHING)
 
 
@@ -251,10 +251,10 @@ class Ledger:
     >>> ledger = Ledger(Path(folder.name) / "ledger.sqlite")
     >>> file = KnownFile("people.csv", ledger.fingerprint("…"), 1000, ("sex", "age"))
     >>> first = ledger.enter(
-    ...     "employees", RecordPrivacy(Fraction(2)), file=file, columns=["sex"], target="out"
+    ...     "employees", LocalPromise(Fraction(2)), file=file, columns=["sex"], target="out"
     ... )
     >>> ledger.total("employees")
-    RecordPrivacy(alpha=Fraction(2, 1), rows=1)
+    LocalPromise(alpha=Fraction(2, 1), rows=1)
     >>> folder.cleanup()
     """
 
@@ -306,11 +306,11 @@ class Ledger:
             (key,) = connection.execute("SELECT bytes FROM secret").fetchone()
         return hmac.new(key, digest.encode(), sha256).hexdigest()
 
-    def total(self, people: str) -> RecordPrivacy:
+    def total(self, people: str) -> LocalPromise:
         """Return what was spent on these people so far, pending releases included."""
         return local_sum(self.entries(people))
 
-    def central_total(self, people: str) -> CentralPrivacy:
+    def central_total(self, people: str) -> CentralPromise:
         """Return what was spent towards readers so far, ε and δ added up."""
         return central_sum(self.entries(people))
 
@@ -327,8 +327,8 @@ class Ledger:
         local, central = found or (None, None)
         epsilon, delta = central.split() if central else ("", "")
         return (
-            None if local is None else RecordPrivacy(Fraction(local)),
-            CentralPrivacy(Fraction(epsilon), Fraction(delta)) if central else None,
+            None if local is None else LocalPromise(Fraction(local)),
+            CentralPromise(Fraction(epsilon), Fraction(delta)) if central else None,
         )
 
     @staticmethod
@@ -344,24 +344,24 @@ class Ledger:
             ),
         )
 
-    def set_budget(self, people: str, budget: RecordPrivacy | CentralPrivacy) -> None:
+    def set_budget(self, people: str, budget: LocalPromise | CentralPromise) -> None:
         """Store the most that may ever be spent on these people: α, or central ε and δ."""
         with self._transaction() as connection:
             local, central = self._budgets(connection, people)
-            one = (local, budget) if isinstance(budget, CentralPrivacy) else (budget, central)
+            one = (local, budget) if isinstance(budget, CentralPromise) else (budget, central)
             self._store_budgets(connection, people, one)
 
     def enter(
         self,
         people: str,
-        spent: RecordPrivacy,
+        spent: LocalPromise,
         *,
         file: KnownFile,
         columns: Sequence[str],
         target: str,
-        central: CentralPrivacy | None = None,
-        budget: RecordPrivacy | None = None,
-        central_budget: CentralPrivacy | None = None,
+        central: CentralPromise | None = None,
+        budget: LocalPromise | None = None,
+        central_budget: CentralPromise | None = None,
     ) -> Entry:
         """Enter a release as pending, unless all of these people would pass a budget.
 
@@ -369,7 +369,7 @@ class Ledger:
         """
         created = datetime.now(UTC).isoformat(timespec="seconds")
         # What is not shuffled, or holds untouched columns, spends as much against readers.
-        read = CentralPrivacy.of_local(spent) if central is None else central
+        read = CentralPromise.of_local(spent) if central is None else central
         with self._transaction() as connection:
             stored = self._budgets(connection, people)
             limits = smaller(budget, stored[0]), smaller(central_budget, stored[1])

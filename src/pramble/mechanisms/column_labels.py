@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,13 @@ def labels_by_column(
     held = [{name for block in blocks for name in block} for blocks in branches]
     for name, one in found.items():
         if not all(name in names for names in held):
-            refuse_blank_labels(name, one)
+            for label in (*one.labels.values, *one.outputs.values):
+                if label in EMPTY:
+                    raise InvalidPlan(
+                        f"Column {name!r} is left blank by a branch, so none of its labels may be "
+                        "None or an empty text: nobody could tell them from a blank. Give missing "
+                        'values a label of their own, such as "missing".'
+                    )
             found[name] = ColumnLabels(one.labels, one.outputs, blank=True)
     return found
 
@@ -83,16 +88,6 @@ def common_labels(name: str, one: ColumnLabels, two: ColumnLabels) -> ColumnLabe
     if one.outputs is two.outputs or one.outputs == two.outputs:
         return one
     return ColumnLabels(one.labels, distinct([*one.outputs.values, *two.outputs.values]))
-
-
-def refuse_blank_labels(name: str, one: ColumnLabels) -> None:
-    for labels in (one.labels.values, one.outputs.values):
-        if not isinstance(labels, range) and any(label in EMPTY for label in labels):
-            raise InvalidPlan(
-                f"Column {name!r} is left blank by a branch, so none of its labels may be None or "
-                "an empty text: nobody could tell them from a blank. Give missing values a label "
-                'of their own, such as "missing".'
-            )
 
 
 def distinct(labels: Iterable[Label]) -> Labels:
@@ -129,7 +124,7 @@ class Coding:
         parts = zip(*labels.values, strict=True) if len(columns) > 1 else [labels.values]
         answer = {}
         for name, own in zip(columns, parts, strict=True):
-            place = self._places(name, released=released)
+            place = {key: code for code, key in enumerate(label_keys(sides[name].values))}
             codes = map(place.__getitem__, label_keys(own))
             answer[name] = np.fromiter(codes, dtype=np.int64, count=len(labels))
         return answer
@@ -144,16 +139,6 @@ class Coding:
             answer *= len(sides[name])
             answer += codes[name]
         return answer
-
-    @cached_property
-    def _known(self) -> dict[tuple[str, bool], dict[Any, int]]:
-        return {}
-
-    def _places(self, name: str, *, released: bool) -> dict[Any, int]:
-        if (name, released) not in self._known:
-            keys = label_keys((self.outputs if released else self.categories)[name].values)
-            self._known[name, released] = {key: code for code, key in enumerate(keys)}
-        return self._known[name, released]
 
 
 def places_if_among(known: Integers, wanted: Integers) -> Integers:

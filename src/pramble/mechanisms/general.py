@@ -83,11 +83,7 @@ LEAST_ENTRIES = 400
 
 
 def in_palette(weights: Integers) -> dict[str, Any] | None:
-    """Return the fields ``palette`` and ``rows`` of a matrix; None where numbers serve better.
-
-    >>> in_palette(np.tile([[1, 5], [5, 1]], (1, 200)))["palette"]
-    [1, 5]
-    """
+    """Return the fields ``palette`` and ``rows`` of a matrix; None where numbers serve better."""
     if not LEAST_ENTRIES <= weights.size <= MOST_PALETTE_ENTRIES:
         return None
     palette, places = np.unique(weights, return_inverse=True)

@@ -112,11 +112,7 @@ def stated_size(labels: Any) -> int:
 
 
 def rational(number: Any, refusal: type[InvalidInput]) -> Fraction:
-    """Return a number of a document exactly: a float, an integer, or "1/3" in text.
-
-    >>> rational("1/3", InvalidMechanism)
-    Fraction(1, 3)
-    """
+    """Return a number of a document exactly: a float, an integer, or "1/3" in text."""
     plain = re.fullmatch(r"[0-9]+(/[0-9]+)?", number) if isinstance(number, str) else True
     try:
         return Fraction(number if plain else "none")

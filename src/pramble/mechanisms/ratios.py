@@ -48,11 +48,7 @@ def exp_bounds(alpha: float | Fraction) -> Iterator[tuple[Fraction, Fraction]]:
 
 
 def exact_decimal(number: Fraction) -> Decimal:
-    """Return a rational whose denominator is a power of two, as all floats and their products.
-
-    >>> exact_decimal(Fraction(3, 8))
-    Decimal('0.375')
-    """
+    """Return a rational whose denominator is a power of two, as all floats and their products."""
     places = number.denominator.bit_length() - 1
     if number.denominator != 1 << places:
         raise InvalidInput(f"An exponent must be a float, or a product of floats; found {number}.")

@@ -16,7 +16,6 @@ from pramble.plots.style import (
     SERIES,
     VERMILION,
     house_style,
-    in_percent,
     new_figure,
 )
 
@@ -140,45 +139,6 @@ def frequency_note(size: int) -> str:
 
 def _shares(counts: Sequence[int]) -> Floats:
     return np.array(counts) / max(sum(counts), 1)
-
-
-@house_style()
-def distribution_figure(distribution: Any) -> Figure:
-    """Return the shares below the edges of bands, with their intervals, and the quantiles.
-
-    Lines join the edges, since numbers count as spread evenly within a band.
-    """
-    many, up_to = distribution.many, distribution.cumulative
-    if many > len(SERIES):
-        raise InvalidInput(
-            f"A plot must have at most {len(SERIES)} groups; this table has {many}. Take "
-            "fewer columns."
-        )
-    size = len(distribution.labels)
-    ends = distribution.finite_edges[1:]
-    quantiles = distribution.quantiles
-    shares = np.asarray(quantiles.cells["share"])
-    each = len(quantiles.values) // many
-    others = distribution.groups[1]
-    names = list(zip(*others.values(), strict=True)) or [()]
-    figure = new_figure(height=3.6)
-    axes = figure.add_subplot()
-    for group, (name, look) in enumerate(zip(names, SERIES, strict=False)):
-        colour, label = look.colour, ", ".join(map(str, name))
-        own = slice(group * size, group * size + len(ends))
-        axes.vlines(ends, up_to.lower[own], up_to.upper[own], color=colour, alpha=0.4)
-        points = [distribution.edges[0], *ends], [0.0, *up_to.values[own]]
-        axes.plot(*points, color=colour, linestyle=look.line, label=label)
-        some = slice(group * each, (group + 1) * each)
-        axes.plot(quantiles.values[some], shares[some], look.marker, color=colour)
-    in_percent(axes.yaxis)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel(distribution.column)
-    axes.set_ylabel(f"share below, with {100 * up_to.level:g} % intervals")
-    axes.set_title(f"{distribution.column}  (n = {up_to.n:,.0f})")
-    if others:
-        axes.legend(title=", ".join(others))
-    return figure
 
 
 @house_style()

@@ -54,14 +54,7 @@ class Attack:
 
 
 def attacks_on(masses: Floats) -> list[Attack]:
-    """Return the most promising attacks among rows of probabilities, both ways round.
-
-    Examples
-    --------
-    >>> best = attacks_on(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]))[0]
-    >>> sorted(best.crowd.tolist())
-    [0.1, 0.1, 0.8]
-    """
+    """Return the most promising attacks among rows of probabilities, both ways round."""
     made: list[Attack] = []
     for w, crowd in enumerate(masses):
         # An output that w never has gives a record away: it counts as nearly impossible.
@@ -78,12 +71,6 @@ def attacks_together(seen_rows: Sequence[Floats]) -> list[Attack]:
 
     Outputs whose two ratios to the crowd agree to nine digits are not told apart, which the reader
     is free to do. Each of at most twelve outputs rounds twice.
-
-    Examples
-    --------
-    >>> coin = np.array([[0.75, 0.25], [0.25, 0.75]])
-    >>> [len(attack.x) for attack in attacks_together([coin] * 3)]
-    [4, 4]
     """
     rows = np.ones((3, 1))
     for masses in seen_rows[:MOST_SEEN]:

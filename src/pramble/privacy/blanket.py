@@ -13,18 +13,8 @@ one of them, x by x'. With :math:`b_z = \min_w M_{wz}`, :math:`\gamma = \sum_z b
           \frac{M_{xZ_i} - e^\varepsilon M_{x'Z_i}}{b_{Z_i}}\Big]_+
           + \sum_{z: b_z = 0} (M_{xz} - e^\varepsilon M_{x'z})_+
 
-for every event E, whatever the other n − 1 records are. Over all ordered pairs it covers both
-directions.
-
-*Proof.* :math:`M_w = b + (M_w - b)`: each other record draws from :math:`b/\gamma` with probability
-:math:`\gamma`, else from what is left of its row. Tell the reader who did the latter and what they
-drew; he now knows more. There remain :math:`m - 1 \sim \mathrm{Bin}(n-1, \gamma)` draws from the
-blanket and the one record, in random order. A sequence :math:`z_1, …, z_m` of covered outputs has
-the probability :math:`\prod_j (b_{z_j}/\gamma) \cdot \frac1m \sum_i \gamma M_{xz_i}/b_{z_i}`, so
-the best event given m has :math:`\frac{\gamma}{m} E[\sum_{i \le m} (M_{xZ_i} - e^\varepsilon
-M_{x'Z_i})/b_{Z_i}]_+`; an output that the blanket does not cover can only be the record's own,
-which gives the last sum. Finally
-:math:`P(\mathrm{Bin}(n-1,\gamma) = m-1)\,\gamma/m = P(\mathrm{Bin}(n,\gamma) = m)/n`. ∎
+for every event E, whatever the other n − 1 records are (:doc:`/proofs`). Over all ordered pairs it
+covers both directions.
 
 The sum over N is a sum of n independent values: :math:`(M_{xz} - e^\varepsilon M_{x'z})/b_z` with
 probability :math:`b_z`, and 0 with probability :math:`1 - \gamma`.
@@ -113,14 +103,7 @@ class Crowd:
 
 
 def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
-    """Return the crowd of independent mechanisms side by side; None where it is too large.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> crowd_of([pramble.randomized_response(1000, 2.0)]).masses.shape
-    (3, 4)
-    """
+    """Return the crowd of independent mechanisms side by side; None where it is too large."""
     factors = list(single(mechanisms))
     if len(factors) > MOST_FACTORS:
         return None
@@ -399,15 +382,7 @@ class Corners:
 
 
 def corners_of(mechanisms: Sequence[Mechanism], share: Fraction) -> Corners | None:
-    """Return the corners of independent mechanisms side by side; None if a ratio is infinite.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> found = corners_of([pramble.randomized_response(10, 1.0)], Fraction(1))
-    >>> round(float(found.ratio), 6), round(float(found.weight), 6)
-    (2.718282, 0.853367)
-    """
+    """Return the corners of independent mechanisms side by side; None if a ratio is infinite."""
     ratio, weight = Fraction(1), Fraction(1)
     for mechanism in single(mechanisms):
         found = ratio_and_weight(mechanism)

@@ -1,6 +1,7 @@
 r"""The central guarantee of a file whose rows stand in random order."""
 
 import math
+from fractions import Fraction
 from typing import Any, overload
 
 from pramble.errors import InvalidInput
@@ -9,6 +10,7 @@ from pramble.one_thread import one_thread
 from pramble.privacy.evidence import ShuffleEvidence, evidence_of
 from pramble.privacy.gaussian import stated_number
 from pramble.privacy.hockey_stick import UNIT
+from pramble.privacy.promise import CentralPromise
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
 from pramble.values import value
@@ -54,6 +56,10 @@ class CentralGuarantee(Display):
     rows: int
     rows_per_person: int
     evidence: ShuffleEvidence
+
+    @property
+    def promise(self) -> CentralPromise:
+        return CentralPromise(Fraction(self.epsilon), Fraction(self.delta), self.rows_per_person)
 
     def curve(self, epsilon: float) -> float:
         """Return the proven δ at another ε, rounded up."""

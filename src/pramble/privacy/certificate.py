@@ -30,7 +30,7 @@ from pramble.mechanisms.ratios import (
     steepest,
 )
 from pramble.privacy.gaussian import float_above, float_below
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.values import value
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class Certificate:
         return ratio_within(self.numerator, self.denominator, exponent)
 
     @property
-    def guarantee(self) -> RecordPrivacy:
+    def promise(self) -> LocalPromise:
         """The promise that this certificate bears; refused where there is no finite α."""
         if not self.denominator:
             raise PrivacyError(f"There is {self}.")
@@ -112,7 +112,7 @@ class Certificate:
                 "This certificate is per unit of distance; certify without one for the promise "
                 "that holds for any two values."
             )
-        return RecordPrivacy(Fraction(self.alpha), self.rows)
+        return LocalPromise(Fraction(self.alpha), self.rows)
 
     def __str__(self) -> str:
         x, x_prime, z = map(short_label, self.witness)
@@ -128,11 +128,7 @@ class Certificate:
 
 
 def short_label(label: Any) -> str:
-    """Return a label as it is written, or its beginning.
-
-    >>> short_label("f"), short_label((("f", "old"),)), len(short_label(tuple(range(500)))) < 100
-    ("'f'", "('f', 'old')", True)
-    """
+    """Return a label as it is written, or its beginning."""
     while isinstance(label, tuple) and len(label) == 1:
         (label,) = label
     text = repr(label)

@@ -58,13 +58,7 @@ SMALLEST = 1e-290
 
 
 def delta_above(epsilon: float, mu_squared: Fraction) -> float:
-    """Return δ at ε as a float, rounded up.
-
-    >>> delta_above(1.0, Fraction(1))
-    0.12693673750664403
-    >>> delta_above(0.0, Fraction(0))
-    0.0
-    """
+    """Return δ at ε as a float, rounded up."""
     if mu_squared == 0:
         return 0.0
     top = float(delta_ball(epsilon, mu_squared).upper())
@@ -73,11 +67,7 @@ def delta_above(epsilon: float, mu_squared: Fraction) -> float:
 
 
 def epsilon_above(delta: float, mu_squared: Fraction) -> float:
-    """Return a float ε at which δ is proven: the smallest, but for the last digits.
-
-    >>> epsilon_above(1e-6, Fraction(1, 25)) < 0.8767
-    True
-    """
+    """Return a float ε at which δ is proven: the smallest, but for the last digits."""
     if mu_squared == 0 or delta >= delta_above(0.0, mu_squared):
         return 0.0
     if not delta > 0:
@@ -86,12 +76,7 @@ def epsilon_above(delta: float, mu_squared: Fraction) -> float:
 
 
 def largest_mu_squared(epsilon: float, delta: float) -> Fraction:
-    """Return a μ² that keeps (ε, δ): the largest, but for the last digits of a float.
-
-    >>> mu_squared = largest_mu_squared(1.0, 1e-6)
-    >>> round(float(mu_squared), 5), epsilon_above(1e-6, mu_squared) <= 1.0
-    (0.05603, True)
-    """
+    """Return a μ² that keeps (ε, δ): the largest, but for the last digits of a float."""
     if not (0 < epsilon <= LARGEST_TOTAL and 0 < delta < 1):
         raise InvalidInput(
             "A central guarantee by Gaussian noise needs epsilon > 0, at most 10**6, and delta > 0 "
@@ -122,11 +107,7 @@ def delta_ball(epsilon: float, mu_squared: Fraction) -> Any:
 
 
 def smallest_float(holds: Callable[[float], bool]) -> float:
-    """Return nearly the smallest positive float from which on something holds; one that does.
-
-    >>> smallest_float(lambda number: number * number >= 2)
-    1.4142135623730951
-    """
+    """Return nearly the smallest positive float from which on something holds; one that does."""
     high = 1.0
     while not holds(high):
         high *= 2

@@ -62,9 +62,6 @@ class Exchangeable:
     def patterns(self) -> int:
         return math.prod(self.grid)
 
-    def order(self, place: int) -> int:
-        return int(self.kinds[:, place].max(initial=0))
-
     @cached_property
     def exact_sums(self) -> list[list[list[Fraction]]]:
         """For each class and t = 0, 1, …: the sum of products of t factors b − s, exactly.
@@ -72,7 +69,7 @@ class Exchangeable:
         By the number of columns that differ, as elementary symmetric functions.
         """
         return [
-            exact_sums(len(names), size, self.order(place))
+            exact_sums(len(names), size, int(self.kinds[:, place].max(initial=0)))
             for place, (names, size) in enumerate(zip(self.classes, self.sizes, strict=True))
         ]
 
@@ -90,7 +87,11 @@ class Exchangeable:
 
     def shifts(self, precision: Floats) -> Floats:
         """Return f of every pattern, as an array over the grid."""
-        return np.asarray(2 * (float(self.gains_at_none @ precision) - self.products(precision)))
+        (first, rows), (second, columns) = self.halves
+        weights = np.zeros((len(first), len(second)))
+        weights[rows, columns] = precision
+        products = (first.T @ weights @ second).reshape(self.grid)
+        return np.asarray(2 * (float(self.gains_at_none @ precision) - products))
 
     @cached_property
     def gains_at_none(self) -> Floats:
@@ -98,13 +99,6 @@ class Exchangeable:
         for place, own in enumerate(self.sums):
             found *= own[self.kinds[:, place], 0]
         return found
-
-    def products(self, precision: Floats) -> Floats:
-        """Return the weighted sum of all products over the grid."""
-        (first, rows), (second, columns) = self.halves
-        weights = np.zeros((len(first), len(second)))
-        weights[rows, columns] = precision
-        return np.asarray(first.T @ weights @ second).reshape(self.grid)
 
     @cached_property
     def halves(self) -> tuple[tuple[Floats, Integers], tuple[Floats, Integers]]:
@@ -144,11 +138,7 @@ class Exchangeable:
 
 
 def exact_sums(columns: int, size: int, order: int) -> list[list[Fraction]]:
-    """Return the elementary symmetric functions of b − s, by order and by how many differ.
-
-    >>> exact_sums(2, 2, 2)[2]
-    [Fraction(1, 4), Fraction(-1, 4), Fraction(1, 4)]
-    """
+    """Return the elementary symmetric functions of b − s, by order and by how many differ."""
     same, other = Fraction(size - 1, size), Fraction(-1, size)
     return [
         [
@@ -170,10 +160,6 @@ def exchangeable(sizes: Mapping[str, int], values: Mapping[Columns, float]) -> E
 
     Two columns may be swapped if they have as many categories, and every part that has one of them
     has the value of the part with the other in its place.
-
-    >>> chain = {("a",): 1.0, ("b",): 2.0, ("c",): 1.0, ("a", "b"): 3.0, ("b", "c"): 3.0}
-    >>> exchangeable({"a": 2, "b": 2, "c": 2}, chain).classes
-    (('a', 'c'), ('b',))
     """
     by_set = {frozenset(part): own for part, own in values.items()}
     having: dict[str, list[frozenset[str]]] = {name: [] for name in sizes}
@@ -185,20 +171,17 @@ def exchangeable(sizes: Mapping[str, int], values: Mapping[Columns, float]) -> E
     for name in (name for name in sizes if having[name]):
         key = (sizes[name], tuple(sorted(by_set[part] for part in having[name])))
         for own in alike.setdefault(key, []):
-            if may_be_swapped(name, own[0], having[name], by_set):
+            # parts that have one column, in as many as have the other, have its values
+            if all(
+                own[0] in part or by_set.get(part - {name} | {own[0]}) == by_set[part]
+                for part in having[name]
+            ):
                 own.append(name)
                 break
         else:
             classes.append([name])
             alike[key].append(classes[-1])
     return grouped([tuple(names) for names in classes], sizes, values)
-
-
-def may_be_swapped(
-    one: str, two: str, having: list[frozenset[str]], values: Mapping[frozenset[str], float]
-) -> bool:
-    """Whether parts that have one column, in as many as have the other, have its values."""
-    return all(two in part or values.get(part - {one} | {two}) == values[part] for part in having)
 
 
 def grouped(
@@ -441,13 +424,7 @@ class LargestShift:
 
 
 def largest_shift(parts: Exchangeable, precision: Sequence[float]) -> LargestShift:
-    """Return the largest shift over all pairs of records, proven.
-
-    >>> from pramble.privacy.largest_shift import exchangeable
-    >>> parts = exchangeable({"a": 2, "b": 3}, {("a",): 0.5, ("b",): 0.5, ("a", "b"): 1.0})
-    >>> largest_shift(parts, [0.5, 0.5, 1.0])
-    LargestShift(bound=Fraction(7, 3), columns=('a',), attained=True)
-    """
+    """Return the largest shift over all pairs of records, proven."""
     if parts.patterns <= MOST_PATTERNS:
         return largest_of_all(parts, precision)
     alone, values = one_by_one(parts, precision)

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from pramble.errors import InvalidData
-from pramble.privacy.guarantee import CentralPrivacy, Guarantee, RecordPrivacy
+from pramble.privacy.promise import CentralPromise, LocalPromise, Promise
 
 # A new notion is a class and a line here.
-NOTIONS: dict[str, Any] = {"record": RecordPrivacy, "central": CentralPrivacy}
+NOTIONS: dict[str, Any] = {"record": LocalPromise, "central": CentralPromise}
 
 
-def guarantee_from_json(document: Any) -> Guarantee:
+def promise_from_json(document: Any) -> Promise:
     notion = document.get("notion") if isinstance(document, Mapping) else None
     if notion not in NOTIONS:
         raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
-    found: Guarantee = NOTIONS[notion].from_json(document)
+    found: Promise = NOTIONS[notion].from_json(document)
     return found

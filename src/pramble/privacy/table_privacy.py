@@ -6,20 +6,12 @@ One person has at most k rows. In place of another they move the parts of the ta
 
 squared standard deviations, with G the largest shift of one record for another
 (:mod:`pramble.privacy.largest_shift`) and :math:`H = \sum_A u_A \prod_{j\in A} b_j` that of one
-record for none. (Of a rows for b rows, :math:`a \ge b`: the inner product of two records is at most
-H and at least :math:`H - G/2`, so the square is at most
-:math:`(a-b)^2 (H + u_\emptyset) + a b\,G`, which is largest at :math:`a = k` and
-:math:`b \in \{0, k\}`.) Where every person has one row, the number of records is public and
-:math:`\mu^2 = G`.
+record for none (:doc:`/proofs`). Where every person has one row, the number of records is public
+and :math:`\mu^2 = G`.
 
 Where tables are chosen from the file (:mod:`pramble.mechanisms.table_plan`), what is stated is a
-bound for every choice: for two given files the first measurement, the scores and the second
-measurement are Gaussian mechanisms one after the other, and the squares of their shifts add up to
-at most
-
-.. math:: k^2 \max\left(G,\; H + u_\emptyset\right) + 4 k^2 m u_0
-
-whatever was chosen. The measured plan is held against the bound again.
+bound for every choice, :math:`k^2 \max(G, H + u_\emptyset) + 4 k^2 m u_0`. The measured plan is
+held against it again.
 """
 
 import math
@@ -32,8 +24,8 @@ from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
 from pramble.privacy.gaussian import delta_above, epsilon_above, stated_number
-from pramble.privacy.guarantee import CentralPrivacy
 from pramble.privacy.largest_shift import LargestShift, exchangeable, largest_shift
+from pramble.privacy.promise import CentralPromise
 from pramble.shown import Display, Facts
 from pramble.values import value
 
@@ -69,8 +61,8 @@ class TableGuarantee(Display):
         return delta_above(epsilon, self.mu_squared)
 
     @property
-    def guarantee(self) -> CentralPrivacy:
-        return CentralPrivacy(
+    def promise(self) -> CentralPromise:
+        return CentralPromise(
             Fraction(self.epsilon), Fraction(self.delta), self.rows_per_person, self.mu_squared
         )
 
@@ -92,7 +84,7 @@ class TableGuarantee(Display):
         )
 
     def sentence(self) -> str:
-        return self.guarantee.sentence()
+        return self.promise.sentence()
 
     __str__ = sentence
 

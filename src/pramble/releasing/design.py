@@ -17,9 +17,9 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import FrequencyOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.privacy.table_privacy import TableGuarantee
-from pramble.releasing.priors import Prior, RecordPrior
+from pramble.releasing.priors import Prior
 from pramble.releasing.scan import Counted
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
@@ -64,7 +64,7 @@ class ReleaseDesign:
     """What is released of a file, and why."""
 
     columns: tuple[Counted, ...]  # the protected ones
-    spent: RecordPrivacy  # on a person by priors and mechanisms together, against everybody
+    spent: LocalPromise  # on a person by priors and mechanisms together, against everybody
     possible: Possible  # which records can occur
     distribution: RecordDistribution  # of the records, at the prior of the design
 
@@ -91,7 +91,7 @@ class ReleaseDesign:
         raise NotImplementedError
 
     @property
-    def priors(self) -> tuple[Prior | RecordPrior, ...]:
+    def priors(self) -> tuple[Prior, ...]:
         """What the design was made for, with where it came from and what it spent."""
         return ()
 
@@ -106,7 +106,7 @@ class ReleaseDesign:
         return ()
 
     @property
-    def guarantee(self) -> CentralGuarantee | TableGuarantee | None:
+    def proof(self) -> CentralGuarantee | TableGuarantee | None:
         """What the design itself proves against readers of the release."""
         return None
 

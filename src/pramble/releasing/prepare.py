@@ -18,7 +18,7 @@ from pramble.ledger.book import pair
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.central import CentralGuarantee, central_guarantee
 from pramble.privacy.gaussian import float_above
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
+from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.column_design import design_release_of_columns
 from pramble.releasing.design import ReleaseDesign, requested_tables
@@ -51,7 +51,7 @@ class Prepared:
     links: tuple[Link, ...] = ()  # untouched columns along which the order reveals a protected one
     # What is proven against those who only read the release, where every released column is
     # protected and no order of rows is released.
-    guarantee: CentralGuarantee | TableGuarantee | None = None
+    proof: CentralGuarantee | TableGuarantee | None = None
 
     @property
     def plan(self) -> Plan:
@@ -63,14 +63,11 @@ class Prepared:
         return DataFile(self.spec.ending, self.rows, self.spec.rows_per_file)
 
     @property
-    def central(self) -> CentralPrivacy:
+    def central(self) -> CentralPromise:
         """What is spent towards those who only read the release."""
-        if self.guarantee is None:
-            return CentralPrivacy.of_local(self.design.spent)
-        if isinstance(self.guarantee, TableGuarantee):
-            return self.guarantee.guarantee
-        found = self.guarantee
-        return CentralPrivacy(Fraction(found.epsilon), Fraction(found.delta), found.rows_per_person)
+        if self.proof is None:
+            return CentralPromise.of_local(self.design.spent)
+        return self.proof.promise
 
     @property
     def names(self) -> list[str]:
@@ -178,18 +175,16 @@ def design_scanned(
         proven = central_of(records, spec, found, design=design)
     job = Prepared(
         records, spec, found.rows, design, found.fingerprint,
-        keys=found.keys, links=scanned.links, guarantee=proven,
+        keys=found.keys, links=scanned.links, proof=proven,
     )  # fmt: skip
     check_spent(design.spent if spec.central is None else job.central, spec.limit)
     return job
 
 
-def check_spent(
-    spent: RecordPrivacy | CentralPrivacy, limit: RecordPrivacy | CentralPrivacy
-) -> None:
+def check_spent(spent: LocalPromise | CentralPromise, limit: LocalPromise | CentralPromise) -> None:
     if not limit.allows(spent):
         much, most = (
-            pair(one) if isinstance(one, CentralPrivacy) else repr(one.shown)
+            pair(one) if isinstance(one, CentralPromise) else repr(one.shown)
             for one in (spent, limit)
         )
         raise PrivacyError(f"The parts spend {much}, above the limit {most}. Nothing was released.")
@@ -202,8 +197,8 @@ def central_of(
 
     They hold for a release under a local promise too, if it is shuffled and no column is untouched.
     """
-    if design.guarantee is not None:
-        return design.guarantee
+    if design.proof is not None:
+        return design.proof
     randomised = {column.name for column in spec.columns}
     if not spec.is_shuffled or set(spec.released(records.names)) - randomised:
         return None

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label, places_of, texts_of
 from pramble.data.open import open_records
 from pramble.errors import InvalidData, InvalidPrior, PrivacyError
-from pramble.information.consistent import consistent, nearest_on_simplex
+from pramble.information.consistent import consistent
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Possible
 from pramble.privacy.gaussian import float_above
@@ -50,119 +49,98 @@ SOURCES = ("uniform", "public", "private", "confidential")
 MOST_LACKING = 5
 
 
-@value
+@value(eq=False)
 class Prior:
-    """Probabilities over the declared categories, in their order; they sum to one."""
+    """Tables that a distribution of records is made from; that of a column is one table.
 
-    probabilities: tuple[float, ...]
+    Of no tables it is uniform.
+    """
+
+    tables: Mapping[Table, Floats]
     source: str  # "uniform", "public", "private" or "confidential"
     spent: Fraction  # the part of α spent on it, exactly; zero unless private
     detail: str  # one sentence for the manifest and the report
 
     def __post_init__(self) -> None:
-        check_prior(self.source, self.spent, self.probabilities)
+        if self.source not in SOURCES:
+            raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {self.source!r}.")
+        if self.spent < 0 or (self.spent > 0) != (self.source == "private"):
+            raise PrivacyError("A private prior spends part of α, and no other prior does.")
+        for table in self.tables.values():
+            if min(table.flat, default=-1.0) < 0:
+                raise InvalidPrior("The probabilities of a prior must be zero or more.")
+            if not math.isclose(math.fsum(table.flat), 1, abs_tol=1e-9):
+                raise InvalidPrior("The probabilities of a prior must sum to 1.")
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Those of the categories of a column, in their order."""
+        (table,) = self.tables.values()
+        return tuple(table.tolist())
+
+    def origin(self) -> dict[str, Any]:
+        """Return where it comes from and what it spent, for the manifest."""
+        return {
+            "source": self.source,
+            "alpha": float_above(self.spent),
+            "alpha_exact": str(self.spent),
+            "detail": self.detail,
+        }
 
 
-@value(eq=False)
-class RecordPrior:
-    """Tables that a distribution of records is made from; none of them is a uniform one.
-
-    ``source``, ``spent`` and ``detail`` are those of a `Prior`.
-    """
-
-    tables: Mapping[Table, Floats]
-    source: str
-    spent: Fraction
-    detail: str
-
-    def __post_init__(self) -> None:
-        check_prior(self.source, self.spent, *(own.reshape(-1) for own in self.tables.values()))
-
-
-def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
-    """Return where a prior comes from and what it spent, for the manifest."""
-    return {
-        "source": prior.source,
-        "alpha": float_above(prior.spent),
-        "alpha_exact": str(prior.spent),
-        "detail": prior.detail,
-    }
-
-
-def check_prior(source: str, spent: Fraction, *distributions: Any) -> None:
-    """Refuse an unknown source, one that spends what it cannot, and what is no distribution."""
-    if source not in SOURCES:
-        raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {source!r}.")
-    if spent < 0 or (spent > 0) != (source == "private"):
-        raise PrivacyError("A private prior spends part of α, and no other prior does.")
-    for own in distributions:
-        if min(own, default=-1.0) < 0:
-            raise InvalidPrior("The probabilities of a prior must be zero or more.")
-        if not math.isclose(math.fsum(own), 1, abs_tol=1e-9):
-            raise InvalidPrior("The probabilities of a prior must sum to 1.")
-
-
-EVEN = RecordPrior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
-
-
-def uniform_prior(size: int) -> Prior:
-    """Return equal probabilities: nothing is assumed and nothing is spent.
-
-    >>> uniform_prior(4).probabilities
-    (0.25, 0.25, 0.25, 0.25)
-    """
-    return Prior(
-        (1 / size,) * size, "uniform", Fraction(0), "Every category counted as equally likely."
-    )
+EVEN = Prior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
 
 
 def private_prior(
-    counts: Sequence[int], epsilon: Fraction, *, randbelow: RandBelow = secrets.randbelow
+    counts: Mapping[Table, Integers],
+    epsilon: Fraction,
+    *,
+    rows: int,
+    possible: Possible,
+    randbelow: RandBelow = secrets.randbelow,
 ) -> Prior:
-    r"""Return probabilities from a histogram with exact discrete Laplace noise.
+    r"""Return consistent tables from counts with exact discrete Laplace noise, ε in all.
 
-    The noisy histogram is ε-differentially private for replacing one record (sensitivity 2). What
-    follows only post-processes it: the nearest counts that are non-negative and sum to the number
-    of rows, half a record added to each so that no category is taken for impossible, and division
-    by the total.
-
-    Examples
-    --------
-    >>> prior = private_prior([700, 300], Fraction(1, 10))
-    >>> prior.spent, prior.source
-    (Fraction(1, 10), 'private')
+    Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
+    follows only post-processes them: the nearest tables that agree and are distributions, and a
+    little added everywhere so that no cell is taken for impossible.
     """
-    noisy = noisy_histogram(list(counts), epsilon, randbelow=randbelow)
-    # Post-processing costs nothing: what is known anyway, the number of rows, takes noise away.
-    counted = nearest_on_simplex(np.array(noisy, dtype=np.float64), total=float(sum(counts)))
+    part, several = epsilon / len(counts), len(counts) > 1
+    noisy = {
+        table: np.array(
+            noisy_histogram(found.reshape(-1).tolist(), part, randbelow=randbelow), dtype=np.float64
+        ).reshape(found.shape)
+        / rows
+        for table, found in counts.items()
+    }
     return Prior(
-        normalised(counted + 0.5),
+        with_some_everywhere(consistent(noisy), possible, rows=rows),
         "private",
-        Fraction(epsilon),
-        f"A histogram with discrete Laplace noise of scale {float(2 / epsilon):.6g} "
-        f"(sensitivity 2), which spent {float(epsilon):.6g} of α.",
+        epsilon,
+        f"{f'{len(counts)} tables' if several else 'A histogram'} with discrete Laplace noise of "
+        f"scale {float(2 / part):.6g} (sensitivity 2), which spent {float(epsilon):.6g} of "
+        f"α{' together' if several else ''}.",
     )
 
 
-def confidential_prior(counts: Sequence[int], *, allowed: bool) -> Prior:
-    refuse_confidential(allowed=allowed)
-    return Prior(
-        normalised(np.array(counts, dtype=np.float64) + 0.5),
-        "confidential",
-        Fraction(0),
-        "Counted on the confidential file: the privacy guarantee is conditional on these "
-        "probabilities, which the mechanism may reveal.",
-    )
-
-
-def refuse_confidential(*, allowed: bool) -> None:
-    """Refuse a prior counted on the confidential file, unless the curator said so explicitly."""
+def confidential_prior(
+    counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
+) -> Prior:
+    """Return the counts as they are; refused unless the curator said so explicitly."""
     if not allowed:
         raise PrivacyError(
             "A confidential prior makes the published plan reveal frequencies of the file, which α "
             "does not cover. Use a private, public or uniform prior, or pass "
             "confidential_prior_allowed=True (--set confidential_prior_allowed=true)."
         )
+    shares = {table: found / rows for table, found in counts.items()}
+    return Prior(
+        with_some_everywhere(shares, possible, rows=rows),
+        "confidential",
+        Fraction(0),
+        "Counted on the confidential file: the privacy guarantee is conditional on these "
+        "probabilities, which the plan may reveal.",
+    )
 
 
 def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) -> Prior:
@@ -187,7 +165,7 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     # A category of probability 0 would be merged with others by the best matrix.
     found = np.where(found > 0, found, found[found > 0].min() / 2)
     detail = f"Frequencies of {Path(path).name}, public{lacking(lacks, column)}."
-    return Prior(normalised(found), "public", Fraction(0), detail)
+    return Prior({(column,): found / found.sum()}, "public", Fraction(0), detail)
 
 
 def lacking(labels: Sequence[str], column: str) -> str:
@@ -248,11 +226,6 @@ def by_text(counts: Iterable[tuple[Label, float]]) -> dict[str | None, float]:
     return {texts_of(label)[0]: float(count) for label, count in counts}
 
 
-def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:
-    """Return positive values divided by their sum."""
-    return tuple((values / values.sum()).tolist())
-
-
 def precise_tables(
     wanted: Sequence[Table], sizes: Mapping[str, int], epsilon: Fraction, *, rows: int
 ) -> tuple[Table, ...]:
@@ -276,60 +249,19 @@ def precise_tables(
     return ()
 
 
-def private_tables(
-    counts: Mapping[Table, Integers],
-    epsilon: Fraction,
-    *,
-    rows: int,
-    possible: Possible,
-    randbelow: RandBelow = secrets.randbelow,
-) -> RecordPrior:
-    """Return consistent tables from counts with exact discrete Laplace noise, ε in all."""
-    part = epsilon / len(counts)
-    noisy = {
-        table: np.array(
-            noisy_histogram(found.reshape(-1).tolist(), part, randbelow=randbelow), dtype=np.float64
-        ).reshape(found.shape)
-        / rows
-        for table, found in counts.items()
-    }
-    return RecordPrior(
-        with_some_everywhere(consistent(noisy), possible, rows=rows),
-        "private",
-        epsilon,
-        f"{len(counts)} tables with discrete Laplace noise of scale {float(2 / part):.6g} "
-        f"(sensitivity 2), which spent {float(epsilon):.6g} of α together.",
-    )
-
-
-def confidential_tables(
-    counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
-) -> RecordPrior:
-    refuse_confidential(allowed=allowed)
-    return RecordPrior(
-        with_some_everywhere(
-            {table: found / rows for table, found in counts.items()}, possible, rows=rows
-        ),
-        "confidential",
-        Fraction(0),
-        "Counted on the confidential file: the privacy guarantee is conditional on these "
-        "probabilities, which the plan may reveal.",
-    )
-
-
 def public_tables(
     columns: Sequence["ColumnSpec"],
     labels: Mapping[str, Sequence[Any]],
     wanted: Sequence[Table],
     *,
     possible: Possible,
-) -> RecordPrior:
+) -> Prior:
     """Return tables of a public source: the wanted ones, or those of single columns."""
     paths = {column.prior_file for column in columns}
     path = next(iter(paths)) if len(paths) == 1 else None
     if path is not None and set(labels) <= set(open_records(Path(path)).names):
         found = {table: public_table(Path(path), table, labels) for table in wanted}
-        return RecordPrior(
+        return Prior(
             with_some_everywhere(found, possible),
             "public",
             Fraction(0),
@@ -351,7 +283,7 @@ def public_tables(
             )
         singles[column.name,] = np.array(prior)
     detail = " ".join(["Frequencies of single columns, public.", *lacks])
-    return RecordPrior(singles, "public", Fraction(0), detail)
+    return Prior(singles, "public", Fraction(0), detail)
 
 
 def public_table(path: Path, table: Table, labels: Mapping[str, Sequence[Any]]) -> Floats:

@@ -20,7 +20,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.outcome import RecordOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.gaussian import float_above, float_below
-from pramble.privacy.guarantee import RecordPrivacy
+from pramble.privacy.promise import LocalPromise
 from pramble.releasing.design import (
     ReleaseDesign,
     categories_by_column,
@@ -38,11 +38,10 @@ from pramble.releasing.distances import (
 from pramble.releasing.priors import (
     EVEN,
     PRIOR_SHARE,
-    RecordPrior,
-    confidential_tables,
-    origin,
+    Prior,
+    confidential_prior,
     precise_tables,
-    private_tables,
+    private_prior,
     public_tables,
     restricted,
 )
@@ -66,7 +65,7 @@ class RecordReleaseDesign(ReleaseDesign):
     """
 
     design: RecordDesign
-    prior: RecordPrior
+    prior: Prior
     costs: Mapping[Table, float]
     warnings: tuple[str, ...] = ()
     metrics: Mapping[str, ColumnMetric] = field(default_factory=dict)  # promises by distance
@@ -83,7 +82,7 @@ class RecordReleaseDesign(ReleaseDesign):
         return self.costs
 
     @property
-    def priors(self) -> tuple[RecordPrior, ...]:
+    def priors(self) -> tuple[Prior, ...]:
         return (self.prior,)
 
     @property
@@ -91,7 +90,7 @@ class RecordReleaseDesign(ReleaseDesign):
         return self.plan.columns if self.prior.source == "confidential" else ()
 
     @property
-    def guarantee(self) -> CentralGuarantee | None:
+    def proof(self) -> CentralGuarantee | None:
         return self.design.central
 
     def notes(self) -> list[str]:
@@ -125,7 +124,7 @@ class RecordReleaseDesign(ReleaseDesign):
             "kind": "records",
             "objective": self.design.objective,
             "alpha": self.design.alpha,
-            "prior": {**origin(self.prior), "tables": tables},
+            "prior": {**self.prior.origin(), "tables": tables},
             **({"distances": distances} if distances else {}),
         }
 
@@ -224,7 +223,7 @@ def design_release_of_records(
             'blank, so every record keeps all its columns. Give them a label (missing = "none") '
             "for a plan that costs less."
         )
-    spent = RecordPrivacy(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
+    spent = LocalPromise(Fraction(alpha) + prior.spent).of_rows(found.rows_per_person)
     return RecordReleaseDesign(
         found.columns, spent, possible, distribution, best, prior, costs, tuple(notes), metrics
     )
@@ -254,14 +253,14 @@ def design_for_readers(
         raise InvalidPlan(str(error)) from None
     sizes = {name: len(own) for name, own in labels.items()}
     distribution = as_distribution(dict(prior.tables) or None, sizes)
-    spent = best.certificate.guarantee.of_rows(found.rows_per_person)
+    spent = best.certificate.promise.of_rows(found.rows_per_person)
     return RecordReleaseDesign(
         found.columns, spent, possible, distribution, best, prior, dict(best.costs), tuple(notes)
     )
 
 
 def distribution_of(
-    prior: RecordPrior,
+    prior: Prior,
     labels: Mapping[str, Sequence[Any]],
     tables: Sequence[Table],
     *,
@@ -275,11 +274,6 @@ def distribution_of(
     return as_distribution(restricted({t: found.margin(t) for t in tables}, possible), sizes)
 
 
-def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether the best plan is the same for every prior: randomised response of two categories."""
-    return len(labels) == 1 and len(next(iter(labels.values()))) == 2
-
-
 def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
     return [name for name, own in labels.items() if any(label in EMPTY for label in own)]
 
@@ -287,11 +281,6 @@ def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
 def needs_whole_records(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> bool:
     """Whether every record keeps all its columns: as asked, or as a blank would look like one."""
     return spec.whole or bool(with_empty_cells(labels))
-
-
-def counts_of(found: FileCounts) -> dict[Table, Integers]:
-    singles: dict[Table, Integers] = {(column.name,): column.counted for column in found.columns}
-    return {**singles, **found.tables}
 
 
 def record_prior(
@@ -302,30 +291,25 @@ def record_prior(
     total: Fraction,
     possible: Possible,
     allowed: bool,
-) -> RecordPrior:
+) -> Prior:
     source = spec.columns[0].prior
     labels = categories_by_column(found.columns)
     if source == "public":
         return public_tables(spec.columns, labels, tables, possible=possible)
-    counted = counts_of(found)
+    counted: dict[Table, Integers] = {(one.name,): one.counted for one in found.columns}
+    counted |= found.tables
     singles = [(column.name,) for column in found.columns]
-    whole = all(table in counted for table in tables)
+    wanted = tables if all(table in counted for table in tables) else singles
     if source == "confidential":
-        wanted = tables if whole else singles
-        return confidential_tables(
-            {table: counted[table] for table in wanted},
-            rows=found.rows,
-            possible=possible,
-            allowed=allowed,
-        )
-    if source == "uniform" or needs_no_prior(labels):
+        counts = {table: counted[table] for table in wanted}
+        return confidential_prior(counts, rows=found.rows, possible=possible, allowed=allowed)
+    sizes = {name: len(own) for name, own in labels.items()}
+    # Of one column of two categories the best plan, randomised response, is that of every prior.
+    if source == "uniform" or list(sizes.values()) == [2]:
         return EVEN
     epsilon = PRIOR_SHARE * total
-    sizes = {name: len(own) for name, own in labels.items()}
     rows = found.rows // found.rows_per_person or 1
-    chosen = precise_tables(tables if whole else singles, sizes, epsilon, rows=rows)
+    chosen = {t: counted[t] for t in precise_tables(wanted, sizes, epsilon, rows=rows)}
     if not chosen:
         return EVEN
-    return private_tables(
-        {table: counted[table] for table in chosen}, epsilon, rows=found.rows, possible=possible
-    )
+    return private_prior(chosen, epsilon, rows=found.rows, possible=possible)

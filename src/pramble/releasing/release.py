@@ -265,9 +265,9 @@ def expected_outcome(
         tables=tables,
         untouched=job.untouched,
         dropped=job.spec.drop,
-        guarantee=job.design.spent,
-        central=None if job.guarantee is None else job.central,
-        lower=job.guarantee.lower if isinstance(job.guarantee, CentralGuarantee) else None,
+        spent=job.design.spent,
+        central=None if job.proof is None else job.central,
+        lower=job.proof.lower if isinstance(job.proof, CentralGuarantee) else None,
         limit=job.spec.limit,
         warnings=(
             *remarks,
@@ -319,7 +319,7 @@ def ledger_warnings(job: Prepared, account: Account) -> list[str]:
     found = [account.warning] if account.warning else []
     if before.alpha:
         spent, whole = f"α = {before.shown:.6g}", f"α = {(before + job.design.spent).shown:.6g}"
-        if job.guarantee is not None:
+        if job.proof is not None:
             spent = f"{pair(read)} against readers ({spent})"
             whole = f"{pair(read + job.central)} ({whole})"
         if (before + job.design.spent).is_unbounded:

@@ -13,7 +13,7 @@ from pramble.information.distributions import (
 )
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ProtectedOutcome
-from pramble.privacy.guarantee import no_local_promise
+from pramble.privacy.promise import no_local_promise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.design import (
     ReleaseDesign,
@@ -51,7 +51,7 @@ class TableReleaseDesign(ReleaseDesign):
         return self.plan.tables
 
     @property
-    def guarantee(self) -> TableGuarantee:
+    def proof(self) -> TableGuarantee:
         return self.design.guarantee
 
     @property

@@ -81,7 +81,7 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
 
 
 def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
-    central, unit = outcome.central, outcome.guarantee.unit
+    central, unit = outcome.central, outcome.spent.unit
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
     if central is not None:
         delta = numbers.tiny(central.shown_delta)

@@ -18,7 +18,7 @@ from pramble.plots.mechanisms import (
     PLAN_PICTURE,
     matrix_figure,
 )
-from pramble.privacy.guarantee import CentralPrivacy
+from pramble.privacy.promise import CentralPromise
 from pramble.report.outcome_text import (
     headline_figures,
     names_in_words,
@@ -47,7 +47,7 @@ def summary_page(outcome: ReleaseOutcome) -> str:
 def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     limit, total, record = outcome.limit, outcome.ledger_total, outcome.record
-    is_central = isinstance(limit, CentralPrivacy)
+    is_central = isinstance(limit, CentralPromise)
     wanted = [table.columns for table in outcome.tables if table.wanted]
     sentences: list[str] = []
     if outcome.protected is not None:
@@ -70,7 +70,7 @@ def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
             "more_tables": max(len(outcome.tables) - MOST_LISTED, 0),
             "alpha_limit": None if is_central else limit,
             "central_limit": limit if is_central else None,
-            "says_little": outcome.guarantee.belief() > CERTAIN,
+            "says_little": outcome.spent.belief() > CERTAIN,
             "ledger_total": None if total is None or total.is_unbounded else total,
             "example_by": ", ".join(f'"{name}"' for name in (wanted or [outcome.names[:1]])[0]),
             "plan_chart": record

@@ -48,26 +48,6 @@ def mapped(frame: Any, task: Task, schema: Any) -> Any:
         return frame.mapInArrow(task, schema)
 
 
-def map_columns(frame: Any, task: Callable[[Any], Iterator[Any]], kind: str) -> Any:
-    """Return a function of columns of a frame: what a task makes of each partition's batches.
-
-    A batch is a tuple of Arrow arrays. Spark is told not to repeat it, so that the task meets every
-    row of a partition in order, whatever is done to the outcome.
-    """
-    session = frame.sparkSession
-    check_workers(session)
-    classic = hasattr(session, "_sc")
-    made = import_module("pyspark.sql.udf" if classic else "pyspark.sql.connect.udf")
-    known = import_module("pyspark.util").PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF
-    function = made.UserDefinedFunction(task, kind, evalType=known, deterministic=False)
-
-    def column(*columns: Any) -> Any:
-        with own_python(session):
-            return function(*columns)
-
-    return column
-
-
 def check_workers(session: Any) -> None:
     """Refuse workers without pramble, or with another version of it or of Python."""
     if session in CHECKED:

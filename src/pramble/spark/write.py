@@ -33,11 +33,11 @@ from pramble.engine.shuffle import (
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrambleError, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import STEM, DataFile, file_sha256, piece_file
-from pramble.releasing.linkage import Links, refuse_links
+from pramble.releasing.linkage import Links
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.value_sample import MOST_SAMPLED
-from pramble.releasing.write.data import bound_record, file_entry, merge_pieces, write_piece
+from pramble.releasing.write.data import data_entry, merge_pieces, write_piece, writer_of
 from pramble.releasing.write.verify import (
     WrittenTally,
     compare_values,
@@ -73,8 +73,13 @@ class PieceTask:
             rows, state = tally.rows, pickle.dumps((tally, links))
         except PrambleError as error:
             state = pickle.dumps(error)
-        said = {"piece": piece, "rows": rows, "bytes": size, "sha256": sha256, "state": state}
-        yield written_line(said)
+        yield line(
+            piece=(piece, pa.int32()),
+            rows=(rows, pa.int64()),
+            bytes=(size, pa.int64()),
+            sha256=(sha256, pa.string()),
+            state=(state, pa.binary()),
+        )
 
     def written(self, batches: Iterable[Any], piece: int) -> tuple[WrittenTally, Links, int, str]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
@@ -102,37 +107,9 @@ class PieceTask:
             attempt.unlink(missing_ok=True)
         tally.digests = {name: [] for name in tally.names}
         if links.sampled:  # so that the samples of all pieces together are one sample
-            links.thin(sample_step(self.file.rows), values=True)
+            step = 1 << max(-(-self.file.rows // MOST_SAMPLED) - 1, 0).bit_length()
+            links.thin(step, values=True)
         return tally, links, *found
-
-
-def written_line(said: Mapping[str, Any]) -> Any:
-    kinds = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
-    pairs = zip(said.items(), kinds, strict=True)
-    return line(**{name: (one, kind) for (name, one), kind in pairs})
-
-
-def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTally, Links]]:
-    """Yield what was counted and sampled; where a line has nothing, an earlier one has it too.
-
-    An error is raised.
-    """
-    for one in lines:
-        if not one["state"]:
-            continue
-        state = pickle.loads(one["state"])  # noqa: S301 (our workers')
-        if isinstance(state, PrambleError):
-            raise state
-        yield state
-
-
-def sample_step(rows: int) -> int:
-    """Return of how many rows a sample of all rows takes one, at least.
-
-    >>> sample_step(MOST_SAMPLED), sample_step(MOST_SAMPLED + 1)
-    (1, 2)
-    """
-    return 1 << max(-(-rows // MOST_SAMPLED) - 1, 0).bit_length()
 
 
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
@@ -214,9 +191,7 @@ def write_on_spark(
     assert isinstance(records, SparkRecords), "rows are on Spark"
     size = file.rows_per_file
     assert size is not None, "on Spark data is written in pieces"
-    record = bound_record(job, key=key, typed=records.typed)
-    work = Canonical(records.schema, record, names=job.names)
-    watched = job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
+    work, watched = writer_of(job, records, key=key)
     in_order = not job.spec.is_shuffled
     task = PieceTask(work, file, folder.absolute(), watched, in_order)
     (folder / STEM).mkdir(parents=True)
@@ -230,16 +205,22 @@ def write_on_spark(
         )
         chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
+    from pyspark.errors import PySparkException
+
     try:
-        lines = done_on_spark(frame)
+        lines = sorted(frame.toArrow().to_pylist(), key=itemgetter("piece"))
+    except PySparkException as error:
+        raise failed_on_spark(str(error)) from error
     finally:
         remove_attempts(folder / ATTEMPTS)
     clock.tell("randomising", 1.0)
-    tally, links = merge_pieces(piece_states(lines))
+    states = [pickle.loads(one["state"]) for one in lines]  # noqa: S301 (our workers')
+    for state in states:
+        if isinstance(state, PrambleError):
+            raise state
+    tally, links = merge_pieces(states)
     refuse_missing_pieces(file, lines, folder)
     refuse_other_rows(job, tally)
-    if links.rows:
-        refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
     pieces = [
         {
             "file": piece_file(one["piece"], file.ending),
@@ -248,19 +229,7 @@ def write_on_spark(
         for one in lines
     ]
     checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
-    entry = file_entry(file, pieces, form=job.spec.output)
-    return tally, entry, (*checks, *drawn_checks(tally))
-
-
-def done_on_spark(frame: Any) -> list[dict[str, Any]]:
-    from pyspark.errors import PySparkException
-
-    try:
-        found = frame.toArrow()
-    except PySparkException as error:
-        raise failed_on_spark(str(error)) from error
-    lines: list[dict[str, Any]] = sorted(found.to_pylist(), key=itemgetter("piece"))
-    return lines
+    return tally, data_entry(job, links, pieces), (*checks, *drawn_checks(tally))
 
 
 def failed_on_spark(said: str) -> InvalidInput:

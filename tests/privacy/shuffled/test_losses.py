@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pramble.privacy.guarantee import CentralPrivacy, composed
-from pramble.privacy.hockey_stick import LossSum, approximate
+from pramble.privacy.hockey_stick import LossSum
+from pramble.privacy.promise import CentralPromise, composed
 
 
 def response_delta(epsilon, k, at):
@@ -28,7 +28,7 @@ def response_delta(epsilon, k, at):
     parts=st.sampled_from([1, 2, 8]),
 )
 def test_pure_promises_add_up_exactly(epsilon, k, at, parts):
-    losses = LossSum((approximate(epsilon, 0.0, step=epsilon / parts),) * k)
+    losses = LossSum.of([(epsilon, 0.0)] * k, step=epsilon / parts)
     at = at * k * epsilon
     truth = response_delta(epsilon, k, at)
     found = losses.delta(at)
@@ -37,23 +37,23 @@ def test_pure_promises_add_up_exactly(epsilon, k, at, parts):
 
 
 def test_an_infinite_loss_is_never_lost():
-    losses = LossSum((approximate(0.5, 1e-4, step=0.1),) * 3)
+    losses = LossSum.of([(0.5, 1e-4)] * 3, step=0.1)
     assert losses.never == pytest.approx(3e-4)
     assert losses.delta(1.6) >= 3e-4 * (1 - 1e-9)
     assert math.isinf(losses.epsilon(lambda _: 2e-4, most=5.0))
 
 
 def test_tiny_deltas_keep_their_relative_precision():
-    losses = LossSum((approximate(0.0625, 0.0, step=0.0625),) * 400)
+    losses = LossSum.of([(0.0625, 0.0)] * 400, step=0.0625)
     truth = response_delta(0.0625, 400, 10.0)
     assert 0 < truth < 1e-14
     assert truth <= losses.delta(10.0) <= truth * 1.01
 
 
 def test_promises_off_the_grid_are_rounded_up():
-    parts = [CentralPrivacy(Fraction(e), Fraction(1, 10**9)) for e in (0.1, 0.1003, 0.37)] * 20
+    parts = [CentralPromise(Fraction(e), Fraction(1, 10**9)) for e in (0.1, 0.1003, 0.37)] * 20
     found = composed(parts, delta=1e-6)
-    larger = [CentralPrivacy(part.epsilon * Fraction(65, 64), part.delta) for part in parts]
+    larger = [CentralPromise(part.epsilon * Fraction(65, 64), part.delta) for part in parts]
     assert (
         composed([parts[0]] * 20, delta=1e-6) < found < sum(map(float, (p.epsilon for p in parts)))
     )

@@ -68,32 +68,9 @@ def test_three_columns_may_be_shown_two_at_a_time():
     assert d.value < 1.3 * whole.value
 
 
-def test_independent_columns_tell_most_side_by_side():
-    shares = [RNG.dirichlet(np.ones(s)) for s in (5, 4)]
-    d = pramble.design_record(COLUMNS, 0.7, prior=np.outer(*shares), distance=PATHS,
-                              objective="information", effort=3)  # fmt: skip
-    alone = [pramble.mutual_information(p, pramble.geometric(len(p), 0.7)) for p in shares]
-    assert d.value == pytest.approx(sum(alone), rel=1e-9)
-    assert d.gap < 1e-9
-    assert d.certificate.satisfies(0.7)
-
-
-def test_dependent_columns_tell_at_least_what_the_product_does():
-    d = pramble.design_record(COLUMNS, 0.7, prior=LAW, distance=PATHS, objective="information",
-                              effort=3)  # fmt: skip
-    product = np.kron(*(pramble.geometric(s, 0.7).matrix for s in (5, 4)))
-    least = pramble.mutual_information(LAW.ravel(), pramble.Mechanism.from_matrix(product))
-    assert least - 1e-12 <= d.value <= d.bound
-
-
-def test_many_cells_are_answered_by_single_columns():
-    columns = {"age": 30, "income": 20}
-    paths = {"age": "path", "income": "path"}
-    d = pramble.design_record(columns, 0.2, distance=paths, objective="information", effort=2)
-    assert list(d.plan) == ["age", "income"]
-    assert d.certificate.satisfies(0.2)
-    assert d.value <= d.bound
-    assert "which is not computed" in d.notes[0]
+def test_information_is_for_columns_one_by_one():
+    with pytest.raises(pramble.InvalidInput, match="one by one"):
+        pramble.design_record(COLUMNS, 0.7, distance=PATHS, objective="information")
 
 
 def test_cells_that_cannot_occur_take_no_part():

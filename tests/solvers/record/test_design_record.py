@@ -16,7 +16,6 @@ from pramble.information.distributions import (
 )
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.matrices import best_cardinality, best_shares, exact_shares
-from pramble.solvers.record.search import partitions
 
 RNG = np.random.default_rng(8)
 COLUMNS = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v", "w"]}
@@ -175,10 +174,6 @@ def test_the_best_number_of_likelier_outputs():
         a = math.exp(alpha)
         best = max(range(1, size), key=lambda k: k * (size - k) / (k * a + size - k) ** 2)
         assert best_cardinality(size, alpha) == best
-
-
-def test_partitions_are_counted_by_bell():
-    assert [sum(1 for _ in partitions("abcde"[:n])) for n in range(6)] == [1, 1, 2, 5, 15, 52]
 
 
 @pytest.mark.parametrize(

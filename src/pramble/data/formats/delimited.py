@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import dictionary_places, is_text, plain_texts
+from pramble.data.arrays import is_text, plain_texts
 from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated, unpacked
 from pramble.data.recode import Reading
 from pramble.errors import InvalidData
@@ -190,9 +190,6 @@ def all_quoted(lines: Lines) -> bool:
 
 # Bytes of a file that are read at a time.
 BLOCK = 1 << 22
-
-# Neighbouring columns of few labels are written as one, of at most so many combinations.
-TOGETHER = 1 << 12
 
 
 def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
@@ -379,58 +376,32 @@ class DelimitedWriter:
 
     def __init__(self, sink: IO[bytes], schema: Any, *, separator: str) -> None:
         self.sink, self.separator = sink, separator
-        self.marks = ('"', "\r", "\n", separator)
-        self.single = len(schema) == 1
+        self.special = f'["\r\n{re.escape(separator)}]'
+        # to most programs an empty line is no row
+        self.null = '""' if len(schema) == 1 else ""
         line = io.StringIO()
         csv.writer(line, delimiter=separator, lineterminator="\n").writerow(schema.names)
         sink.write(line.getvalue().encode())
 
     def write(self, batch: Any) -> None:
-        """Write one batch; columns of few labels go together, each combination made once."""
-        parts: list[tuple[Any, Any]] = []
-        for column, name in zip(batch.columns, batch.schema.names, strict=True):
-            texts, places = self.texts_and_places(column, name)
-            few = parts and places is not None and parts[-1][1] is not None
-            if few and len(parts[-1][0]) * len(texts) <= min(TOGETHER, batch.num_rows):
-                before, at = parts.pop()
-                places = at.astype(np.int32) * len(texts) + places.astype(np.int32)
-                each = np.divmod(np.arange(len(before) * len(texts)), len(texts))
-                texts = join_texts(before.take(each[0]), texts.take(each[1]), mark=self.separator)
-            parts.append((texts, places))
-        parts[-1] = (join_texts(parts[-1][0], "\n"), parts[-1][1])
-        rows = [texts if places is None else texts.take(places) for texts, places in parts]
-        self.sink.write(text_bytes(join_texts(*rows, mark=self.separator)))
-
-    def texts_and_places(self, column: Any, name: str) -> tuple[Any, Any]:
-        """Return the texts of a column and where each row finds its own; None: in order."""
-        empty = '""' if self.single else ""  # to most programs an empty line is no row
-        coded = pa.types.is_dictionary(column.type)
-        texts = self.cells(column.dictionary if coded else column, name)
-        texts = texts.cast(pa.large_string()).fill_null(empty)
-        if not coded:
-            return texts, None
-        places = dictionary_places(column, null=len(texts))
-        if column.indices.null_count:
-            texts = pa.concat_arrays([texts, pa.array([empty], pa.large_string())])
-        return texts, places
+        columns = zip(batch.columns, batch.schema.names, strict=True)
+        cells = [self.cells(column, name) for column, name in columns]
+        rows = join_texts(join_texts(*cells, mark=self.separator), "\n")
+        self.sink.write(text_bytes(rows))
 
     def cells(self, column: Any, name: str) -> Any:
         """Return the texts of a column, with quotes around those that need them."""
-        texts = as_text(column, column=name)
-        needs = self.needs_quotes(texts) if is_text(column) else None
-        if needs is None:
-            return texts
-        texts = texts.cast(pa.large_string())
-        doubled = pc.replace_substring(texts.filter(needs), '"', '""')
-        return pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"'))
-
-    def needs_quotes(self, texts: Any) -> Any:
-        """Return which texts need quotes; None if none does."""
-        empty = pc.min(pc.binary_length(texts)).as_py() == 0
-        whole = bytes(text_bytes(texts))
-        masks = [pc.equal(texts, "")] if empty else []
-        masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
-        return reduce(pc.or_, masks) if masks else None
+        if pa.types.is_dictionary(column.type):  # each label is looked at once
+            texts = self.cells(column.dictionary, name)
+            return texts.take(column.indices).fill_null(self.null)
+        texts = as_text(column, column=name).cast(pa.large_string())
+        if is_text(column):
+            special = pc.match_substring_regex(texts, self.special)
+            needs = pc.or_(special, pc.equal(texts, "")).fill_null(False)  # noqa: FBT003
+            if pc.any(needs).as_py():
+                doubled = pc.replace_substring(texts.filter(needs), '"', '""')
+                texts = pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"'))
+        return texts.fill_null(self.null)
 
 
 def join_texts(*parts: Any, mark: str = "") -> Any:
@@ -444,7 +415,7 @@ def text_bytes(texts: Any) -> memoryview:
     _, places, data = texts.buffers()
     if data is None or not len(texts):
         return memoryview(b"")
-    offsets = np.frombuffer(places, np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    offsets = np.frombuffer(places, np.int64)
     start, end = offsets[texts.offset], offsets[texts.offset + len(texts)]
     return memoryview(data)[start:end]
 

@@ -120,13 +120,13 @@ def assumptions(job: Prepared) -> list[str]:
 
 
 def central_entry(job: Prepared) -> dict[str, Any]:
-    if not isinstance(job.guarantee, CentralGuarantee):
+    if not isinstance(job.proof, CentralGuarantee):
         return {}
     return {
         "central": {
             "spent": job.central.to_json(),
-            "lower": job.guarantee.lower,
-            "method": job.guarantee.method,
+            "lower": job.proof.lower,
+            "method": job.proof.method,
             "sentence": job.central.sentence(),
             "assumes": assumptions(job),
         }

@@ -22,8 +22,8 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import is_proven
 from pramble.privacy.certificate import certify
 from pramble.privacy.gaussian import float_above, float_below
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy, stated_alpha
-from pramble.privacy.notions import guarantee_from_json
+from pramble.privacy.notions import promise_from_json
+from pramble.privacy.promise import CentralPromise, LocalPromise, stated_alpha
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
@@ -158,18 +158,18 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
         return
     promise, spent, conditional = manifest["promise"], Fraction(0), False
     with undamaged():
-        stated, limit = (guarantee_from_json(promise[part]) for part in ("spent", "limit"))
+        stated, limit = (promise_from_json(promise[part]) for part in ("spent", "limit"))
         design = manifest["design"]
         for part, protected, what in protected_parts(design, plan):
             spent += spent_on(part, protected, what=what)
             conditional |= part["prior"]["source"] == "confidential"
-    if not isinstance(stated, RecordPrivacy) or stated.alpha != spent * stated.rows:
+    if not isinstance(stated, LocalPromise) or stated.alpha != spent * stated.rows:
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
         )
     reader = check_central(manifest, plan, additional=prior_spending(design))
-    held = reader if isinstance(limit, CentralPrivacy) else stated
+    held = reader if isinstance(limit, CentralPromise) else stated
     if held is None or not limit.allows(held):
         raise damaged(f"it states {held}, above its {limit}.")
     if conditional != promise["conditional_on_prior"]:
@@ -180,7 +180,7 @@ def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
     """Refuse protected tables that reveal more than the manifest states."""
     promise = manifest["promise"]
     with undamaged():
-        stated, limit = (CentralPrivacy.from_json(promise[part]) for part in ("spent", "limit"))
+        stated, limit = (CentralPromise.from_json(promise[part]) for part in ("spent", "limit"))
         proven = table_guarantee(plan)
     if (
         stated.mu_squared is None
@@ -198,23 +198,23 @@ def prior_spending(design: Mapping[str, Any]) -> Fraction:
     return sum((stated_alpha(part["prior"]) for part in design_parts(design)), Fraction(0))
 
 
-def central_promise(manifest: Mapping[str, Any]) -> CentralPrivacy | None:
+def central_promise(manifest: Mapping[str, Any]) -> CentralPromise | None:
     if "tables" in manifest:
-        return CentralPrivacy.from_json(manifest["promise"]["spent"])
+        return CentralPromise.from_json(manifest["promise"]["spent"])
     stated = manifest["promise"].get("central")
-    return None if stated is None else CentralPrivacy.from_json(stated["spent"])
+    return None if stated is None else CentralPromise.from_json(stated["spent"])
 
 
 def check_central(
     manifest: Mapping[str, Any], plan: Plan, *, additional: Fraction
-) -> CentralPrivacy | None:
+) -> CentralPromise | None:
     with undamaged():
         stated = central_promise(manifest)
     if stated is None:
         return None
     if any(not column["randomised"] for column in manifest["columns"]):
         raise damaged("it states a central promise, and has an untouched column.")
-    people = RecordPrivacy.from_json(manifest["promise"]["spent"]).rows
+    people = LocalPromise.from_json(manifest["promise"]["spent"]).rows
     if stated.rows != people:
         raise damaged(
             f"a person has {stated.rows} rows in its central promise, and "

@@ -10,7 +10,7 @@ from pramble.data.open import open_records
 from pramble.data.recode import Reading, as_recodings
 from pramble.data.records import Records
 from pramble.errors import InvalidPlan
-from pramble.privacy.guarantee import CentralPrivacy, RecordPrivacy
+from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.releasing.spec import readers as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.readers import RANDOMISED, RECORDS, TABLES, setting
@@ -228,18 +228,18 @@ class ReleaseSpec:
     reading: Reading = field(default_factory=Reading)
 
     @property
-    def limit(self) -> RecordPrivacy | CentralPrivacy:
+    def limit(self) -> LocalPromise | CentralPromise:
         """What may be spent on a person in all, exactly."""
         if self.central is not None:
-            return CentralPrivacy(Fraction(self.central), Fraction(self.delta))
+            return CentralPromise(Fraction(self.central), Fraction(self.delta))
         return self.local_limit
 
     @property
-    def local_limit(self) -> RecordPrivacy:
+    def local_limit(self) -> LocalPromise:
         """What may be spent on a person by mechanisms and priors, exactly."""
         if self.alpha is not None:
-            return RecordPrivacy(Fraction(self.alpha))
-        return RecordPrivacy(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
+            return LocalPromise(Fraction(self.alpha))
+        return LocalPromise(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
 
     @property
     def of_tables(self) -> bool:

@@ -24,21 +24,19 @@ the pricing. The prices :math:`\lambda + v p` attain the bound with no violation
 the centre towards which later prices are pulled: the prices of a linear programme jump about, those
 between them and the centre settle down.
 
-Branch and bound for the high set whose column would improve the linear programme most.
+**Branch and bound** finds the high set whose column would improve the linear programme most. With φ
+of :class:`~pramble.solvers.general.sets.Gain`, maximise :math:`\varphi(p(A)) - w(A)` over all
+:math:`2^S` sets. With items sorted by :math:`w/p` the fractional relaxation is solved in closed
+form: by concavity items enter in that order until the marginal gain :math:`\varphi'` of mass meets
+the item's price, which happens at the mass :math:`\varphi'^{-1}(w_x/p_x)`; at most one item is
+split.
 
-With φ of :class:`~pramble.solvers.general.sets.Gain`, maximise :math:`\varphi(p(A)) - w(A)`
-over all :math:`2^S` sets. With items sorted by :math:`w/p` the fractional relaxation is solved in
-closed form: by concavity items enter in that order until the marginal gain :math:`\varphi'` of mass
-meets the item's price, which happens at the mass :math:`\varphi'^{-1}(w_x/p_x)`; at most one item
-is split. Branch and bound does the rest.
-
-Exact pricing: branch and bound, also when masses are nearly but not quite equal.
-
-Branch and bound leaves out sets by comparing items of equal mass. Masses that differ in the ninth
-digit defeat that, and the tree explodes. So replace p by :math:`\tilde p`, equal within clusters,
-and w by :math:`\tilde w = w - c\,(p - \tilde p)`. Because φ lies below its tangent at
-:math:`\tilde P = \tilde p(A)`, and with :math:`D = \tfrac12\sum_x |p_x - \tilde p_x| \ge
-|P - \tilde P|` (the differences sum to zero, so those of one sign sum to D at most),
+**Nearly equal masses.** Branch and bound leaves out sets by comparing items of equal mass. Masses
+that differ in the ninth digit defeat that, and the tree explodes. So replace p by
+:math:`\tilde p`, equal within clusters, and w by :math:`\tilde w = w - c\,(p - \tilde p)`. Because
+φ lies below its tangent at :math:`\tilde P = \tilde p(A)`, and with
+:math:`D = \tfrac12\sum_x |p_x - \tilde p_x| \ge |P - \tilde P|` (the differences sum to zero, so
+those of one sign sum to D at most),
 
 .. math:: \varphi(P) - w(A) \le \varphi(\tilde P) - \tilde w(A)
           + |\varphi'(\tilde P) - c| \, D .
@@ -214,9 +212,21 @@ def price_equalised(
     budget: SearchBudget,
 ) -> Priced:
     """Return the sets of both searches and the better of both bounds."""
-    equal = equalise(p)
-    profile = Profile(p, w, gain)
-    centre = profile.best_mass()
+    equal, base = equalise(p), float(w[p == 0].clip(max=0).sum())
+    each = w[p > 0] / p[p > 0]
+    order = np.argsort(each, kind="stable")
+    masses = np.append(0.0, np.cumsum(p[p > 0][order]))
+    costs = np.append(0.0, np.cumsum(w[p > 0][order]))
+
+    def fractional(mass: float) -> float:
+        if not 0 <= mass <= masses[-1]:
+            return -math.inf
+        return float(gain(np.array(mass))) - float(np.interp(mass, masses, costs)) - base
+
+    # the fractional maximum is where the marginal gain of mass first meets the price of an item
+    target = gain.mass_at(each[order])
+    past = np.flatnonzero(masses[1:] > target)
+    centre = float(max(target[past[0]], masses[past[0]]) if past.size else masses[-1])
     slope = float(gain.derivative(np.array(centre)))
     found = branch(
         equal, w - slope * (p - equal), gain, slack=slack, most_nodes=most_nodes, budget=budget
@@ -226,55 +236,27 @@ def price_equalised(
     for window in WINDOWS:
         ends = np.clip([centre - window - spread, centre + window + spread], 0.0, 1.0)
         deviation = float(np.abs(gain.derivative(ends) - slope).max())
-        edges = max(profile.at(centre - window), profile.at(centre + window))
+        edges = max(fractional(centre - window), fractional(centre + window))
         bounds.append(max(found.bound + deviation * spread, edges))
     sets = np.vstack([first.sets, found.sets])
     values = gain(sets @ p) - sets @ w
-    order = np.argsort(values, kind="stable")
-    margin = float_margin(w, gain)
-    value = float(values[order[-1]])
-    return Priced(sets[order], value, max(min(bounds) + margin, value), first.nodes + found.nodes)
+    best_last = np.argsort(values, kind="stable")
+    value = float(values.max())
+    bound = max(min(bounds) + float_margin(w, gain), value)
+    return Priced(sets[best_last], value, bound, first.nodes + found.nodes)
 
 
 def equalise(p: Floats) -> Floats:
     """Return the masses with each run of nearly equal ones replaced by its mean."""
     order = np.argsort(p, kind="stable")
-    sorted_p = p[order]
-    equal = np.empty(len(p))
-    start = 0
+    runs, start = [], 0
     for end in range(1, len(p) + 1):
-        if end == len(p) or sorted_p[end] > sorted_p[start] * (1 + SPAN):
-            equal[order[start:end]] = sorted_p[start:end].mean()
+        if end == len(p) or p[order[end]] > p[order[start]] * (1 + SPAN):
+            runs.append(np.full(end - start, p[order[start:end]].mean()))
             start = end
+    equal = np.empty(len(p))
+    equal[order] = np.concatenate(runs)
     return equal
-
-
-class Profile:
-    """The fractional maximum of φ(p(A)) − w(A) as a concave function of the mass p(A)."""
-
-    def __init__(self, p: Floats, w: Floats, gain: Gain) -> None:
-        self.gain = gain
-        self.base = float(w[p == 0].clip(max=0).sum())
-        price = w[p > 0] / p[p > 0]
-        order = np.argsort(price, kind="stable")
-        self.price = price[order]
-        self.mass = np.concatenate([[0.0], np.cumsum(p[p > 0][order])])
-        self.cost = np.concatenate([[0.0], np.cumsum(w[p > 0][order])])
-
-    def at(self, mass: float) -> float:
-        """Return the maximum at one mass; minus infinity where there is none."""
-        if not 0 <= mass <= self.mass[-1]:
-            return -np.inf
-        cost = float(np.interp(mass, self.mass, self.cost))
-        return float(self.gain(np.array(mass))) - cost - self.base
-
-    def best_mass(self) -> float:
-        """Return the mass where the marginal gain meets the price."""
-        target = self.gain.mass_at(self.price)
-        past = np.flatnonzero(self.mass[1:] > target)
-        if not past.size:
-            return float(self.mass[-1])
-        return float(max(target[past[0]], self.mass[past[0]]))
 
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
@@ -298,69 +280,6 @@ class Mixture:
         return matrix_of(self.sets, self.theta, alpha)
 
 
-class Columns:
-    r"""The sets found so far, each once, and the linear programme over them.
-
-    It is solved in :math:`\vartheta = a\theta`, with :math:`\kappa = 1 - 1/a`, as
-
-    .. math:: \sum_A \vartheta_A [x \in A] = E \text{ for every } x, \qquad
-              \tfrac1a \sum_A \vartheta_A + \kappa E = 1,
-
-    which is the same, and has coefficients of order 1 whatever α. Gains, of order α² when α is
-    small, are divided by the universal bound. If :math:`\nu_x` and η are the prices of these rows,
-    then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
-    """
-
-    def __init__(self, prior: Floats, gain: Gain, groups: Integers | None = None) -> None:
-        self.prior, self.gain = prior, gain
-        self._groups = np.arange(len(prior)) if groups is None else groups
-        self._shares = shares_in_groups(self._groups, prior)
-        rows = self._groups.max() + 1
-        self.scale = math.exp(gain.alpha)
-        self.unit = information_bound(gain.alpha)
-        self.kappa = -math.expm1(-gain.alpha)
-        self.sets = np.zeros((0, len(prior)), dtype=np.bool_)
-        self.gains = np.zeros(0)
-        self._known: set[bytes] = set()
-        self._programme = LinearProgramme(np.append(np.zeros(rows), 1.0))
-        self._programme.add(np.append(np.full(rows, -1.0), self.kappa)[None], np.zeros(1))
-
-    def add(self, sets: Sets) -> int:
-        """Add the sets that are new; return how many."""
-        new = []
-        for one in sets:
-            key = np.packbits(one).tobytes()
-            if key not in self._known:
-                self._known.add(key)
-                new.append(one)
-        if not new:
-            return 0
-        fresh = np.array(new)
-        gains = self.gain(fresh @ self.prior)
-        columns = np.column_stack([self._in_groups(fresh), np.full(len(fresh), 1 / self.scale)])
-        self._programme.add(columns, gains / (self.scale * self.unit))
-        self.sets = np.vstack([self.sets, fresh])
-        self.gains = np.concatenate([self.gains, gains])
-        return len(new)
-
-    def solve(self, budget: SearchBudget) -> tuple[Floats, Floats, float] | None:
-        """Return θ ≥ 0, the prices λ and the value of the programme; None if the budget is over."""
-        found = self._programme.solve(budget)
-        if found is None:
-            return None
-        solved, prices = found
-        theta = np.maximum(solved[1:], 0.0) / self.scale
-        spread = prices[self._groups] * self._shares
-        return theta, spread * (self.unit / self.kappa), float(theta @ self.gains)
-
-    def _in_groups(self, sets: Sets) -> Floats:
-        if len(self._shares) == self._programme.rows - 1:
-            return sets.astype(np.float64)
-        parts = np.zeros((self._programme.rows - 1, len(sets)))
-        np.add.at(parts, self._groups, (sets * self._shares).T)
-        return parts.T
-
-
 def generate(
     prior: Floats,
     alpha: float,
@@ -376,58 +295,90 @@ def generate(
     # must admit a feasible θ. known has a bound proven before, and its prices. The search stops at
     # the tolerance, when the budget is over, or at Ctrl-C, always with the best mixture so far and
     # the bound proven so far.
-    gain = Gain(alpha)
-    columns = Columns(prior, gain, groups)
-    columns.add(np.zeros((1, len(prior)), dtype=np.bool_))
-    columns.add(start)
-    state = _ColumnSearch(columns, prior, gain, budget)
+    search = _ColumnSearch(prior, Gain(alpha), budget, known, groups)
+    search.add(np.zeros((1, len(prior)), dtype=np.bool_))
+    search.add(start)
     try:
-        if known is not None:
-            state.bound, state.centre = known.bound, known.prices
-        stopped = state.run()
+        stopped = search.run()
     except KeyboardInterrupt:
         stopped = "interrupted"
-    used = state.theta > 1e-14 * state.theta.max()
-    sets = columns.sets[: len(state.theta)][used]
-    return Mixture(
-        sets,
-        polish_weights(sets, state.theta[used], gain),
-        state.value,
-        state.bound,
-        state.centre,
-        stopped,
-        state.rounds,
-    )
+    used = search.theta > 1e-14 * search.theta.max()
+    sets = search.sets[: len(search.theta)][used]
+    theta = polish_weights(sets, search.theta[used], search.gain)
+    return Mixture(sets, theta, search.value, search.bound, search.centre, stopped, search.rounds)
 
 
 class _ColumnSearch:
-    """The loop: solve, pull the prices towards the centre, price, add."""
+    r"""The loop: solve, pull the prices towards the centre, price, add; each set once.
 
-    def __init__(self, columns: Columns, prior: Floats, gain: Gain, budget: SearchBudget) -> None:
-        self.columns, self.prior, self.gain, self.budget = columns, prior, gain, budget
-        self.bound = information_bound(gain.alpha)
-        self.centre = self.bound * prior
-        self.theta = np.ones(1)
-        self.value = 0.0
-        self.rounds = 0
+    The linear programme is solved in :math:`\vartheta = a\theta`, with
+    :math:`\kappa = 1 - 1/a`, as
+
+    .. math:: \sum_A \vartheta_A [x \in A] = E \text{ for every } x, \qquad
+              \tfrac1a \sum_A \vartheta_A + \kappa E = 1,
+
+    which is the same, and has coefficients of order 1 whatever α. Gains, of order α² when α is
+    small, are divided by the universal bound. If :math:`\nu_x` and η are the prices of these rows,
+    then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
+    """
+
+    def __init__(
+        self,
+        prior: Floats,
+        gain: Gain,
+        budget: SearchBudget,
+        known: Mixture | None,
+        groups: Integers | None,
+    ) -> None:
+        self.prior, self.gain, self.budget = prior, gain, budget
+        self.unit = information_bound(gain.alpha)
+        self.bound = self.unit if known is None else known.bound
+        self.centre = self.bound * prior if known is None else known.prices
+        self.theta, self.value, self.rounds = np.ones(1), 0.0, 0
+        self.scale, self.kappa = math.exp(gain.alpha), -math.expm1(-gain.alpha)
+        self.sets, self.gains = np.zeros((0, len(prior)), dtype=np.bool_), np.zeros(0)
+        self._known: set[bytes] = set()
+        self.groups = np.arange(len(prior)) if groups is None else groups
+        self.shares = shares_in_groups(self.groups, prior)
+        rows = int(self.groups.max()) + 1
+        self.members = np.zeros((len(prior), rows))
+        self.members[np.arange(len(prior)), self.groups] = self.shares
+        self._programme = LinearProgramme(np.append(np.zeros(rows), 1.0))
+        first = np.append(np.full(rows, -1.0), self.kappa)
+        self._programme.add(first[None], np.zeros(1))
+
+    def add(self, sets: Sets) -> int:
+        """Add the sets that are new; return how many."""
+        keyed = {np.packbits(one).tobytes(): one for one in sets}
+        fresh = np.array([one for key, one in keyed.items() if key not in self._known])
+        if not len(fresh):
+            return 0
+        self._known |= keyed.keys()
+        gains = self.gain(fresh @ self.prior)
+        last = np.full(len(fresh), 1 / self.scale)
+        columns = np.column_stack([fresh @ self.members, last])
+        self._programme.add(columns, gains / (self.scale * self.unit))
+        self.sets = np.vstack([self.sets, fresh])
+        self.gains = np.concatenate([self.gains, gains])
+        return len(fresh)
 
     def run(self) -> str:
         while True:
-            solved = self.columns.solve(self.budget)
+            solved = self._programme.solve(self.budget)
             if solved is None:
                 return self.budget.reason
-            self.theta, prices, self.value = solved
+            self.theta = np.maximum(solved[0][1:], 0.0) / self.scale
+            self.value = float(self.theta @ self.gains)
             self.rounds += 1
             self.budget.tell("adding columns", value=self.value, bound=self.bound)
-            if self.closed():
+            added = 0
+            if not self.budget.closed(self.value, self.bound):
+                spread = solved[1][self.groups] * self.shares
+                added = self.improve(spread * (self.unit / self.kappa))
+            if not added and self.budget.closed(self.value, self.bound):
                 return "tolerance"
-            if not self.improve(prices):
-                if self.closed():
-                    return "tolerance"
+            if not added:
                 return self.budget.reason if self.budget.is_over() else "search"
-
-    def closed(self) -> bool:
-        return self.budget.closed(self.value, self.bound)
 
     def improve(self, prices: Floats) -> int:
         """Add sets that are worth more than ``prices`` say; return how many."""
@@ -436,21 +387,19 @@ class _ColumnSearch:
                 break
             sets = self.price_at((1 - pull) * prices + pull * self.centre, pull)
             advantage = self.gain(sets @ self.prior) - two_valued(sets, self.gain.a1) @ prices
-            added = self.columns.add(sets[advantage > 1e-13 * self.value])
+            added = self.add(sets[advantage > 1e-13 * self.value])
             if added:
                 return added
         return 0
 
     def price_at(self, prices: Floats, pull: float) -> Sets:
         """Price, move the bound and the centre when this proves a better one, return the sets."""
-        slack = self.budget.tolerance * max(self.value, self.bound * 1e-3) * SLACK
-        nodes = MOST_NODES if pull else 10 * MOST_NODES
         found = price(
             self.prior,
             self.gain.a1 * prices,
             self.gain,
-            slack=slack,
-            most_nodes=nodes,
+            slack=self.budget.tolerance * max(self.value, self.bound * 1e-3) * SLACK,
+            most_nodes=MOST_NODES if pull else 10 * MOST_NODES,
             budget=self.budget,
         )
         bound, shift = bound_by_prices(prices, found.bound, self.gain)
@@ -477,7 +426,6 @@ def bound_by_prices(prices: Floats, most: float, gain: Gain) -> tuple[float, flo
 
 def shares_in_groups(groups: Integers, prior: Floats) -> Floats:
     """Return the share of each category in its group, by mass; alike where there is none."""
-    mass = np.bincount(groups, weights=prior)
-    size = np.bincount(groups)
+    mass, size = np.bincount(groups, weights=prior), np.bincount(groups)
     heavy = mass[groups] > 0
     return np.where(heavy, prior / np.where(mass > 0, mass, 1.0)[groups], 1 / size[groups])

@@ -26,7 +26,7 @@ is one positive definite matrix with as many rows as outputs,
           + K^\top \operatorname{diag}_x(p_x/A_x) K,
 
 and two more unknowns, E and η. So a round costs some passes over S² numbers and one factorisation,
-and 10 to 80 rounds suffice. Steps are Mehrotra's, with Gondzio's corrections towards the path.
+and 10 to 80 rounds suffice. Steps are Mehrotra's.
 """
 
 import math
@@ -39,9 +39,7 @@ from pramble.solvers.budget import SearchBudget
 from pramble.values import Floats
 
 MOST_ROUNDS = 200
-CORRECTIONS = 3
 TO_THE_WALL = 0.99
-BAND = 0.1
 SHORTEST = 1e-8
 
 
@@ -83,13 +81,6 @@ class Iterate:
         return (
             min(part(self.y, step.y), part(self.s, step.s)),
             min(part(self.f, step.f), part(self.g, step.g)),
-        )
-
-    def products(self, step: "Iterate", primal: float, dual: float) -> tuple[Floats, Floats]:
-        """Return what the products of pairs would be after parts of a step."""
-        return (
-            (self.y + primal * step.y) * (self.f + dual * step.f),
-            (self.s + primal * step.s) * (self.g + dual * step.g),
         )
 
 
@@ -183,28 +174,13 @@ class _LossSearch:
         newton = _Newton(self)
         step = newton.step(-yf, -sg)
         primal, dual = point.reach(step)
-        ahead = sum(
-            float(self.prior @ one.sum(axis=1)) for one in point.products(step, primal, dual)
-        )
+        yf_ahead = (point.y + primal * step.y) * (point.f + dual * step.f)
+        sg_ahead = (point.s + primal * step.s) * (point.g + dual * step.g)
+        ahead = float(self.prior @ (yf_ahead + sg_ahead).sum(axis=1))
         path = ((ahead / gap) ** 3 * gap / (2 * len(point.t))) * self.omega[:, None]
         both = primal * dual
         step = newton.step(path - yf - both * step.y * step.f, path - sg - both * step.s * step.g)
         primal, dual = point.reach(step)
-        for _ in range(CORRECTIONS):
-            if min(primal, dual) >= 0.9:
-                break
-            wanted = [
-                np.maximum(np.clip(one, BAND * path, path / BAND) - one, -path / BAND)
-                for one in point.products(
-                    step, min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
-                )
-            ]
-            more = newton.step(*wanted, again=True)
-            more.move(step, 1.0, 1.0)
-            longer = point.reach(more)
-            if sum(longer) <= primal + dual + 0.02:
-                break
-            step, (primal, dual) = more, longer
         return step, (TO_THE_WALL * primal, TO_THE_WALL * dual)
 
 
@@ -242,21 +218,17 @@ class _Newton:
 
         return np.asarray(cho_solve(self.factor, right, check_finite=False))
 
-    def step(self, yf: Floats, sg: Floats, *, again: bool = False) -> Iterate:
+    def step(self, yf: Floats, sg: Floats) -> Iterate:
         """Return the step that changes the products by ``yf`` and ``sg``."""
-        # It also restores what rounding took from the equations, unless that was done before.
+        # It also restores what rounding took from the equations.
         search, point = self.search, self.search.point
         p, inverse, kappa = search.prior, search.inverse, search.kappa
         by_y, by_s = yf / point.y, sg / point.s
         q = by_s - by_y
-        row = np.einsum("xz,xz->x", q, self.over)
-        column = p @ (self.K * q - by_s)
-        one = other = 0.0
-        if not again:
-            row += point.E - point.y.sum(axis=1)
-            column += (search.mean - point.eta) * inverse - p @ point.g
-            one = 1 - float(point.t.sum()) * inverse - kappa * point.E
-            other = kappa * point.eta - float(p @ point.ell)
+        row = np.einsum("xz,xz->x", q, self.over) + point.E - point.y.sum(axis=1)
+        column = p @ (self.K * q - by_s) + (search.mean - point.eta) * inverse - p @ point.g
+        one = 1 - float(point.t.sum()) * inverse - kappa * point.E
+        other = kappa * point.eta - float(p @ point.ell)
         base = self.solve((self.rows * row) @ self.K - column)
         right = [
             one - float(base.sum()) * inverse,

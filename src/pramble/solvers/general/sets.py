@@ -83,11 +83,21 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
 
 
 def polish_weights(sets: Sets, theta: Floats, gain: Gain) -> Floats:
-    """Return θ with the equations solved anew on these columns, unless that turns one negative."""
-    for solved in (solve_scaled, solve_plainly):
-        if (better := solved(sets, theta, gain)).min() > 0:
-            return better
-    return theta
+    r"""Return θ with the equations solved again on these columns, unless that turns one negative.
+
+    So that they stay apart from each other however small α, they are taken as
+    :math:`\sum_A \vartheta_A [x \in A] = E` for every x and
+    :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`, with :math:`\vartheta = a\theta`. The step is the
+    least relative to each.
+    """
+    shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
+    T, S = sets.shape
+    system = np.zeros((S + 1, T + 1))
+    system[:S, :T], system[:S, T] = sets.T, -1.0
+    system[S, :T], system[S, T] = shrink, kappa
+    system *= np.append(theta / shrink, (1 - theta.sum()) / kappa)
+    step = np.linalg.lstsq(system, np.append(np.zeros(S), 1.0) - system.sum(axis=1))[0][:T]
+    return np.asarray(theta * (1 + step)) if step.min() > -1 else theta
 
 
 def trim(sets: Sets, theta: Floats, gain: Gain, *, most: float = 1e-6) -> tuple[Sets, Floats]:
@@ -108,30 +118,6 @@ def off(sets: Sets, theta: Floats, gain: Gain) -> float:
     """Return by how much rows miss 1, relative to a - 1 where that is small."""
     rows = two_valued(sets, gain.a1).T @ theta
     return float(np.abs(rows - 1).max() / min(gain.a1, 1.0))
-
-
-def solve_plainly(sets: Sets, theta: Floats, gain: Gain) -> Floats:
-    """Return the θ nearest to the given one that satisfies the equations."""
-    shrink = math.exp(-gain.alpha)
-    system = two_valued(sets, gain.a1).T * shrink
-    step = np.linalg.lstsq(system, np.full(sets.shape[1], shrink) - system @ theta)
-    return np.asarray(theta + step[0])
-
-
-def solve_scaled(sets: Sets, theta: Floats, gain: Gain) -> Floats:
-    r"""Return it by equations that stay apart from each other however small α.
-
-    With :math:`\vartheta = a\theta` they are :math:`\sum_A \vartheta_A [x \in A] = E` for every x
-    and :math:`\sum_A \vartheta_A/a + (1-1/a) E = 1`. The step is the least relative to each.
-    """
-    shrink, kappa = math.exp(-gain.alpha), -math.expm1(-gain.alpha)
-    T, S = sets.shape
-    system = np.zeros((S + 1, T + 1))
-    system[:S, :T], system[:S, T] = sets.T, -1.0
-    system[S, :T], system[S, T] = shrink, kappa
-    system *= np.append(theta / shrink, (1 - theta.sum()) / kappa)
-    step = np.linalg.lstsq(system, np.append(np.zeros(S), 1.0) - system.sum(axis=1))[0][:T]
-    return np.asarray(theta * (1 + step))
 
 
 def response_matrix(size: int, alpha: float) -> Floats:

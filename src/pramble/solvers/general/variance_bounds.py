@@ -17,13 +17,11 @@ largest violation :math:`[c_A - \lambda\cdot s_A]^+` over all sets, because :mat
 With :math:`H = K^{-1}CK^{-1}` at an optimum K, the numerator is :math:`f(K)^2` and the bound is
 sharp; v is then found by trying every set (few categories).
 
-**Many categories.** With :math:`s^\top G s = \sum_x d_x (s_x - \sigma)^2`,
-:math:`\sigma = d\cdot s / \Delta`, :math:`\Delta = \sum_x d_x`, two-valued patterns give
-:math:`c_A = \Delta(\sigma-1)(a-\sigma)/\pi` with :math:`\pi = p\cdot s`: two numbers per set, which
-range over a polygon. With prices :math:`\lambda = \lambda_1 d/\Delta + \lambda_2 p` the violation
-is convex in π for fixed σ, so its maximum is on the polygon's boundary, a line through at most 2S
-corners, along which it is bounded piece by piece. With constant d (no workload) σ takes only S + 1
-values, and the corners alone decide.
+**Many categories.** With H = I, that is :math:`s^\top G s = \sum_x (s_x - \sigma)^2`,
+:math:`\sigma = \sum_x s_x / S`, two-valued patterns give
+:math:`c_A = S(\sigma-1)(a-\sigma)/\pi` with :math:`\pi = p\cdot s`: two numbers per set. With
+prices :math:`\lambda = \lambda_1 1/S + \lambda_2 p` the violation is convex in π for fixed σ, so it
+is largest where the set holds the lightest or the heaviest categories of its number.
 
 A semidefinite bound on the estimation variance, for more categories than can be enumerated.
 
@@ -66,7 +64,6 @@ from pramble.solvers.general.variance import Optimum, Variance, descend
 from pramble.values import Floats, Integers
 
 MOST_ENUMERATED = 18
-PIECES = 64
 MARGIN = 1e-9
 
 
@@ -106,85 +103,23 @@ def sharp_bound(optimum: Optimum, violation: float) -> float:
 
 
 def spread_bound(prior: Floats, alpha: float, workload: Floats | None) -> float:
+    """Return the bound by sizes and masses of sets, with the best prices found."""
     from scipy.optimize import minimize
 
-    variance = Variance(prior, workload)
-    d = np.ones(len(prior)) if workload is None else spreads(variance)
-    a = float(np.exp(alpha))
-    total = float(d.sum())
-    flat = bool(np.ptp(d) == 0)
-    corners = polygon(d / total, prior)
-    scale = total * (a - 1) ** 2 / (4 * a)
+    S, a, root = len(prior), math.exp(alpha), Variance(prior, workload).root
+    light = np.append(0.0, np.cumsum(np.sort(prior)))
+    counts = np.arange(S + 1)
+    sigma = 1 + (a - 1) * np.concatenate([counts, S - counts]) / S
+    pi = 1 + (a - 1) * np.concatenate([light, 1 - light])
+    scale = S * (a - 1) ** 2 / (4 * a)
+    gain = S * (sigma - 1) * (a - sigma) / pi / scale
 
     def payoff(prices: Floats) -> float:
-        largest = corner_violation if flat else largest_violation
-        return float(prices.sum()) + largest(corners, a, total, prices * scale) / scale
+        violation = float((gain - prices[0] * sigma - prices[1] * pi).max())
+        return float(prices.sum()) + max(violation, 0.0)
 
     found = minimize(payoff, np.array([2.0, -1.0]), method="Nelder-Mead", options={"maxiter": 120})
-    return numerator(variance, d) / (scale * payoff(found.x)) * (1 - MARGIN)
-
-
-def corner_violation(corners: Floats, a: float, total: float, prices: Floats) -> float:
-    """Return the largest violation when d is constant."""
-    # Then σ takes S + 1 values only, and at each of them π is extreme at a corner.
-    sigma, pi = (1 + (a - 1) * corners).T
-    gain = total * (sigma - 1) * (a - sigma) / pi
-    return max(float((gain - prices[0] * sigma - prices[1] * pi).max()), 0.0)
-
-
-def largest_violation(corners: Floats, a: float, total: float, prices: Floats) -> float:
-    """Bound the violation over the boundary of the polygon of (σ, π) from above."""
-    # a closed line with every side cut into pieces
-    line = 1 + (a - 1) * np.vstack([corners, corners[:1]])
-    steps = np.arange(PIECES) / PIECES
-    pieces = line[:-1, None, :] + steps[None, :, None] * np.diff(line, axis=0)[:, None, :]
-    fine = np.vstack([pieces.reshape(-1, 2), line[:1]])
-    sigma, pi = fine[:, 0], fine[:, 1]
-    low, high = np.minimum(sigma[:-1], sigma[1:]), np.maximum(sigma[:-1], sigma[1:])
-    at = np.clip((1 + a) / 2, low, high)
-    top = total * (at - 1) * (a - at) / np.minimum(pi[:-1], pi[1:])
-    line = prices[0] * sigma + prices[1] * pi
-    return max(float((top - np.minimum(line[:-1], line[1:])).max()), 0.0)
-
-
-def polygon(shares: Floats, prior: Floats) -> Floats:
-    """Return the corners of the set of (share, mass) of fractional sets: a zonogon."""
-    order = np.argsort(prior / shares, kind="stable")
-    steps = np.column_stack([shares, prior])
-    up = np.cumsum(steps[order], axis=0)
-    down = 1 - up
-    return np.vstack([[[0.0, 0.0]], up, down[:-1]])
-
-
-def spreads(variance: Variance) -> Floats:
-    r"""Return weights d > 0 that make the numerator large for :math:`\sum_x d_x = S`."""
-    d = np.ones(len(variance.prior))
-    most, best = numerator(variance, d), d
-    for _ in range(30):
-        root = variance.root
-        values, vectors = np.linalg.eigh(weighted_spread(variance, d))
-        # zero where the spread is: directions that are not asked for
-        useful = values > 1e-12 * values.max()
-        inverse = (vectors[:, useful] / np.sqrt(values[useful])) @ vectors[:, useful].T
-        weight = variance.basis @ (root @ inverse @ root) @ variance.basis.T
-        slope = np.diagonal(weight) - 2 * (weight @ d) / d.sum() + d @ weight @ d / d.sum() ** 2
-        d = d * np.maximum(slope, 1e-12)
-        d *= len(d) / d.sum()
-        if (value := numerator(variance, d)) > most:
-            most, best = value, d
-    return best
-
-
-def weighted_spread(variance: Variance, d: Floats) -> Floats:
-    r"""Return :math:`C^{1/2} H C^{1/2}`, H the spread around the mean when x has weight d_x."""
-    spread = np.diag(d) - np.outer(d, d) / d.sum()
-    middle = variance.basis.T @ spread @ variance.basis
-    return np.asarray(variance.root @ middle @ variance.root)
-
-
-def numerator(variance: Variance, d: Floats) -> float:
-    values = np.linalg.eigvalsh(weighted_spread(variance, d))
-    return float(np.sqrt(np.maximum(values, 0)).sum() ** 2)
+    return float(np.trace(root)) ** 2 / (scale * payoff(found.x)) * (1 - MARGIN)
 
 
 BARRIERS = (1e-2, 1e-3, 1e-5)

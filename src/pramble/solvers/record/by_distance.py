@@ -13,20 +13,17 @@ import numpy as np
 
 from pramble.information.distributions import Table
 from pramble.information.fisher import inner
-from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
-from pramble.mechanisms.product import Product
 from pramble.privacy.certificate import distance_of_cells
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.design import design_within
 from pramble.solvers.general.variance import Variance, observed_variance
-from pramble.solvers.metric.information import information_ceiling, pair_bound
+from pramble.solvers.metric.information import pair_bound
 from pramble.solvers.record.matrices import (
     CLOSE,
     LEAST_EFFORT,
     Blocks,
-    design_of_blocks,
     without_unused,
     workload_of,
 )
@@ -61,8 +58,6 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
         (name,): matrix_by_distance(problem, (name,), budget, effort=each)
         for name in problem.columns
     }
-    if problem.objective == "information":
-        return most_informative_blocks(problem, blocks, budget)
     ground = valuation_of(problem, budget)
     budget.clock.tell("single columns", ALONE)
     one_branch = problem.whole or len(problem.columns) < MANY
@@ -107,20 +102,17 @@ def matrix_by_distance(
     *,
     effort: float,
 ) -> Mechanism:
-    block, objective = problem.block(columns), problem.objective
-    workload = None
-    if objective == "estimation":
-        # What the wanted tables ask of the block: its cells, or sums of them.
-        shared = [tuple(name for name in columns if name in table) for table in problem.tables]
-        workload = workload_of(block, [part for part in shared if part])
+    block = problem.block(columns)
+    # What the wanted tables ask of the block: its cells, or sums of them.
+    shared = [tuple(name for name in columns if name in table) for table in problem.tables]
     found = design_within(
         budget.part(CLOSE, effort=max(effort, LEAST_EFFORT), quiet=True),
         inner(block.distribution),
         problem.alpha,
-        objective=objective,
+        objective="estimation",
         categories=block.labels,
         distance=block_distance(problem, block),
-        workload=workload,
+        workload=workload_of(block, [part for part in shared if part]),
     )
     return without_unused(found.mechanism)
 
@@ -131,49 +123,6 @@ def block_distance(problem: RecordProblem, block: RecordBlock) -> Distance:
     return distance_of_cells(
         block.labels, columns, [problem.distance[name] for name in block.columns]
     )
-
-
-def most_informative_blocks(
-    problem: RecordProblem, blocks: dict[Table, Mechanism], budget: SearchBudget
-) -> RecordDesign:
-    """Return the plan that tells most: one matrix where the cells are few, else single columns."""
-    # The information of independent columns is the sum over them, and no mechanism tells more.
-    small = problem.counts(problem.columns) <= MOST_BOUND
-    if not small:
-        informations = [
-            mutual_information(problem.block(c).distribution, m) for c, m in blocks.items()
-        ]
-        value = max(informations)
-        return design_of_blocks(problem, blocks, value, ceiling(problem), (LEAST,))
-    whole = problem.block(problem.columns)
-    joint = matrix_by_distance(problem, problem.columns, budget, effort=0.8 * budget.left())
-    found = [{problem.columns: joint}]
-    if whole.size == problem.size:
-        found.append(blocks)
-    factors = [tuple(one.values()) for one in found]
-    values = [
-        mutual_information(whole.distribution, own[0] if len(own) == 1 else Product(own))
-        for own in factors
-    ]
-    best = int(np.argmax(values))
-    bound = information_ceiling(
-        inner(whole.distribution), problem.alpha, block_distance(problem, whole)
-    )
-    return design_of_blocks(problem, found[best], values[best], bound)
-
-
-LEAST = (
-    "The value is what the best block tells of the record; together they tell more, which is not "
-    "computed for so many cells."
-)
-
-
-def ceiling(problem: RecordProblem) -> float:
-    """Return a bound on the information: plain α between the farthest records, and the entropy."""
-    assert problem.distance is not None, "asked of problems with one"
-    farthest = sum(one.diameter for one in problem.distance.values())
-    most = information_bound(problem.alpha * farthest)
-    return min(most, sum(entropy(problem.block((name,)).distribution) for name in problem.columns))
 
 
 def variance_floor(problem: RecordProblem) -> float:

@@ -64,11 +64,7 @@ CLOSE, TRIES = 2e-3, 40
 
 
 def central_terms(central: Any, rows: Any, rows_per_person: Any) -> tuple[float, dict[str, Any]]:
-    """Return the ε that is asked for, and the terms of the promise as `central_guarantee` has them.
-
-    >>> central_terms((1, 1e-6), 1000, 1)
-    (1.0, {'rows': 1000, 'delta': 1e-06, 'rows_per_person': 1})
-    """
+    """Return the ε that is asked for, and the other terms as `central_guarantee` has them."""
     try:
         epsilon, delta = central
     except (TypeError, ValueError):
@@ -93,11 +89,6 @@ def largest_scale(
 
     The ε grows with the scale, nearly as a power of it: each step goes where that puts the
     limit. What is returned was itself proven; zero if no scale was.
-
-    >>> 3.98 < largest_scale(lambda scale: scale**0.5, 2.0, start=1.0, high=100.0) <= 4
-    True
-    >>> largest_scale(lambda scale: 0.0, 1e-9, start=1e-6, high=8.0)
-    8.0
     """
     good, bad, scale = (0.0, 0.0), (math.inf, math.inf), min(start, high)
     for tried in range(TRIES):
@@ -120,9 +111,6 @@ def next_scale(
     """Return the scale to try after these pairs of scale and ε: where a power law meets the aim.
 
     The power is 1/2 until both sides are known; the middle is tried where that does not help.
-
-    >>> round(next_scale((1.0, 1.0), (9.0, 3.0), 2.0, halve=False), 9)
-    4.0
     """
     if not good[0] or bad[0] == math.inf:
         scale, found = good if good[0] else bad

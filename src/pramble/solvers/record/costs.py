@@ -59,16 +59,6 @@ def plan_costs(
 
     The cells of the plan's blocks stand in the order of the labels, as :func:`design_record` puts
     them. It is infinite where the plan cannot tell a table.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> from pramble.information.distributions import as_distribution
-    >>> m = pramble.randomized_response(["f", "m"], 1.0)
-    >>> found = plan_costs(pramble.Plan({"sex": m}), {"sex": ["f", "m"]},
-    ...                    as_distribution(None, {"sex": 2}), tables=[("sex",)])
-    >>> round(found["sex",], 9) == round(pramble.estimation_variance([0.5, 0.5], m), 9)
-    True
     """
     ground = TableValuation(
         tables_problem(labels, distribution, tables=tables, possible=possible), SearchBudget(1.0)

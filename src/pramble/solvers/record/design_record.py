@@ -133,6 +133,11 @@ def design_record(
     )
     if problem.distance is not None and central is not None:
         raise InvalidInput("central has no meaning under a distance; leave one of them out.")
+    if problem.distance is not None and objective != "estimation":
+        raise InvalidInput(
+            "Under a distance a record is designed for estimation; for information design its "
+            "columns one by one."
+        )
     if search.get("effort") is None and search.get("time_limit") is None:
         base, each = PLAIN_EFFORT if problem.distance is None else EFFORT_BY_DISTANCE
         search["effort"] = min(base + each * len(problem.tables), MOST_EFFORT)

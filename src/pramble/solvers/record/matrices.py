@@ -36,7 +36,7 @@ from pramble.values import Floats
 
 Blocks = Mapping[Table, Mechanism]
 
-MOST_DESIGNED, MOST_ROTATED, MOST_CARRIED = 120, 420, 18
+MOST_DESIGNED, MOST_ROTATED = 120, 420
 LEAST_EFFORT = 0.05
 CLOSE = 1e-3
 
@@ -102,7 +102,6 @@ def designed_matrix(
     budget: SearchBudget,
     *,
     alpha: float | None = None,
-    outputs: int | str = "same",
 ) -> Mechanism | None:
     """Return the best matrix for the wanted tables in a block that the search finds."""
     if not 3 <= block.size <= MOST_DESIGNED or budget.left() < LEAST_EFFORT:
@@ -115,7 +114,6 @@ def designed_matrix(
             objective="estimation",
             categories=block.labels,
             workload=workload_of(block, wanted_parts(block.columns, problem.tables)),
-            outputs=outputs,
         )
     except PrambleError:
         return None
@@ -139,27 +137,6 @@ def best_matrix(
     other = designed_matrix(problem, block, budget, alpha=alpha)
     found += [] if other is None else [other]
     return min(found, key=lambda mechanism: cost_on_block(block, mechanism, workload))
-
-
-def carriers(
-    problem: RecordProblem, table: Table, *, most: int = MOST_DESIGNED
-) -> Iterator[RecordBlock]:
-    """Yield blocks that hold a table and more: one column more, or all of them."""
-    others = [name for name in problem.columns if name not in table]
-    sets = [{*table, other} for other in others]
-    if len(others) > 1:
-        sets.append(set(problem.columns))
-    for names in sets:
-        columns = tuple(name for name in problem.columns if name in names)
-        if math.prod(problem.sizes[name] for name in columns) <= most:
-            yield problem.block(columns)
-
-
-def carried(block: RecordBlock, table: Table, mechanism: Mechanism) -> Blocks:
-    """Return a block's mechanism that draws from a table's alone, into the block's first cells."""
-    weights = mechanism.weights[block.onto(table)[1]]
-    outputs = Labels(tuple(block.labels)[: mechanism.shape[1]])
-    return {block.columns: without_unused(General(block.labels, outputs, weights))}
 
 
 def without_unused(mechanism: Mechanism) -> Mechanism:
@@ -283,11 +260,7 @@ def multiplicative_shares(
 
 
 def exact_shares(shares: Floats) -> list[Fraction]:
-    """Return shares as exact parts that sum to one; those that are too small are zero.
-
-    >>> exact_shares(np.array([0.75, 0.25, 1e-9]))
-    [Fraction(3, 4), Fraction(1, 4), Fraction(0, 1)]
-    """
+    """Return shares as exact parts that sum to one; those that are too small are zero."""
     retained = np.where(shares < min(LEAST, 0.02 / len(shares)), 0.0, shares)
     retained = retained / retained.sum() * UNITS
     units = [math.floor(part) for part in retained]

@@ -27,13 +27,10 @@ from pramble.solvers.budget import SearchBudget
 from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
 from pramble.solvers.record.matrices import (
     CLOSE,
-    MOST_CARRIED,
     MOST_DESIGNED,
     Blocks,
     best_matrix,
     block_closed_forms,
-    carried,
-    carriers,
     column_sets,
     designed_matrix,
     exact_shares,
@@ -165,40 +162,16 @@ def designed_branches(
     problem: RecordProblem, budget: SearchBudget, costs: Mapping[Table, float]
 ) -> Iterator[Blocks]:
     """Yield branches with matrices for the distribution itself, for the costliest tables first."""
-    # The best matrix for a table may have more outputs than the table has cells. More columns of
-    # the record then carry them: their own values are not looked at.
-    tasks = list(design_tasks(problem, costs))
-    for left, (table, carrier) in zip(range(len(tasks), 0, -1), tasks, strict=True):
-        own = problem.block(table)
-        most = min(MOST_EFFORT, EFFORT + EFFORT_PER_CELL * own.size)
-        part = budget.part(CLOSE, effort=min(most, 2 * budget.left() / left), quiet=True)
-        if carrier is None:
-            found = designed_matrix(problem, own, part)
-            if found is not None:
-                yield {table: found}
-        else:
-            block = problem.block(carrier)
-            found = designed_matrix(problem, own, part, outputs=block.size)
-            if found is not None:
-                yield carried(block, table, found)
-
-
-def design_tasks(
-    problem: RecordProblem, costs: Mapping[Table, float]
-) -> Iterator[tuple[Table, Table | None]]:
-    """Yield tables to design a matrix for, and the columns that carry it."""
     tables = sorted(costs, key=lambda table: -costs[table])
     if problem.columns not in costs and problem.size <= MOST_DESIGNED:
         tables.insert(0, problem.columns)
-    taken: set[Table] = set(tables)
-    for table in tables:
-        yield table, None
-        if 3 <= problem.counts(table) <= MOST_CARRIED:
-            free = [one for one in carriers(problem, table) if one.columns not in taken]
-            if free:
-                best = min(free, key=lambda one: one.size)
-                taken.add(best.columns)
-                yield table, best.columns
+    for left, table in zip(range(len(tables), 0, -1), tables, strict=True):
+        block = problem.block(table)
+        most = min(MOST_EFFORT, EFFORT + EFFORT_PER_CELL * block.size)
+        part = budget.part(CLOSE, effort=min(most, 2 * budget.left() / left), quiet=True)
+        found = designed_matrix(problem, block, part)
+        if found is not None:
+            yield {table: found}
 
 
 def answer(
@@ -223,7 +196,7 @@ def answer(
     return found
 
 
-MOST_PARTITIONED, MOST_MERGED = 5, 10**6
+MOST_MERGED = 10**6
 TRANSFERS, LEAST_PART = (0.5, 0.25, 0.1, 0.03), 1e-3
 SEARCHING, HALVINGS, ALONE, HOPELESS, MOST_TRIED = 0.8, 4, 6, 1e12, 6
 
@@ -257,11 +230,8 @@ def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesig
 
 
 def candidate_splits(problem: RecordProblem) -> list[Split]:
-    """Return ways to put all columns into blocks: all if they are few, else by merging."""
+    """Return ways to put all columns into blocks, from single columns on by greedy merging."""
     components = Components(problem)
-    if len(problem.columns) <= MOST_PARTITIONED:
-        ways = [list(way) for way in partitions(problem.columns)]
-        return [shared_alpha(components, way) for way in ways] + [equal(problem, w) for w in ways]
     found = []
     blocks: list[Table] = [(name,) for name in problem.columns]
     while True:
@@ -367,19 +337,3 @@ def orbit_matrices(
                 best, least = (packing.orbits, found), cost
     if least < HOPELESS:
         yield mechanism_of(problem, columns, best[0], best[1], alpha=alpha)
-
-
-def partitions(columns: Sequence[str]) -> Iterator[list[Table]]:
-    """Yield every way to put columns into blocks.
-
-    >>> list(partitions("ab"))
-    [[('a', 'b')], [('a',), ('b',)]]
-    """
-    if not columns:
-        yield []
-        return
-    first, rest = columns[0], columns[1:]
-    for found in partitions(rest):
-        for i, block in enumerate(found):
-            yield [*found[:i], (first, *block), *found[i + 1 :]]
-        yield [(first,), *found]

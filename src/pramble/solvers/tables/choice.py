@@ -59,7 +59,10 @@ def plan_with_choice(
 ) -> TablePlan:
     """Return the plan of all pairs with candidates, before a file is measured."""
     sizes = {name: len(own) for name, own in labels.items()}
-    candidates = candidate_tables(sizes)
+    # all triples, small ones first, while they have few enough cells together
+    triples = sorted(combinations(sizes, 3), key=lambda table: cells_of(table, sizes))
+    together = np.cumsum([cells_of(table, sizes) for table in triples])
+    candidates = tuple(triples[: max(1, int((together <= MOST_CANDIDATE_CELLS).sum()))])
     k_squared = rows_per_person * rows_per_person
     own = rounded_down(float(budget) * SCORES / (4 * k_squared * len(candidates)))
     choice = TableChoice(float_below(budget), candidates, own, {})
@@ -124,13 +127,6 @@ def choice_precisions(
     with one_thread():
         found = least_noise(problem.parts, problem.costs[None], Clock(None))
     return proven_precisions(problem, found.precision, limit, least=least)
-
-
-def candidate_tables(sizes: Mapping[str, int]) -> tuple[Columns, ...]:
-    """Return all triples, small ones first, while they have few enough cells together."""
-    triples = sorted(combinations(sizes, 3), key=lambda table: cells_of(table, sizes))
-    together = np.cumsum([cells_of(table, sizes) for table in triples])
-    return tuple(triples[: max(1, int((together <= MOST_CANDIDATE_CELLS).sum()))])
 
 
 def cells_of(table: Columns, sizes: Mapping[str, int]) -> int:

@@ -103,9 +103,16 @@ def as_table_problem(
             f"Column {unused[0]!r} is in no wanted table: leave it out, or want one with it."
         )
     sizes = {name: len(own) for name, own in labels.items()}
-    refuse_too_many(wanted, sizes)
-    matters = importances(importance, wanted)
     cells = [math.prod(sizes[name] for name in table) for table in wanted]
+    if sum(cells) > MOST_MEASURED_CELLS:
+        largest = cells.index(max(cells))
+        raise InvalidInput(
+            f"The wanted tables have {sum(cells):,} cells, of which "
+            f"{' × '.join(wanted[largest])} has {cells[largest]:,}; at most "
+            f"{MOST_MEASURED_CELLS:,} can be measured. Want fewer or smaller tables, or merge "
+            "categories."
+        )
+    matters = importances(importance, wanted)
     weights = matters * (np.array(cells, dtype=np.float64) if objective == "relative" else 1.0)
     by_part = part_costs(wanted, weights, sizes)
     parts = exchangeable(sizes, by_part)
@@ -136,26 +143,10 @@ def importances(importance: Mapping[Any, Any] | None, tables: Sequence[Table]) -
     return np.array([1.0 if own is None else own for own in found.values()])
 
 
-def refuse_too_many(tables: Sequence[Table], sizes: Mapping[str, int]) -> None:
-    """Refuse tables of more cells than can be held."""
-    cells = {table: math.prod(sizes[name] for name in table) for table in tables}
-    if sum(cells.values()) > MOST_MEASURED_CELLS:
-        largest = max(cells, key=cells.__getitem__)
-        raise InvalidInput(
-            f"The wanted tables have {sum(cells.values()):,} cells, of which "
-            f"{' × '.join(largest)} has {cells[largest]:,}; at most {MOST_MEASURED_CELLS:,} can be "
-            "measured. Want fewer or smaller tables, or merge categories."
-        )
-
-
 def part_costs(
     tables: Sequence[Table], weights: Floats, sizes: Mapping[str, int]
 ) -> dict[Table, float]:
-    """Return c of every part.
-
-    >>> part_costs([("a", "b")], np.ones(1), {"a": 2, "b": 3})
-    {('a',): 0.3333333333333333, ('b',): 1.0, ('a', 'b'): 2.0}
-    """
+    """Return c of every part."""
     found: dict[Table, list[float]] = {part: [] for part in parts_within(tables)}
     for table, weight in zip(tables, weights.tolist(), strict=True):
         for part in subsets(table):
@@ -195,7 +186,14 @@ class PatternPool:
 
     def __init__(self, parts: Exchangeable, *, has_total: bool = False) -> None:
         self.parts, self.has_total = parts, has_total
-        self.patterns = first_patterns(parts)
+        # every start, and what moves parts that those do not move
+        found = starts_of(parts)
+        moved = np.max([parts.gains(pattern) for pattern in found], axis=0)
+        for kind in parts.kinds[moved <= CLOSE * parts.gains_at_none]:
+            place = int(np.flatnonzero(kind)[0])
+            found.append([int(i == place) for i in range(len(parts.grid))])
+        unique = {tuple(pattern): pattern for pattern in found if any(pattern)}
+        self.patterns = list(unique.values())
         self.gains = self.rows(self.patterns)
         if has_total:
             self.gains = np.vstack([np.append(parts.gains_at_none, 1.0), self.gains])
@@ -284,17 +282,6 @@ def least_noise(
     return LeastNoise(found.precision, found.value, bound)
 
 
-def first_patterns(parts: Exchangeable) -> list[list[int]]:
-    """Return patterns to begin with: every start, and what moves parts that those do not move."""
-    found = starts_of(parts)
-    moved = np.max([parts.gains(pattern) for pattern in found], axis=0)
-    for kind in parts.kinds[moved <= CLOSE * parts.gains_at_none]:
-        place = int(np.flatnonzero(kind)[0])
-        found.append([int(i == place) for i in range(len(parts.grid))])
-    unique = {tuple(pattern): pattern for pattern in found if any(pattern)}
-    return list(unique.values())
-
-
 def best_mixtures(
     gains: Floats, costs: Floats, mixture: Floats, shares: Floats
 ) -> tuple[Floats, Floats]:
@@ -335,9 +322,6 @@ def rounded_down(precision: float) -> float:
 
     The last digits of the answer to a convex programme differ between processors; noise follows
     from the plan, and would differ with them.
-
-    >>> rounded_down(0.1) <= 0.1, 0.1 - rounded_down(0.1) < 1e-8
-    (True, True)
     """
     digits, exponent = math.frexp(precision)
     return math.ldexp(math.floor(digits * 2**DIGITS), exponent - DIGITS)

@@ -1,16 +1,8 @@
-r"""The paper's problem: the most informative matrix with uniform off-diagonal rows, proven.
-
-From exact keep probabilities to integer weights on the private side.
-
-Categories at one level share one off weight, so rounding is a choice of at most four integers. The
-two levels that many categories take are tried at the integers around their exact weight; a level
-that one category takes is then put as near to its exact weight as privacy against the others
-allows. Of the choices that satisfy α, compared in integers, the most informative is kept.
-"""
+"""The paper's problem: the most informative matrix with uniform off-diagonal rows, proven."""
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -22,12 +14,12 @@ from pramble.information.measures import mutual_information
 from pramble.limits import LARGEST_UNIFORM_ALPHA
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.general import within
-from pramble.mechanisms.ratios import exp_below, ratio_at_extremes
+from pramble.mechanisms.ratios import exp_below
 from pramble.mechanisms.uniform import UniformRows, keep_probabilities
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.problem import DesignProblem
 from pramble.solvers.result import Design, Level
-from pramble.solvers.uniform.nodes import BOTTOM, HIGH, LOW, TOP, Kind, kind_of
+from pramble.solvers.uniform.nodes import HIGH, LOW, TOP, Kind, kind_of
 from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
 from pramble.solvers.uniform.search import SAFETY, Found, Search, roots
 from pramble.values import Floats
@@ -47,12 +39,13 @@ LIKELY = 3
 def solve_uniform_information(problem: DesignProblem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        from pramble.solvers.general.invariant import solve_uniform_invariant
+        from pramble.solvers.general.invariant import invariance_cost, solve_uniform_invariant
 
-        return with_cost(
-            solve_uniform_invariant(problem),
-            solve_uniform_information(replace(problem, invariant=False)),
-        )
+        best = solve_uniform_invariant(problem)
+        free = solve_uniform_information(replace(problem, invariant=False))
+        note, cost = invariance_cost(best.value, free.bound, "uniform rows")
+        cost["invariance_cost"] = max(cost["invariance_cost"], 0.0)
+        return replace(best, notes=(note, *best.notes), details={**best.details, **cost})
     budget = problem.budget()
     search = Search(search_tolerance(problem))
     stopped = run_search(search, problem, vertex_kinds(problem), budget)
@@ -143,18 +136,6 @@ def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.i
                 yield np.where(np.arange(len(rest)) == x, TOP, alike)
 
 
-def with_cost(invariant: Design, free: Design) -> Design:
-    cost = max(free.bound - invariant.value, 0.0)
-    note = (
-        f"Invariance costs at most {cost:.6g} nats: {invariant.value:.6g} of the {free.bound:.6g} "
-        "that uniform rows may carry at most."
-    )
-    details = {"information_without_invariance": free.bound, "invariance_cost": cost}
-    return replace(
-        invariant, notes=(note, *invariant.notes), details={**invariant.details, **details}
-    )
-
-
 def best_rounded(search: Search, problem: DesignProblem) -> tuple[Found, UniformRows]:
     """Return the assignment that is best after rounding, and its mechanism."""
     # Rounding lowers the value, so assignments below the best rounded one cannot win. Among equals
@@ -185,22 +166,31 @@ def rank(found: Found, best: float) -> tuple[bool, int, float, float]:
 
 def uniform_roundings(problem: DesignProblem, found: Found) -> Iterator[UniformRows]:
     """Yield private mechanisms close to an assignment."""
-    levels = all_levels(problem, found)
-    corner = found.model.kind.corner
-    floor = None if problem.keep_at_least is None else Fraction(problem.keep_at_least)
-    none = True
-    for off in round_assignment(corner, levels, alpha=problem.alpha, keep_at_least=floor):
-        none = False
-        yield UniformRows(problem.labels, off)
-    if none:
-        q = np.array([float(q) for q in corner])[levels]
-        mechanism = keep_probabilities(q, problem.labels.values, alpha=problem.alpha)
-        if floor is not None and (mechanism.keep < floor * TOTAL).any():
-            raise PrivacyError(
-                f"keep_at_least = {problem.keep_at_least!r} leaves no weights over 2**53 at "
-                f"alpha = {problem.alpha:g}; lower it a little."
-            )
-        yield mechanism
+    # All categories of one level share an off weight, so there are at most four integers to choose.
+    # Most often the neighbours of the exact ones suffice; else wider neighbourhoods are tried.
+    levels, corner, n = all_levels(problem, found), found.model.kind.corner, problem.size - 1
+    floor = Fraction(problem.keep_at_least or 0)
+    most, limit = math.floor((1 - floor) * TOTAL) // n, exp_below(problem.alpha)
+    used, place = np.unique(levels, return_inverse=True)
+    below = [math.floor((1 - corner[level]) / n * TOTAL) for level in used.tolist()]
+    for reach in (0, 1, 3):
+        near = [
+            [off for off in range(least - reach, least + reach + 2) if 0 <= off <= most]
+            for least in below
+        ]
+        tried = [UniformRows(problem.labels, np.array(off)[place]) for off in product(*near)]
+        private = [one for one in tried if within(one.largest_ratio(), limit)]
+        if private:
+            yield from private
+            return
+    q = np.array([float(q) for q in corner])[levels]
+    mechanism = keep_probabilities(q, problem.labels.values, alpha=problem.alpha)
+    if (mechanism.keep < floor * TOTAL).any():
+        raise PrivacyError(
+            f"keep_at_least = {problem.keep_at_least!r} leaves no weights over 2**53 at "
+            f"alpha = {problem.alpha:g}; lower it a little."
+        )
+    yield mechanism
 
 
 def all_levels(problem: DesignProblem, found: Found) -> NDArray[np.int64]:
@@ -248,85 +238,3 @@ def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
     names[Fraction(1, size)] = "1/S"
     ranks = dict(zip(reversed(corner), ("m₁", "m₂", "M₂", "M₁"), strict=True))
     return names.get(q, ranks[q])
-
-
-# Off weight by level.
-Weights = dict[int, int]
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """Levels of a corner, how many categories take each, and what the weights must satisfy."""
-
-    corner: Corner
-    counts: tuple[int, int, int, int]
-    limit: Fraction
-    ceiling: int
-
-    @property
-    def size(self) -> int:
-        return sum(self.counts)
-
-    def exact(self, level: int) -> Fraction:
-        weight: Fraction = (1 - self.corner[level]) / (self.size - 1) * TOTAL
-        return weight
-
-    def around(self, level: int, reach: int) -> list[int]:
-        floor = math.floor(self.exact(level))
-        return [w for w in range(floor - reach, floor + reach + 2) if 0 <= w <= self.ceiling]
-
-    def choices(self, reach: int) -> Iterator[Weights]:
-        shared = [level for level in (HIGH, LOW) if self.counts[level]]
-        alone = [level for level in (TOP, BOTTOM) if self.counts[level]]
-        for weights in product(*(self.around(level, reach) for level in shared)):
-            starts: list[Weights] = [dict(zip(shared, weights, strict=True))]
-            for level in alone:
-                starts = [more for start in starts for more in self.extend(start, level)]
-            yield from filter(self.private, starts)
-
-    def extend(self, weights: Weights, level: int) -> Iterator[Weights]:
-        """Yield the weights with those that one more category may have, nearest to exact."""
-        exact = self.exact(level)
-        low, high = self.room(weights)
-        if low <= high:
-            for w in {min(max(w, low), high) for w in (math.floor(exact), math.ceil(exact))}:
-                yield {**weights, level: w}
-
-    def room(self, weights: Weights) -> tuple[int, int]:
-        """Return the least and the largest off weight that is private against these rows."""
-        n, a = self.size - 1, self.limit
-        if not weights:
-            return 0, self.ceiling
-        least, most = min(weights.values()), max(weights.values())
-        keep_most, keep_least = TOTAL - n * least, TOTAL - n * most
-        low = max((TOTAL - a * least) / n, keep_most / a, Fraction(0))
-        high = min((TOTAL - most / a) / n, a * keep_least)
-        if self.size > 2:
-            low, high = max(low, most / a), min(high, a * least)
-        return math.ceil(low), min(math.floor(high), self.ceiling)
-
-    def private(self, weights: Weights) -> bool:
-        """Whether the largest ratio is within the limit, in integers."""
-        rows = sorted(w for level, w in weights.items() for _ in range(min(self.counts[level], 2)))
-        off = dict(enumerate(rows))
-        keep = {i: TOTAL - (self.size - 1) * w for i, w in off.items()}
-        last = len(rows) - 1
-        ratio = ratio_at_extremes([0, 1], [last, last - 1], off=off, keep=keep, size=self.size)
-        return within(ratio, self.limit)
-
-
-def round_assignment(
-    corner: Corner, levels: NDArray[np.int64], *, alpha: float, keep_at_least: Fraction | None
-) -> Iterator[NDArray[np.int64]]:
-    """Yield vectors of off weights that satisfy α, close to the exact assignment."""
-    counts = np.bincount(levels, minlength=4).tolist()
-    n = len(levels) - 1
-    most = TOTAL if keep_at_least is None else math.floor((1 - keep_at_least) * TOTAL)
-    rounding = Rounding(corner, tuple(counts), exp_below(alpha), most // n)
-    for reach in (0, 1, 3):
-        choices = list(rounding.choices(reach))
-        if choices:
-            for weights in choices:
-                table = np.array([weights.get(level, 0) for level in range(4)], dtype=np.int64)
-                yield table[levels]
-            return

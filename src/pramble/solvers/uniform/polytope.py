@@ -53,8 +53,6 @@ class Corner(NamedTuple):
 def corners(size: int, a: Fraction, keep_at_least: Fraction | None = None) -> tuple[Corner, ...]:
     """Return every vertex of the polytope of (M1, M2, m2, m1), at most 8 without a floor."""
     n = size - 1
-    if size > 3 and a <= n - 1 and keep_at_least is None:
-        return simplex(n, a)
     rows: list[tuple[Fraction | int, ...]] = [
         (-1, 1, 0, 0, 0),
         (0, -1, 1, 0, 0),
@@ -74,27 +72,6 @@ def corners(size: int, a: Fraction, keep_at_least: Fraction | None = None) -> tu
     return tuple(
         Corner(*(point[place[i]] for i in range(4)))
         for point in vertices([row for row in folded if any(row[:-1])])
-    )
-
-
-def simplex(n: int, a: Fraction) -> tuple[Corner, ...]:
-    r"""Return the five vertices that there are up to :math:`a = S - 2`: the paper's five kinds.
-
-    From :math:`M_1 \le a(1-m_2)/n`, :math:`m_1 \ge (1-m_2)/(na)` and :math:`m_2 \ge 1/(na+1)`,
-
-    .. math:: a M_1 - m_1 \le (1-m_2)\frac{a^3-1}{na} \le \frac{a^3-1}{na+1} \le a-1
-              \Leftrightarrow a \le n-1,
-
-    so the fourth constraint is implied; so is the second, as :math:`a \le n`. Five inequalities in
-    four variables are left, which bound a simplex: each vertex drops one of them.
-    """
-    high, low, bottom, top = paper_levels(n + 1, a).values()
-    return (
-        Corner(high, high, high, high),
-        Corner(low, low, low, low),
-        Corner(high, high, high, bottom),
-        Corner(high, high, low, low),
-        Corner(top, low, low, low),
     )
 
 

@@ -16,11 +16,11 @@ from pramble.errors import InvalidData, PrivacyError
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
 from pramble.privacy.gaussian import delta_above, epsilon_above, float_above, float_below
-from pramble.privacy.hockey_stick import LossSum, approximate
+from pramble.privacy.hockey_stick import LossSum
 from pramble.values import value
 
 
-class Guarantee(ABC):
+class Promise(ABC):
     """A promise about every person in a file.
 
     Guarantees of one notion compare and add up exactly; those of different notions do neither.
@@ -28,7 +28,7 @@ class Guarantee(ABC):
     Examples
     --------
     >>> import pramble
-    >>> promise = pramble.certify(pramble.randomized_response(2, 1.0)).guarantee
+    >>> promise = pramble.certify(pramble.randomized_response(2, 1.0)).promise
     >>> promise.notion, (promise + promise).allows(promise)
     ('record', True)
     >>> print(promise.sentence())
@@ -39,11 +39,11 @@ class Guarantee(ABC):
     notion: str
 
     @abstractmethod
-    def allows(self, spent: "Guarantee") -> bool:
+    def allows(self, spent: "Promise") -> bool:
         """Whether what was spent stays within this promise, decided exactly."""
 
     @abstractmethod
-    def __add__(self, other: "Guarantee") -> "Guarantee":
+    def __add__(self, other: "Promise") -> "Promise":
         """Return the promise that is left when both were released of the same people."""
 
     @abstractmethod
@@ -52,9 +52,9 @@ class Guarantee(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return a document, which `guarantee_from_json` reads back."""
+        """Return a document, which `promise_from_json` reads back."""
 
-    def of_the_same_notion(self, other: "Guarantee") -> Self:
+    def of_the_same_notion(self, other: "Promise") -> Self:
         """Return another promise of this notion; refuse to compare or add different ones."""
         if not isinstance(other, type(self)):
             raise PrivacyError(
@@ -65,7 +65,7 @@ class Guarantee(ABC):
 
 
 @value
-class RecordPrivacy(Guarantee):
+class LocalPromise(Promise):
     r"""α-differential privacy of each person, whose values stand in one record or in several.
 
     What is released is at most :math:`e^\alpha` times likelier under one person's true values than
@@ -78,11 +78,11 @@ class RecordPrivacy(Guarantee):
 
     Examples
     --------
-    >>> spent = RecordPrivacy(Fraction(1, 2)) + RecordPrivacy(Fraction(1, 4))
-    >>> spent.alpha, RecordPrivacy(Fraction(1)).allows(spent)
+    >>> spent = LocalPromise(Fraction(1, 2)) + LocalPromise(Fraction(1, 4))
+    >>> spent.alpha, LocalPromise(Fraction(1)).allows(spent)
     (Fraction(3, 4), True)
-    >>> RecordPrivacy(Fraction(1, 2)).of_rows(3)
-    RecordPrivacy(alpha=Fraction(3, 2), rows=3)
+    >>> LocalPromise(Fraction(1, 2)).of_rows(3)
+    LocalPromise(alpha=Fraction(3, 2), rows=3)
     """
 
     alpha: Fraction
@@ -101,16 +101,16 @@ class RecordPrivacy(Guarantee):
         """Whether there is no local promise at all."""
         return self.alpha == math.inf
 
-    def allows(self, spent: Guarantee) -> bool:
+    def allows(self, spent: Promise) -> bool:
         return self.of_the_same_notion(spent).alpha <= self.alpha
 
-    def __add__(self, other: Guarantee) -> "RecordPrivacy":
+    def __add__(self, other: Promise) -> "LocalPromise":
         own = self.of_the_same_notion(other)
         # Ratios of probabilities multiply, so α adds.
-        return RecordPrivacy(self.alpha + own.alpha, max(self.rows, own.rows))
+        return LocalPromise(self.alpha + own.alpha, max(self.rows, own.rows))
 
-    def of_rows(self, rows: int) -> "RecordPrivacy":
-        return RecordPrivacy(self.alpha * rows, self.rows * rows)
+    def of_rows(self, rows: int) -> "LocalPromise":
+        return LocalPromise(self.alpha * rows, self.rows * rows)
 
     @property
     def unit(self) -> str:
@@ -124,9 +124,6 @@ class RecordPrivacy(Guarantee):
         r"""Return how sure an intruder can become of a true value of which he was this sure.
 
         At most :math:`a b/(1 + (a-1) b)` with :math:`a = e^\alpha`, whatever is released.
-
-        >>> [round(RecordPrivacy(Fraction(alpha)).belief(), 4) for alpha in (1, 6)]
-        [0.7311, 0.9975]
         """
         return belief_after(before, self.alpha)
 
@@ -145,7 +142,7 @@ class RecordPrivacy(Guarantee):
         return {"notion": self.notion, "alpha": self.shown, "alpha_exact": exact, **several}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> "RecordPrivacy":
+    def from_json(cls, document: Mapping[str, Any]) -> "LocalPromise":
         if set(document) - {"rows_per_person"} != {"notion", "alpha", "alpha_exact"}:
             raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")
         return cls(stated_alpha(document), stated_rows(document))
@@ -194,14 +191,10 @@ def stated_alpha(document: Mapping[str, Any]) -> Fraction:
     return stated(document, "alpha", "α")
 
 
-def no_local_promise(rows: int = 1) -> RecordPrivacy:
-    """Return what is spent where a release has a central promise alone.
-
-    >>> no_local_promise().shown
-    inf
-    """
+def no_local_promise(rows: int = 1) -> LocalPromise:
+    """Return what is spent where a release has a central promise alone."""
     nothing: Any = math.inf
-    return RecordPrivacy(nothing, rows)
+    return LocalPromise(nothing, rows)
 
 
 FIELDS = {"notion", "epsilon", "epsilon_exact", "delta", "delta_exact"}
@@ -213,7 +206,7 @@ ROUNDED = 1 + Fraction(1, 2**40)
 
 
 @value
-class CentralPrivacy(Guarantee):
+class CentralPromise(Promise):
     r"""(ε, δ)-differential privacy of each person towards whoever reads a whole release.
 
     For any two files of the same size that differ in one person's rows and every event E,
@@ -227,8 +220,8 @@ class CentralPrivacy(Guarantee):
 
     Examples
     --------
-    >>> one = CentralPrivacy(Fraction(1, 2), Fraction(1, 10**6))
-    >>> (one + one).epsilon, CentralPrivacy(Fraction(1), Fraction(1, 10**5)).allows(one + one)
+    >>> one = CentralPromise(Fraction(1, 2), Fraction(1, 10**6))
+    >>> (one + one).epsilon, CentralPromise(Fraction(1), Fraction(1, 10**5)).allows(one + one)
     (Fraction(1, 1), True)
     """
 
@@ -249,27 +242,27 @@ class CentralPrivacy(Guarantee):
         object.__setattr__(self, "delta", Fraction(self.delta))
 
     @staticmethod
-    def of_local(local: RecordPrivacy) -> "CentralPrivacy":
+    def of_local(local: LocalPromise) -> "CentralPromise":
         """Return what a local promise is worth towards a reader of the file: ε = α, δ = 0."""
         if local.is_unbounded:
             raise PrivacyError("Without a local promise there is none against readers either.")
-        return CentralPrivacy(local.alpha, Fraction(0), local.rows)
+        return CentralPromise(local.alpha, Fraction(0), local.rows)
 
-    def allows(self, spent: Guarantee) -> bool:
+    def allows(self, spent: Promise) -> bool:
         own = self.of_the_same_notion(spent)
         return own.epsilon <= self.epsilon and own.delta <= self.delta
 
-    def __add__(self, other: Guarantee) -> "CentralPrivacy":
+    def __add__(self, other: Promise) -> "CentralPromise":
         own = self.of_the_same_notion(other)
         delta, rows = min(self.delta + own.delta, Fraction(1)), max(self.rows, own.rows)
         epsilon = self.epsilon + own.epsilon
         if self.gaussian is None or own.gaussian is None:
-            return CentralPrivacy(epsilon, delta, rows)
+            return CentralPromise(epsilon, delta, rows)
         together = self.gaussian + own.gaussian
         gaussian = epsilon_above(float_below(delta), together)
         if gaussian < epsilon:
             epsilon = Fraction(gaussian)
-        return CentralPrivacy(epsilon, delta, rows, together)
+        return CentralPromise(epsilon, delta, rows, together)
 
     @property
     def gaussian(self) -> Fraction | None:
@@ -311,7 +304,7 @@ class CentralPrivacy(Guarantee):
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> "CentralPrivacy":
+    def from_json(cls, document: Mapping[str, Any]) -> "CentralPromise":
         if set(document) - {"rows_per_person", "mu_squared_exact"} != FIELDS:
             raise InvalidData(f"A central guarantee has {', '.join(sorted(FIELDS))}.")
         rows = stated_rows(document)
@@ -326,7 +319,7 @@ class CentralPrivacy(Guarantee):
         return cls(epsilon, delta, rows, mu_squared)
 
 
-def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
+def composed(parts: Sequence[CentralPromise], *, delta: float) -> float:
     r"""Return an ε of several releases of the same people together, at a δ for all of them.
 
     The best that follows from (ε, δ) of each alone: the loss of each is at most that of randomised
@@ -336,10 +329,10 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
 
     Examples
     --------
-    >>> tenth = CentralPrivacy(Fraction(1, 10), Fraction(1, 10**8))
+    >>> tenth = CentralPromise(Fraction(1, 10), Fraction(1, 10**8))
     >>> round(composed([tenth] * 40, delta=1e-6), 2)
     2.81
-    >>> composed([CentralPrivacy(Fraction(1), Fraction(1, 10**6))], delta=1e-6)
+    >>> composed([CentralPromise(Fraction(1), Fraction(1, 10**6))], delta=1e-6)
     1.0
     """
     total = sum((part.epsilon for part in parts), Fraction(0))
@@ -354,9 +347,5 @@ def composed(parts: Sequence[CentralPrivacy], *, delta: float) -> float:
     if None not in squares:
         return min(epsilon_above(delta, sum(filter(None, squares), Fraction(0))), basic)
     step = max(smallest / STEPS, float(total) / (MOST_STEPS * len(spent)))
-    known = {
-        (part.epsilon, part.delta): approximate(part.shown, part.shown_delta, step=step)
-        for part in spent
-    }
-    losses = LossSum(tuple(known[part.epsilon, part.delta] for part in spent))
+    losses = LossSum.of(((part.shown, part.shown_delta) for part in spent), step=step)
     return min(losses.epsilon(lambda _: delta, most=basic), basic)
