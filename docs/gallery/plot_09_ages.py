@@ -41,8 +41,13 @@ print(distribution)
 print(f"the true mean is {ages.mean() + 0.5:.2f}")
 
 # %%
-# The share of people up to each age, with the quartiles as dots, and the true one behind it.
+# The share of people up to each age, and the true one behind it.
 
-cumulative = distribution.plot()
+cumulative = estimate.cumulative("age")
 true = np.cumsum(pyramid / pyramid.sum())
-cumulative.axes[0].plot(years + 1, true, color="#D55E00", linewidth=1, label="before", zorder=0)
+figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
+axes.plot(years + 1, true, color="#D55E00", linewidth=1, label="before")
+axes.vlines(years + 1, cumulative.lower, cumulative.upper, color="#0072B2", label="95 % intervals")
+axes.set_xlabel("age")
+axes.set_ylabel("share below")
+axes.legend()

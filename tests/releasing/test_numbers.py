@@ -37,14 +37,13 @@ def test_numbers_and_dates_come_back(people, tmp_path, output):
     )
     opened = pramble.open_release(tmp_path / "out")
     years = pramble.estimate(opened, by="when").distribution()
-    assert years.edges.tolist() == [2020, 2021, 2022, 2023]
-    assert abs(years.mean.values[0] - 2021.5) < 6 * years.mean.standard_errors[0] < 0.2
+    assert years.cells["statistic"][0] == "mean"
+    assert abs(years.values[0] - 2021.5) < 6 * years.standard_errors[0] < 0.2
     both = pramble.estimate(opened, by=["when", "age"])
     ages = both.distribution("age", high=30, shares=[0.5])
-    assert ages.edges.tolist() == [0, 5, 10, 15, 30]
-    assert ages.mean.cells == {"when": ("2020", "2021", "2022")}
-    assert (np.abs(ages.quantiles.values - 15) < 6 * ages.quantiles.standard_errors).all()
-    assert (ages.quantiles.standard_errors < 1).all()
+    assert ages.cells["when"][-3:] == ("2020", "2021", "2022")
+    assert (np.abs(ages.values[-3:] - 15) < 6 * ages.standard_errors[-3:]).all()
+    assert (ages.standard_errors[-3:] < 1).all()
 
 
 def test_dates_out_of_range_stop_the_release(people, tmp_path):

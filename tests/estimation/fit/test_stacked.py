@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.estimation.record_plans import PLANS, SINGLE, can_give, people, rough
+from tests.estimation.record_plans import PLANS, SINGLE, can_give, people
 
 import pramble
-import pramble.estimation.inverse.channel_tables as branches
 from pramble.errors import NotShown
 from pramble.estimation.inverse.tabulate import tabulate
 from pramble.mechanisms.channel import Channel
@@ -69,15 +68,3 @@ def test_every_stacked_matrix_has_its_right_inverse(plan, by):
     shares = tabulated.counts / tabulated.counts.sum()
     groups = inverse.apply(shares).sum(axis=1)
     np.testing.assert_allclose(groups, shares.sum(axis=1), err_msg="a group has its own share")
-
-
-@pytest.mark.parametrize("by", [["a"], ["c", "a"]], ids="".join)
-def test_a_block_through_its_operator_is_the_block_as_an_array(by, monkeypatch):
-    plan = pramble.Plan({("a", "b", "c"): rough("abc", 2.0, 3)})
-    z = pramble.perturb(people(3000, np.random.default_rng(14)), plan)
-    dense = pramble.estimate(z, plan, by=by, method="inverse")
-    monkeypatch.setattr(branches, "MOST_CELLS", 300)
-    large = pramble.estimate(z, plan, by=by, method="inverse")
-    np.testing.assert_allclose(large.probabilities, dense.probabilities, atol=1e-9)
-    np.testing.assert_allclose(large.covariance, dense.covariance, atol=1e-9)
-    np.testing.assert_allclose(large.upper, dense.upper, rtol=0.02)

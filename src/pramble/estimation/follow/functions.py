@@ -30,9 +30,8 @@ from pramble.data.frames import tidy_frame
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.inverse.intervals import (
-    CandidateDistributions,
+    candidate_moment,
     inner_point,
-    nearest_candidates,
     normal_quantile,
     unified_interval,
 )
@@ -150,22 +149,19 @@ class Ratios:
             answers.products(*pair) for pair in ((top, top), (top, bottom), (bottom, bottom))
         )
         whole = np.where(known, bottom @ answers.unbiased, 1.0)
-        candidates = self.candidates(top, bottom)
+        inside = bottom > 0
+        share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
+        distribution = inside * inner_point(answers.p, n=1 / float(answers.squares.sum()))
+        moment = candidate_moment(share, distribution, share**2)
 
         def variance(mu: Floats) -> Floats:
-            sampled = answers.sampling * s * np.maximum(candidates.moment(mu) - mu**2, 0.0)
+            sampled = answers.sampling * s * np.maximum(moment(mu) - mu**2, 0.0)
             return np.asarray((tt - 2 * mu * tb + mu**2 * bb + sampled) / whole**2)
 
         y = np.where(known, top @ answers.unbiased / whole, 0.5)
         lower, upper = unified_interval(y, variance, level=level)
         lower, upper = np.where(known, lower, 0.0), np.where(known, upper, 1.0)
         return low + width * lower, low + width * upper
-
-    def candidates(self, top: Floats, bottom: Floats) -> CandidateDistributions:
-        distribution = inner_point(self.answers.p, n=1 / float(self.answers.squares.sum()))
-        inside = bottom > 0
-        share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
-        return nearest_candidates(share, inside * distribution, share**2)
 
 
 def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:

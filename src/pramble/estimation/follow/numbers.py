@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.data.bands import edges_of_labels, is_finite_number
-from pramble.data.frames import Tidy
 from pramble.data.labels import Label, label_key
 from pramble.errors import InvalidInput
 from pramble.estimation.follow.functions import (
@@ -51,13 +50,10 @@ from pramble.estimation.follow.functions import (
 )
 from pramble.estimation.inverse.intervals import normal_quantile
 from pramble.estimation.inverse.moments import Known
-from pramble.shown import Display, Grid, number
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
 
     from pramble.estimation.follow.result import Estimate
 
@@ -71,54 +67,14 @@ LEAST, WIDER = 0.25, 2**0.5
 NEAR = np.linspace(-4, 4, 65)
 
 
-@value(eq=False, repr=False)
-class Distribution(Display, Tidy):
-    """What an estimate says of the numbers behind the bands of a column.
-
-    Attributes
-    ----------
-    column : str
-    labels : tuple
-        The bands in order.
-    edges : (S + 1,) array
-        Where the bands begin, and where the last one ends: infinite if it is open.
-    quantiles : Estimate
-        In the order of the groups and shares; not a number in an open band.
-    mean, variance, standard_deviation : Estimate
-        One for each combination of the other columns. They need an end of the last band.
-    cumulative : Estimate
-        The share of numbers below the end of each band.
-    table : frame
-        Means, spreads and quantiles with their errors and intervals.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> m = pramble.geometric(["0-14", "15-29", "30-59", "60+"], 1.5)
-    >>> e = pramble.estimate([300, 250, 300, 150], m, counts=True)
-    >>> d = e.distribution(high=90)
-    >>> d
-    Distribution of 'category' in 4 bands, from 1,000 records (95 % intervals)
-    ------------------------------------------------
-    statistic           value  std err   from     to
-    ------------------------------------------------
-    mean                 31.1   0.8467  29.46  32.78
-    variance            459.3    30.23  402.2  520.8
-    standard deviation  21.43   0.7053  20.05  22.82
-    0.25 quantile       12.77    0.929  11.19  14.83
-    0.5 quantile        28.02    1.331  25.71  30.92
-    0.75 quantile       46.97    1.086  44.78  49.04
-    ------------------------------------------------
-    Numbers count as spread evenly within each band.
-    >>> e.distribution(high=60).mean.values.round(2)  # everybody above 60 counts as 60
-    array([29.87])
-    """
+@value(eq=False)
+class Banded:
+    """A table with a column of bands, and where they begin and end."""
 
     estimate: Estimate
     column: str
-    labels: tuple[Label, ...]
-    edges: Floats
-    shares: tuple[float, ...]
+    labels: tuple[Label, ...]  # The bands in order
+    edges: Floats  # (S + 1,): infinite at the end if the last band is open
 
     @cached_property
     def groups(self) -> tuple[Integers, dict[str, list[Any]]]:
@@ -128,12 +84,10 @@ class Distribution(Display, Tidy):
 
     @property
     def many(self) -> int:
-        """The number of groups."""
         return int(self.groups[0].max()) + 1
 
     @property
     def finite_edges(self) -> Floats:
-        """The edges, without the end of an open band."""
         return self.edges[np.isfinite(self.edges)]
 
     def means(self, group: Integers, scores: Floats) -> Ratios:
@@ -147,73 +101,42 @@ class Distribution(Display, Tidy):
         mix.data = scores[np.repeat(np.arange(len(group)), np.diff(mix.indptr)), code[mix.indices]]
         return ratios_of(self.estimate).of(mix, whole)
 
-    def means_of_groups(self, scores: Floats, quantity: str) -> Estimate:
-        found = self.means(np.arange(self.many), scores)
-        cells = self.groups[1] or {self.column: ["all"]}
-        return of_ratios(self.estimate, found, cells, quantity=quantity)
+    def statistics(self) -> dict[str, Estimate]:
+        """Return the mean, variance and standard deviation in every group."""
+        middles, groups = (self.edges[:-1] + self.edges[1:]) / 2, np.arange(self.many)
 
-    @cached_property
-    def mean(self) -> Estimate:
-        """The mean in every group."""
-        return self.means_of_groups(np.tile(self.middles, (self.many, 1)), "mean")
+        def mean_of(scores: Floats) -> Estimate:
+            found = self.means(groups, scores)
+            return of_ratios(self.estimate, found, self.groups[1], quantity="value")
 
-    @cached_property
-    def variance(self) -> Estimate:
-        """The variance in every group."""
-        away = self.middles - self.mean.values[:, None]
-        scores = np.where(np.isfinite(away), away, 0.0) ** 2 + np.diff(self.edges) ** 2 / 12
-        return self.means_of_groups(scores, "variance")
-
-    @cached_property
-    def standard_deviation(self) -> Estimate:
-        """The standard deviation in every group."""
-        found = self.variance
-        root = np.sqrt(found.values)
-        slope = np.divide(0.5, root, out=np.full(root.shape, np.nan), where=root > 0)
-        return replace(
-            found,
-            probabilities=root,
-            standard_errors=found.standard_errors * slope,
-            lower=np.sqrt(found.lower),
-            upper=np.sqrt(found.upper),
-            covariance_parts=Known(found.covariance * np.outer(slope, slope)),
-            quantity="standard deviation",
+        mean = mean_of(np.tile(middles, (self.many, 1)))
+        away = middles - mean.values[:, None]
+        variance = mean_of(
+            np.where(np.isfinite(away), away, 0.0) ** 2 + np.diff(self.edges) ** 2 / 12
         )
+        root = np.sqrt(variance.values)
+        slope = np.divide(0.5, root, out=np.full(root.shape, np.nan), where=root > 0)
+        deviation = replace(
+            variance,
+            probabilities=root,
+            standard_errors=variance.standard_errors * slope,
+            lower=np.sqrt(variance.lower),
+            upper=np.sqrt(variance.upper),
+            covariance_parts=Known(variance.covariance * np.outer(slope, slope)),
+        )
+        return {"mean": mean, "variance": variance, "standard deviation": deviation}
 
-    @cached_property
-    def cumulative(self) -> Estimate:
-        """The share of numbers below the end of each band, in every group."""
-        size = len(self.labels)
-        group = np.repeat(np.arange(self.many), size)
-        found = self.means(group, np.tile(np.tri(size), (self.many, 1)))
-        cells = {**self.labels_of(group), self.column: list(self.labels) * self.many}
-        return of_ratios(self.estimate, found, cells, quantity="share up to")
-
-    def labels_of(self, group: Integers) -> dict[str, list[Any]]:
-        return {name: [cell[i] for i in group] for name, cell in self.groups[1].items()}
-
-    @property
-    def middles(self) -> Floats:
-        """The middles of the bands."""
-        if np.isinf(self.edges[-1]):
-            raise InvalidInput(
-                f"The band {self.labels[-1]!r} is open, and so {self.column!r} has no mean; "
-                "say where it ends with high=…, or high= its beginning to count it as that number."
-            )
-        return np.asarray((self.edges[:-1] + self.edges[1:]) / 2)
-
-    @cached_property
-    def quantiles(self) -> Estimate:
-        """The quantiles in every group."""
+    def quantiles(self, shares: Sequence[float]) -> Estimate:
+        """Return the quantiles in every group, in the order of the shares."""
         e, ends = self.estimate, self.finite_edges
-        group = np.repeat(np.arange(self.many), len(self.shares))
-        wanted = np.tile(self.shares, self.many)
+        group = np.tile(np.arange(self.many), len(shares))
+        wanted = np.repeat(shares, self.many)
         rough = self.reached(group, wanted, np.zeros(len(group)))[:, 0]
         rough = np.clip(np.nan_to_num(rough, nan=ends[0]), ends[0], ends[-1])
         found = self.reached(group, wanted, self.half_lengths(group, rough), near=rough)
         # quantiles of larger shares are larger
-        rank = np.argsort(np.argsort(self.shares))
-        found = np.sort(found.reshape(self.many, -1, 3), axis=1)[:, rank].reshape(-1, 3)
+        rank = np.argsort(np.argsort(shares))
+        found = np.sort(found.reshape(len(shares), self.many, 3), axis=0)[rank].reshape(-1, 3)
         at, lower, upper = found.T
         is_open, lower = at > ends[-1], np.minimum(lower, ends[-1])
         lower, upper = np.where(np.isnan(at), [[ends[0]], [self.edges[-1]]], [lower, upper])
@@ -233,14 +156,12 @@ class Distribution(Display, Tidy):
         )
         return replace(
             e,
-            cells={**self.labels_of(group), "share": wanted.tolist()},
+            cells={"share": wanted.tolist()},
             probabilities=values,
             standard_errors=errors,
             lower=lower,
             upper=upper,
             covariance_parts=Known(alike * np.outer(own, own)),
-            quantity="quantile",
-            given=(),
             notes=(note,) if is_open.any() else (),
         )
 
@@ -310,61 +231,6 @@ class Distribution(Display, Tidy):
         first = left.reshape(-1, many)[np.arange(len(group)), np.argmax(fits, axis=1)]
         return np.where(fits.any(axis=1), first, 0.0)
 
-    @property
-    def parts(self) -> list[tuple[str, Estimate]]:
-        """What there is, by the name of the statistic of every row."""
-        found = [("quantile", self.quantiles)]
-        if np.isinf(self.edges[-1]):
-            return found
-        return [
-            ("mean", self.mean),
-            ("variance", self.variance),
-            ("standard deviation", self.standard_deviation),
-            *found,
-        ]
-
-    @property
-    def backend(self) -> str:  # type: ignore[override]
-        """The library of frames that the data came from."""
-        return str(self.estimate.backend)
-
-    def columns(self) -> dict[str, list[Any]]:
-        """Return the tidy table as plain lists."""
-        answer: dict[str, list[Any]] = {name: [] for name in (*self.groups[1], "statistic")}
-        for statistic, part in self.parts:
-            shares = part.cells["share"] if statistic == "quantile" else ()
-            own = [f"{share:g} {statistic}" for share in shares]
-            answer["statistic"] += own or [statistic] * len(part.values)
-            for name in self.groups[1]:
-                answer[name] += list(part.cells[name])
-        for name, field in (("value", "values"), ("standard_error", "standard_errors"),
-                            ("lower", "lower"), ("upper", "upper")):  # fmt: skip
-            answer[name] = np.concatenate([getattr(part, field) for _, part in self.parts]).tolist()
-        return answer
-
-    def shown(self) -> Grid:
-        """Return every statistic with its interval."""
-        rows = [
-            [*map(str, row[:-4]), *(number(own, 4) for own in row[-4:])]
-            for row in zip(*self.columns().values(), strict=True)
-        ]
-        e, names = self.estimate, [*self.groups[1], "statistic"]
-        return Grid(
-            f"Distribution of {self.column!r} in {len(self.labels):,} bands, from "
-            f"{e.n:,.0f} records ({100 * e.level:g} % intervals)",
-            [*names, "value", "std err", "from", "to"],
-            rows,
-            left=len(names),
-            notes=tuple(dict.fromkeys(note for _, part in self.parts for note in part.notes)),
-            below="Numbers count as spread evenly within each band.",
-        )
-
-    def plot(self) -> Figure:
-        """Return a figure of the shares below each edge, with the quantiles."""
-        from pramble.plots.estimates import distribution_figure
-
-        return distribution_figure(self)
-
 
 def area(t: Floats) -> Floats:
     """Return the integral of min(max(s, 0), 1) up to t."""
@@ -403,7 +269,7 @@ def distribution(
     high: float | None = None,
     shares: Sequence[float] = QUARTERS,
     leave_out: Sequence[Label] = (),
-) -> Distribution:
+) -> Estimate:
     """Return mean, spread and quantiles of the numbers behind a column of bands.
 
     Within each combination of the other columns, with numbers spread evenly within each band
@@ -423,7 +289,34 @@ def distribution(
         Of the quantiles.
     leave_out : sequence of labels
         Labels that are no bands, as of a missing value; None is always left out.
+
+    Returns
+    -------
+    Estimate
+        With the column "statistic": the mean, the variance and the standard deviation, which need
+        an end of the last band, and each quantile.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.geometric(["0-14", "15-29", "30-59", "60+"], 1.5)
+    >>> e = pramble.estimate([300, 250, 300, 150], m, counts=True)
+    >>> e.distribution(high=90)
+    Estimate of 6 cells from 1,000 records (mle, 95 % intervals)
+    -------------------------------------------------
+    statistic            value  std err   from     to
+    -------------------------------------------------
+    mean                  31.1   0.8467  29.43  32.82
+    variance            459.29    30.23  400.7  521.1
+    standard deviation  21.431   0.7053  20.02  22.83
+    0.25 quantile       12.767    0.929  11.19  14.83
+    0.5 quantile         28.02    1.331  25.71  30.92
+    0.75 quantile       46.967    1.086  44.78  49.04
+    -------------------------------------------------
+    Errors cover sampling and randomisation.
     """
+    from scipy.linalg import block_diag
+
     if column is None:
         if len(e.cells) != 1:
             raise InvalidInput(f"Say which column holds bands: {', '.join(map(repr, e.cells))}.")
@@ -454,5 +347,27 @@ def distribution(
                 f"{high!r}."
             )
         ends[-1] = high
-    edges_found = np.array(ends, dtype=np.float64)
-    return Distribution(e, column, labels, edges_found, tuple(checked_shares(shares)))
+    banded = Banded(e, column, labels, np.array(ends, dtype=np.float64))
+    parts = {} if np.isinf(ends[-1]) else banded.statistics()
+    names = [name for name in parts for _ in range(banded.many)]
+    names += [f"{share:g} quantile" for share in checked_shares(shares) for _ in range(banded.many)]
+    found = [*parts.values(), banded.quantiles(shares)]
+    notes = [note for part in found for note in part.notes]
+    if not parts:
+        notes.append(
+            f"The band {labels[-1]!r} is open, and so {column!r} has no mean; say where it ends by "
+            "high=…, or high= its beginning to count it as that number."
+        )
+    groups = {name: own * (len(names) // banded.many) for name, own in banded.groups[1].items()}
+    return replace(
+        e,
+        probabilities=np.concatenate([part.values for part in found]),
+        standard_errors=np.concatenate([part.standard_errors for part in found]),
+        lower=np.concatenate([part.lower for part in found]),
+        upper=np.concatenate([part.upper for part in found]),
+        cells={**groups, "statistic": names},
+        covariance_parts=Known(block_diag(*(part.covariance for part in found))),
+        quantity="value",
+        given=(),
+        notes=tuple(dict.fromkeys(notes)),
+    )

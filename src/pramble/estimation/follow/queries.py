@@ -32,9 +32,9 @@ from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.intervals import (
+    candidate_moment,
     inner_point,
     intervals_of_weights,
-    nearest_candidates,
     normal_quantile,
 )
 from pramble.estimation.inverse.likelihood import (
@@ -42,7 +42,7 @@ from pramble.estimation.inverse.likelihood import (
     fit_table,
     inverse_moments,
 )
-from pramble.estimation.inverse.moments import Known, SecondMoments, Weighing, right_inverses
+from pramble.estimation.inverse.moments import Known, SecondMoments, right_inverses
 from pramble.estimation.inverse.stacked import StackedOperator
 from pramble.estimation.inverse.tabulate import Layout, Tabulated
 from pramble.mechanisms.operators.base import (
@@ -153,6 +153,12 @@ def released_weights(
     return u
 
 
+def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
+    """Return the covariance of sums of u over records with squared weights ell."""
+    cross = np.outer(values, u @ ell)
+    return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
+
+
 def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> Estimate:
     axes = tabulated.axes
     names, flat = parse_queries(query, tabulated.layout)
@@ -164,26 +170,28 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     u = released_weights(
         axes, w, distribution=fitted.released if settings.method == "mle" else None
     )
-    weighing = Weighing(axes, w.reshape(len(w), -1), u.reshape(len(u), -1))
-    shares = (tabulated.counts / tabulated.counts.sum()).ravel()
-    centre = weighing.u @ shares
-    values = weighing.w @ fitted.p.ravel() if settings.method == "mle" else centre
+    # by true cells: how randomisation makes one record's part of an answer vary
+    spread = (adjoint_axes(axes, u**2) - w**2).reshape(len(w), -1)
+    w, u = w.reshape(len(w), -1), u.reshape(len(u), -1)
+    centre = u @ (tabulated.counts / tabulated.counts.sum()).ravel()
+    values = w @ fitted.p.ravel() if settings.method == "mle" else centre
     true = inner_point(fitted.p, n=tabulated.n).ravel()
     sampling = settings.sampling_share(tabulated.n)
-    unit = weighing.covariance(fitted.released.ravel(), true, values=values, sampling=sampling)
-    matrix = unit / tabulated.n
-    if tabulated.squared_weights is not None:
-        squares = tabulated.squared_weights.ravel()
-        matrix = weighing.covariance(
-            squares, true * squares.sum(), values=values, sampling=sampling
-        )
+
+    def covariance(released: Floats) -> Floats:
+        """Return the covariance of answers from records with these squared weights."""
+        whole = covariance_of_sums(u, released, values)
+        return whole - (1 - sampling) * covariance_of_sums(w, true * released.sum(), values)
+
+    unit = covariance(fitted.released.ravel())
+    squares = tabulated.squared_weights
+    matrix = unit / tabulated.n if squares is None else covariance(squares.ravel())
     scale = np.diag(matrix) / np.where(np.diag(unit) > 0, np.diag(unit), 1.0)
-    w, spread = weighing.w, weighing.spread()
 
     def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
         moments = spread / width[:, None] ** 2 + sampling * share**2
-        candidates = nearest_candidates(share, true, moments)
-        return lambda mu: np.asarray(scale * (candidates.moment(mu) - sampling * mu**2))
+        moment = candidate_moment(share, true, moments)
+        return lambda mu: np.asarray(scale * (moment(mu) - sampling * mu**2))
 
     lower, upper = intervals_of_weights(w, centre, variance_by, level=settings.level)
     whole = (lower <= w.min(axis=1)) & (upper >= w.max(axis=1)) & (lower < upper)
@@ -197,37 +205,64 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
 
 
 @value(eq=False)
-class GroupSums:
-    """Sums over released cells, with the second moments of the unbiased inverse."""
+class GroupNumbers:
+    """Totals or means of a numeric column within true cells; NaN where no size is left."""
 
     tabulated: Tabulated
-    moments: SecondMoments
+    moments: SecondMoments  # Of the unbiased inverse
+    kind: str  # "total" or "mean"
 
     @cached_property
     def totals(self) -> Floats:
         return self.moments.invert(self.tabulated.sums[1, 1])
 
-    def in_order(self, covariance: Floats, within: Floats) -> Floats:
-        order = self.tabulated.layout.order
-        diagonal = np.diag_indices_from(covariance)
-        covariance[diagonal] -= (1 - self.moments.sampling) * within.ravel()
-        return np.asarray(covariance[np.ix_(order, order)])
+    @cached_property
+    def sizes(self) -> Floats:
+        """What totals are divided by."""
+        if self.kind == "total":
+            return np.ones_like(self.totals)
+        sizes = self.moments.invert(self.tabulated.counts)
+        return np.where(sizes > 0, sizes, np.nan)
 
-
-@value(eq=False)
-class Totals(GroupSums):
-    """Estimated totals of a numeric column within true cells."""
-
-    @property
+    @cached_property
     def values(self) -> Floats:
-        return self.totals
+        return np.asarray(self.totals / self.sizes)
+
+    @cached_property
+    def centre(self) -> Floats:
+        """What residuals are taken from: R, and zero for totals."""
+        return self.values if self.kind == "mean" else np.zeros_like(self.values)
+
+    def second_moments(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
+        """Return a second moment of 1, y and y²."""
+        zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
+        return zero, one, two
+
+    def residuals(self, of: Callable[[Floats], Floats]) -> Floats:
+        """Return a second moment of the residuals y − R, from those of 1, y and y²."""
+        zero, one, two = self.second_moments(of)
+        return np.asarray(two - 2 * self.centre * one + self.centre**2 * zero)
+
+    @cached_property
+    def by_total(self) -> Floats:
+        """The root of what the known number of records takes off variances of totals."""
+        share = self.moments.sampling / self.tabulated.n if self.kind == "total" else 0.0
+        return np.asarray(np.sqrt(share) * self.totals)
 
     @cached_property
     def variances(self) -> Floats:
-        moments, tabulated = self.moments, self.tabulated
-        f, second = moments.sampling, tabulated.sums[2, 2]
-        within = (1 - f) * moments.invert(second) + f * self.totals**2 / tabulated.n
-        return np.asarray(moments.squares(second) - within)
+        whole, within = (self.residuals(of) for of in (self.moments.squares, self.moments.invert))
+        found = whole - (1 - self.moments.sampling) * within - self.by_total**2
+        return np.asarray(found / self.sizes**2)
+
+    def covariance(self) -> Floats:
+        order, R, N = self.tabulated.layout.order, self.centre.ravel(), self.sizes.ravel()
+        zero, one, two = self.second_moments(self.moments.sandwich)
+        found = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
+        found -= np.outer(self.by_total, self.by_total)
+        within = self.residuals(self.moments.invert).ravel()
+        found[np.diag_indices_from(found)] -= (1 - self.moments.sampling) * within
+        return np.asarray((found / np.outer(N, N))[np.ix_(order, order)])
 
     @property
     def largest(self) -> float:
@@ -235,66 +270,22 @@ class Totals(GroupSums):
         return float(np.sqrt(self.tabulated.n * self.tabulated.sums[2, 2].sum()))
 
     def intervals(self, z: float) -> tuple[Floats, Floats]:
-        """Return normal intervals that reach z standard errors, and never beyond any total."""
-        reach, most = z * np.sqrt(np.maximum(self.variances, 0.0)), self.largest
-        lower, upper = (np.clip(self.totals + sign * reach, -most, most) for sign in (-1, 1))
-        unknown = reach >= z * most
-        return np.where(unknown, -most, lower), np.where(unknown, most, upper)
+        """Return normal intervals of totals, within what any total can be; Fieller's of means.
 
-    def notes(self, upper: Floats) -> tuple[str, ...]:
-        unknown = int((self.variances >= self.largest**2).sum())
-        note = (
-            f"Nothing is known of {unknown} of {upper.size} totals: their errors exceed the "
-            f"largest that any total can be, {self.largest:.6g}."
-        )
-        return (note,) if unknown else ()
-
-    def covariance(self) -> Floats:
-        moments, tabulated = self.moments, self.tabulated
-        second, totals = tabulated.sums[2, 2], self.totals.ravel()
-        known = moments.sampling * np.outer(totals, totals) / tabulated.n
-        return self.in_order(moments.sandwich(second) - known, moments.invert(second))
-
-
-@value(eq=False)
-class Means(GroupSums):
-    """Estimated means of a numeric column within true cells; NaN where no size is left."""
-
-    @cached_property
-    def sizes(self) -> Floats:
-        return self.moments.invert(self.tabulated.counts)
-
-    @cached_property
-    def whole(self) -> Floats:
-        return np.where(self.sizes > 0, self.sizes, np.nan)
-
-    @cached_property
-    def values(self) -> Floats:
-        return np.asarray(self.totals / self.whole)
-
-    def squares(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
-        zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
-        return zero, one, two
-
-    def residuals(self, of: Callable[[Floats], Floats]) -> Floats:
-        """Return a second moment of the residuals y − R, from those of 1, y and y²."""
-        zero, one, two = self.squares(of)
-        return np.asarray(two - 2 * self.values * one + self.values**2 * zero)
-
-    @cached_property
-    def variances(self) -> Floats:
-        moments = self.moments
-        whole, within = self.residuals(moments.squares), self.residuals(moments.invert)
-        return np.asarray((whole - (1 - moments.sampling) * within) / self.whole**2)
-
-    def intervals(self, z: float) -> tuple[Floats, Floats]:
-        """Return Fieller's intervals; normal ones where nothing was randomised."""
+        Means within cells that were not randomised have normal ones.
+        """
+        reach = z * np.sqrt(np.maximum(self.variances, 0.0))
+        if self.kind == "total":
+            most, is_unknown = self.largest, reach >= z * self.largest
+            lower, upper = (np.clip(self.totals + sign * reach, -most, most) for sign in (-1, 1))
+            return np.where(is_unknown, -most, lower), np.where(is_unknown, most, upper)
         moments, f = self.moments, self.moments.sampling
         if not moments.axes:
-            reach = z * np.sqrt(np.maximum(self.variances, 0.0))
             return self.values - reach, self.values + reach
-        zero, one, two = self.squares(lambda s: moments.squares(s) - (1 - f) * moments.invert(s))
-        T, N = self.totals, self.sizes
+        zero, one, two = self.second_moments(
+            lambda s: moments.squares(s) - (1 - f) * moments.invert(s)
+        )
+        T, N = self.totals, np.nan_to_num(self.sizes)
         a, b, c = N**2 - z**2 * zero, T * N - z**2 * one, T**2 - z**2 * two
         bounded = (a > 0) & (N > 0)
         reach, safe = np.sqrt(np.maximum(b**2 - a * c, 0.0)), np.where(bounded, a, 1.0)
@@ -304,32 +295,28 @@ class Means(GroupSums):
         )
 
     def notes(self, upper: Floats) -> tuple[str, ...]:
-        notes = []
-        if lost := int(np.isnan(self.whole).sum()):
-            notes.append(
-                f"{lost} of {upper.size} means cannot be estimated (NaN): the randomised counts "
-                "put the size of the group at zero or below. Ask for fewer groups, or totals."
-            )
-        if open_ended := int(np.isinf(upper).sum()):
-            notes.append(
+        if self.kind == "total":
+            many = int((self.variances >= self.largest**2).sum())
+            said = {
+                f"Nothing is known of {many} of {upper.size} totals: their errors exceed the "
+                f"largest that any total can be, {self.largest:.6g}.": many,
+            }
+        else:
+            lost, open_ended = int(np.isnan(self.sizes).sum()), int(np.isinf(upper).sum())
+            said = {
+                f"{lost} of {upper.size} means cannot be estimated (NaN): randomised counts put "
+                "the size of the group at zero or below. Ask for fewer groups, or totals.": lost,
                 f"{open_ended} of {upper.size} means have an interval without end: the size of the "
-                "group cannot be told from zero at this level."
-            )
-        return tuple(notes)
-
-    def covariance(self) -> Floats:
-        R, N = self.values.ravel(), self.whole.ravel()
-        zero, one, two = self.squares(self.moments.sandwich)
-        whole = two - (R[:, None] + R[None, :]) * one + np.outer(R, R) * zero
-        within = self.residuals(self.moments.invert).ravel()
-        return self.in_order(whole / np.outer(N, N), within / N**2)
+                "group cannot be told from zero at this level.": open_ended,
+            }
+        return tuple(note for note, many in said.items() if many)
 
 
 def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)
-    groups = (Totals if kind == "total" else Means)(tabulated, moments)
+    groups = GroupNumbers(tabulated, moments, kind)
     errors = np.sqrt(np.maximum(layout.flatten(groups.variances), 0.0))
     lower, upper = groups.intervals(normal_quantile(settings.level))
     ends = layout.flatten(lower), layout.flatten(upper)

@@ -22,7 +22,6 @@ from pramble.information.fisher import covariance_of_cells, inner, sums_onto
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock
 from pramble.mechanisms.column_labels import places_among
-from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.operators.dense import LARGEST_INVERSE
 from pramble.mechanisms.plan import Block, Plan
 from pramble.values import Floats, Integers, value
@@ -87,18 +86,6 @@ def inverse_of_cells(
     return joint / np.bincount(onto, weights=fitted)[:, None], u
 
 
-def inverse_of_operator(
-    counts: Floats, *, operator: MechanismOperator, onto: Integers
-) -> tuple[Floats, Floats]:
-    """Return the matrix of margins and the sums of the block's own right inverse."""
-    inverse = operator.right_inverse()
-    margins = (onto == np.arange(onto.max() + 1)[:, None]).astype(np.float64)
-    even = 1e-3 / len(onto)  # keeps the distribution off the boundary, where scores have no end
-    p = inner(np.maximum(inverse.apply(counts / max(counts.sum(), 1.0)), 0.0) + even)
-    matrix = operator.apply(margins * p) / (margins @ p)[:, None]
-    return matrix, np.ascontiguousarray(inverse.adjoint(margins).T)
-
-
 def part_of(seen: SeenBlock) -> Part | None:
     """Return what a block says of the columns asked for: of all it has, or else of fewer."""
     sizes = range(len(seen.asked), 0, -1)
@@ -128,22 +115,17 @@ def part_of_block(seen: SeenBlock, margin: BlockMargin) -> Part | None:
     """Return what a whole block says of margins; None if nothing, or if it is too large."""
     operator, (cells, outputs), onto = seen.mechanism.operator, seen.mechanism.shape, margin.onto
     keys = seen.coding.keys(seen.outputs, seen.columns, released=True)
-    part = partial(Part, seen.columns, keys, margin.cells)
-    if cells <= MOST_BLOCK_CELLS and cells * outputs <= MOST_CELLS:
-        matrix = operator.dense()
-        found = covariance_of_cells(matrix, np.full(cells, 1 / cells)).estimable_sums(onto)
-        basis = None if found.shape[1] == len(found) else found
-        if basis is not None and basis.shape[1] <= 1:  # that cells sum to one says nothing
-            return None
-        _, first = np.unique(onto, return_index=True)
-        is_exact = bool(np.abs(matrix - matrix[first][onto]).max() < 1e-12)
-        return part(
-            partial(inverse_of_cells, matrix=matrix, onto=onto, basis=basis), basis, is_exact
-        )
-    if max(cells, outputs) * margin.size > MOST_CELLS or not seen.is_identifiable:
+    if cells > MOST_BLOCK_CELLS or cells * outputs > MOST_CELLS:
         return None
-    at = partial(inverse_of_operator, operator=operator, onto=onto)
-    return part(at, None, len(onto) == margin.size)
+    matrix = operator.dense()
+    found = covariance_of_cells(matrix, np.full(cells, 1 / cells)).estimable_sums(onto)
+    basis = None if found.shape[1] == len(found) else found
+    if basis is not None and basis.shape[1] <= 1:  # that cells sum to one says nothing
+        return None
+    _, first = np.unique(onto, return_index=True)
+    is_exact = bool(np.abs(matrix - matrix[first][onto]).max() < 1e-12)
+    at = partial(inverse_of_cells, matrix=matrix, onto=onto, basis=basis)
+    return Part(seen.columns, keys, margin.cells, at, basis, is_exact)
 
 
 class BranchTable:

@@ -16,26 +16,21 @@ does not depend on how near the bound the truth is, which is why it is used here
 profile likelihood covers too much, and the parametric bootstrap too much for some cells and too
 little for others (``python -m bench coverage``).
 
-The law that a candidate answer is tested under.
-
 The interval of a query :math:`w \cdot p` holds every :math:`\mu` that a test does not reject, so
-each :math:`\mu` needs a law with :math:`w \cdot p = \mu`, or the variance belongs to another mean.
-Of all such laws the nearest to the fitted one, :math:`\hat p`, is taken:
-
-.. math:: \max_p \sum_x \hat p_x \log p_x \quad\text{subject to}\quad w \cdot p = \mu
-    \qquad\Longrightarrow\qquad p_x \propto \frac{\hat p_x}{1 + (r - 1)\,w_x}
-
-for weights scaled to [0, 1], with the one :math:`r > 0` that gives the mean :math:`\mu`: the
-restricted maximum likelihood as if :math:`\hat p` had been counted. For weights 0 and 1 it moves
-mass between inside and outside and keeps the proportions in each.
+each :math:`\mu` needs a distribution with :math:`w \cdot p = \mu`, or the variance belongs to
+another mean. The fitted one, :math:`\hat p`, is mixed with what it is among the cells of the
+largest weight, or of the smallest, so far that it has this mean. For weights 0 and 1 this is the
+restricted maximum likelihood as if :math:`\hat p` had been counted: it moves mass between inside
+and outside and keeps the proportions in each.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats
 
 # Steps of the search for an end, and the change at which it is found.
 MOST_STEPS, PRECISION = 100, 1e-13
@@ -203,89 +198,29 @@ def inner_point(p: Floats, *, n: float) -> Floats:
     return np.asarray((n * inside / inside.sum() + 1 / p.size) / (n + 1))
 
 
-# Newton steps for the ratio r, and the distance of logits at which it is found.
-MOST_TILTS, TILT_PRECISION = 60, 1e-12
-
-# What stands for zero where it is divided by or its logarithm is taken.
-SMALLEST = 1e-300
-
-# The largest log r, whose exponential is still a number, and the farthest mean, as a logit.
-FARTHEST, LARGEST_LOGIT = 600.0, 500.0
+# How near one a scaled weight counts as the largest, and what stands for zero in divisions.
+NEARLY_ONE, SMALLEST = 1 - 1e-9, 1e-300
 
 
-@value(eq=False)
-class CandidateDistributions:
-    """Cells of equal weight, taken together; one row per query."""
+def candidate_moment(weights: Floats, p: Floats, moments: Floats) -> Callable[[Floats], Floats]:
+    """Return the second moments of queries, by candidate answers, at the distributions above.
 
-    weights: Floats  # (Q, V): the distinct weights, in [0, 1]
-    # (Q, V): what the cells of each weight have together under the fitted law; zero pads shorter
-    # rows
-    shares: Floats
-    moments: Floats  # (Q, V): the mean of a second moment over the cells of each weight
-
-    def moment(self, mu: Floats) -> Floats:
-        """Return the second moment of each query under the law whose mean is mu."""
-        distribution = self.distribution(mu)
-        return np.asarray((distribution * self.moments).sum(axis=1))
-
-    def distribution(self, mu: Floats) -> Floats:
-        r"""Return the nearest laws with the given means.
-
-        The logit of the mean falls with :math:`\log r`, with slope −1 for weights 0 and 1 and at
-        both ends always: Newton's method, held in a bracket.
-        """
-        target = np.clip(logit(mu, 1 - mu), -LARGEST_LOGIT, LARGEST_LOGIT)
-        low, high = np.full(len(mu), -FARTHEST), np.full(len(mu), FARTHEST)
-        at = np.zeros(len(mu))
-        for _ in range(MOST_TILTS):
-            distribution, stretch = self.tilted(at)
-            inside = (distribution * self.weights).sum(axis=1)
-            outside = (distribution * (1 - self.weights)).sum(axis=1)
-            excess = logit(inside, outside) - target
-            there = np.abs(excess) <= TILT_PRECISION
-            if there.all():
-                break
-            low, high = np.where(excess > 0, at, low), np.where(excess > 0, high, at)
-            moved = distribution * (self.weights - inside[:, None]) * stretch
-            slope = moved.sum(axis=1) / np.maximum(inside * outside, SMALLEST)
-            fresh = at + excess / np.maximum(slope, SMALLEST)
-            fresh = np.where((fresh >= low) & (fresh <= high), fresh, (low + high) / 2)
-            at = np.where(there, at, fresh)
-        return distribution
-
-    def tilted(self, log_ratio: Floats) -> tuple[Floats, Floats]:
-        """Return the laws for ratios r, and how fast their logarithms fall with log r."""
-        r = np.exp(log_ratio)[:, None]
-        scale = (1 - self.weights) + r * self.weights
-        distribution = self.shares / scale
-        return distribution / distribution.sum(axis=1, keepdims=True), r * self.weights / scale
-
-
-def nearest_candidates(weights: Floats, p: Floats, moments: Floats) -> CandidateDistributions:
-    """Return the candidates of queries with weights (Q, K) in [0, 1], near a law p of K cells.
-
-    Queries may have a law each, which need not sum to one.
+    Weights (Q, K) lie in [0, 1] and reach both ends; ``moments`` (Q, K) are those of the cells.
+    Queries may have a distribution p each, which need not sum to one.
     """
-    laws = np.broadcast_to(p, weights.shape)
-    rows = [weights_and_places(row) for row in weights]
-    width = max(len(distinct) for distinct, _ in rows)
-    values, shares, means = (np.zeros((len(rows), width)) for _ in range(3))
-    for q, (distinct, place) in enumerate(rows):
-        own = slice(len(distinct))
-        values[q, own], shares[q, own] = distinct, np.bincount(place, weights=laws[q])
-        sums = np.bincount(place, weights=laws[q] * moments[q])
-        means[q, own] = sums / np.maximum(shares[q, own], SMALLEST)
-    return CandidateDistributions(values, shares, means)
+    p = np.broadcast_to(p, weights.shape)
 
+    def mean(of: Floats, within: Any) -> Floats:
+        own = p * within
+        return np.asarray((own * of).sum(axis=1) / np.maximum(own.sum(axis=1), SMALLEST))
 
-def weights_and_places(row: Floats) -> tuple[Floats, Integers]:
-    """Return the distinct weights and which of them each cell has; 0 and 1 need no sorting."""
-    ones = row == 1
-    if 0 < ones.sum() < len(row) and not row[~ones].any():
-        return np.array([0.0, 1.0]), ones.astype(np.int64)
-    distinct, place = np.unique(row, return_inverse=True)
-    return distinct, place
+    centre = np.clip(mean(weights, 1.0), SMALLEST, 1 - 2**-53)
+    fitted, low, high = (
+        mean(moments, within) for within in (1.0, weights == 0, weights >= NEARLY_ONE)
+    )
 
+    def moment(mu: Floats) -> Floats:
+        below, above = mu / centre, (1 - mu) / (1 - centre)
+        return np.where(mu < centre, low + below * (fitted - low), high + above * (fitted - high))
 
-def logit(inside: Floats, outside: Floats) -> Floats:
-    return np.asarray(np.log(np.maximum(inside, SMALLEST)) - np.log(np.maximum(outside, SMALLEST)))
+    return moment

@@ -33,7 +33,6 @@ from pramble.estimation.inverse.tabulate import Layout
 from pramble.mechanisms.operators.base import (
     Inverting,
     RightInverse,
-    adjoint_axes,
     along_axes,
     apply_axes,
     category_shape,
@@ -193,36 +192,6 @@ class CountedByTotal:
         return np.asarray(self.n**2 * self.parts.covariance() + self.total_variance * added)
 
 
-@value(eq=False)
-class Weighing:
-    """Q queries: weights w of the true cells and u of the released ones, with Mu = w."""
-
-    axes: tuple[Inverting, ...]
-    w: Floats
-    u: Floats
-
-    def covariance(
-        self, released: Floats, true: Floats, *, values: Floats, sampling: float
-    ) -> Floats:
-        whole = covariance_of_sums(self.u, released, values)
-        return whole - (1 - sampling) * covariance_of_sums(self.w, true, values)
-
-    def products(self, other: "Weighing", released: Floats, true: Floats) -> Floats:
-        return np.asarray((self.u * other.u) @ released - (self.w * other.w) @ true)
-
-    def spread(self) -> Floats:
-        """Return by true cells how randomisation makes one record's part of an answer vary."""
-        shape = (len(self.w), -1, *(axis.shape[1] for axis in self.axes))
-        moment = adjoint_axes(self.axes, (self.u**2).reshape(shape))
-        return np.asarray(moment.reshape(self.w.shape) - self.w**2)
-
-
-def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
-    """Return the covariance of sums of u over records with squared weights ell."""
-    cross = np.outer(values, u @ ell)
-    return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
-
-
 # Entries of the weights that are held together.
 MOST_AT_ONCE = 4_000_000
 
@@ -299,24 +268,25 @@ class CellAnswers:
     def width(self) -> int:
         return max(self.moments.distribution.size, self.moments.p.size)
 
-    def weighing(self, w: Floats) -> Weighing:
+    def released(self, w: Floats) -> Floats:
+        """Return the weights u of released cells with Mu = w."""
         moments = self.moments
         flat = np.empty_like(w)
         flat[:, self.layout.order] = w
         shape = (len(w), len(moments.p), *category_shape(moments.axes))
         u = along_axes([inverse.adjoint for inverse in moments.inverses], flat.reshape(shape))
-        return Weighing(moments.axes, flat, u.reshape(len(w), -1))
+        return np.asarray(u.reshape(len(w), -1))
 
     def randomised(self, w: Floats) -> Floats:
-        released, true = self.squared_weights
-        return self.weighing(w).covariance(released, true, values=np.zeros(len(w)), sampling=0.0)
+        u = self.released(w)
+        released = (u * self.moments.squared_weights.ravel()) @ u.T
+        return np.asarray(released - (w * self.squares) @ w.T)
 
     def products(self, w: Floats, other: Floats) -> Floats:
-        return self.weighing(w).products(self.weighing(other), *self.squared_weights)
-
-    @property
-    def squared_weights(self) -> tuple[Floats, Floats]:
-        return self.moments.squared_weights.ravel(), self.moments.true_squared_weights.ravel()
+        released = self.released(w) * self.released(other)
+        return np.asarray(
+            released @ self.moments.squared_weights.ravel() - (w * other) @ self.squares
+        )
 
     def covariance(self) -> Floats:
         """Return the (K, K) covariance of the cells, in the order of the table."""

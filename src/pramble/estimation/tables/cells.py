@@ -29,18 +29,15 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput, NotShown
+from pramble.estimation.follow.functions import Ratios, of_ratios
 from pramble.estimation.follow.queries import parse_queries
 from pramble.estimation.follow.result import Estimate, Settings
 from pramble.estimation.inverse.channel_tables import refuse_large_table
 from pramble.estimation.inverse.intervals import (
     errors_within,
-    inner_point,
-    intervals_of_weights,
-    nearest_candidates,
     nothing_known,
     unified_interval,
 )
-from pramble.estimation.inverse.moments import Known, covariance_of
 from pramble.estimation.inverse.tabulate import Layout
 from pramble.estimation.tables.modelled import (
     ModelledAnswers,
@@ -291,36 +288,14 @@ def estimate_of_cells(answers: AnyAnswers, settings: Settings) -> Estimate:
 
 
 def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> Estimate:
-    """Return answers to queries, with unified intervals.
+    """Return answers to queries: ratios to the sum of all cells."""
+    from scipy.sparse import csr_array
 
-    Noise counts alike for every candidate answer; sampling as it does under the distribution
-    nearest to the fitted one that has this answer (:mod:`pramble.estimation.inverse.intervals`).
-    """
-    names, flat = parse_queries(query, answers.layout)
-    w = flat.reshape(len(names), -1)
-    known, noise = Known(covariance_of(answers, w)), np.maximum(answers.products(w, w), 0.0)
-    inside = inner_point(answers.p, n=answers.n)
-
-    def variance_by(share: Floats, width: Floats) -> Callable[[Floats], Floats]:
-        candidates, held = nearest_candidates(share, inside, share**2), noise / width**2
-
-        def variance(mu: Floats) -> Floats:
-            if not answers.sampling:
-                return np.asarray(held)
-            sampled = np.maximum(candidates.moment(mu) - mu**2, 0.0)
-            return np.asarray(held + answers.sampling * sampled / answers.n)
-
-        return variance
-
-    return settings.estimate(
-        w @ answers.p,
-        known.errors,
-        intervals_of_weights(w, w @ answers.unbiased, variance_by, level=settings.level),
-        cells={"query": names},
-        n=answers.n,
-        covariance_parts=known,
-        quantity="estimate",
-    )
+    names, weights = parse_queries(query, answers.layout)
+    top = csr_array(weights.reshape(len(names), -1))
+    ratios = Ratios(answers, top, csr_array(np.ones(top.shape)))
+    table = estimate_of_cells(answers, settings)
+    return of_ratios(table, ratios, {"query": names}, quantity="estimate")
 
 
 def notes_of(measured: Measured, settings: Settings) -> list[str]:
