@@ -159,7 +159,14 @@ def rows_in_order(batches: Iterable[Any], rows: int, folder: Path, *, used: int)
     try:
         size = max(GATHERED_CELLS // first.num_columns, 1)
         for batch in even_batches(chain([first], found), size):
-            distribute(pa.table(batch), buckets, shift=WORD_BITS - used - bits)
+            table = pa.table(batch)
+            leading = sorting_words_in(table)[0] >> np.uint64(WORD_BITS - used - bits)
+            numbers = (leading & np.uint64(len(buckets) - 1)).astype(np.uint8)
+            sorted_rows = taken(table, np.argsort(numbers, kind="stable"))
+            ends = np.cumsum(np.bincount(numbers, minlength=len(buckets))).tolist()
+            for bucket, start, end in zip(buckets, [0, *ends], ends, strict=False):
+                if end > start:
+                    bucket.add(sorted_rows.slice(start, end - start))
         while buckets:
             bucket = buckets.pop(0)
             yield from rows_in_order(bucket.batches(), bucket.rows, folder, used=used + bits)
@@ -187,17 +194,6 @@ class Bucket:
             self.stream.close()
             self.file.seek(0)
             yield from pa.ipc.open_stream(self.file)
-
-
-def distribute(table: Any, buckets: Sequence[Bucket], *, shift: int) -> None:
-    """Add every row to its bucket, in the order in which they stand."""
-    first, _ = sorting_words_in(table)
-    numbers = ((first >> np.uint64(shift)) & np.uint64(len(buckets) - 1)).astype(np.uint8)
-    sorted_rows = taken(table, np.argsort(numbers, kind="stable"))
-    ends = np.cumsum(np.bincount(numbers, minlength=len(buckets))).tolist()
-    for bucket, start, end in zip(buckets, [0, *ends], ends, strict=False):
-        if end > start:
-            bucket.add(sorted_rows.slice(start, end - start))
 
 
 def sorting_words_in(table: Any) -> Words:

@@ -305,9 +305,9 @@ def integral(
     ratios, x, y = crowd.ratios, left.any(axis=1), left.any(axis=0)
     slack = rows * rounding(float(ratios.max()), factor)
     pairs = Pairs(ratios[x] - 1, ratios[y] - 1, crowd.weights, factor)
-    sums = integrate(pairs, rows, line, shift=slack)
+    above, _ = integrate(pairs, rows, line, shift=slack)
     bounds = np.full(left.shape, np.inf)
-    bounds[np.ix_(x, y)] = sums.above.reshape(int(x.sum()), int(y.sum()))
+    bounds[np.ix_(x, y)] = above.reshape(int(x.sum()), int(y.sum()))
     return bounds
 
 

@@ -10,7 +10,7 @@ See :mod:`pramble.information.fisher`: what an analyst reaches who looks at one 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -281,16 +281,12 @@ class TableValuation:
         best = mixed()
         lost = {table for table, cost in best[2].items() if not math.isfinite(cost)}
         if lost:
-            chosen |= {shown[i].columns: i for i, table in self.tellers(shown) if table in lost}
+            for i, one in enumerate(shown):  # randomised response on a table shows it, at least
+                ((columns, mechanism), *others) = one.blocks.items()
+                if not others and columns in lost and is_response(mechanism):
+                    chosen[one.columns] = i
             best = mixed()
         return best
-
-    def tellers(self, shown: Sequence[TableOption]) -> Iterator[tuple[int, Table]]:
-        """Yield branches of randomised response on one wanted table, and the table."""
-        for i, one in enumerate(shown):
-            ((columns, mechanism), *others) = one.blocks.items()
-            if not others and columns in self.tables and is_response(mechanism):
-                yield i, columns
 
     def best_shares(
         self, shown: Sequence[TableOption], budget: SearchBudget, *, start: Floats
