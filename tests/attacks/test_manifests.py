@@ -30,16 +30,6 @@ COMPACT = {
         "outputs": BIG,
         "weights": [[1], [1]],
     },
-    "a product": {"kind": "product", "factors": [SHORT] * 3},
-    "a product of long ranges": {
-        "kind": "product",
-        "factors": [{"kind": "uniform", "categories": BIG, "off": 1}] * 3,
-    },
-    "a product of many": {"kind": "product", "factors": [SHORT] * 5000},
-    "a product of small ones": {
-        "kind": "product",
-        "factors": [{"kind": "uniform", "categories": {"range": 2}, "off": 1}] * 40,
-    },
     "arcs": {
         "kind": "arcs",
         "categories": BIG,

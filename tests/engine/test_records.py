@@ -37,10 +37,10 @@ from pramble.errors import InvalidData, InvalidPlan
 
 RELEASED = columns_of(PLAN, pramble.perturb(TABLE, PLAN, key=KEY))
 GOLDEN = {
-    "sex": ["m", "f", "m", "m", "f", "f", "f", "m"],
-    "job": [2, 2, 1, 0, 1, 1, 1, 1],
-    "area": ["n", "n", "s", None, "n", "n", "s", "n"],
-    "ill": [None, None, None, True, None, None, None, None],
+    "sex": ["f", "f", "m", "m", "f", "f", "m", "m"],
+    "job": [3, 1, 1, 2, 1, 0, 2, 2],
+    "area": ["s", None, None, "s", "s", None, "n", "n"],
+    "ill": [None, False, False, None, None, False, None, None],
 }
 PAIRS = {"sex": ["f", "f", "f", "f", "f", "f", "m", "f"], "job": [3, 3, 3, 2, 2, 2, 1, 2]}
 ONE = {"sex": "f", "job": 2, "area": "s", "ill": True}
