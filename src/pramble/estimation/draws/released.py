@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pramble.data.arrays import is_text, numbers, without_dictionary
 from pramble.data.crosstab import Crosstab, crosstab, refuse_empty, reordered
 from pramble.data.labels import Label, object_key, places_of
-from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records, TableRecords
+from pramble.data.records import MixedRecords, Records, TableRecords
 from pramble.errors import InvalidData, InvalidInput
 from pramble.estimation.inverse.channel_tables import branches_of
 from pramble.estimation.inverse.tabulate import untouched_groups
@@ -315,18 +315,15 @@ def distinct_values(
 
 
 def in_memory(records: Records, columns: Sequence[str]) -> Records:
-    """Return records that many tables can be counted from: files and lazy frames are read once."""
-    records = records.here(columns)
-    if isinstance(records, LazyRecords):
-        table, typed = records.collect(records.frame.select(list(columns))), True
-    elif isinstance(records, FileRecords):
-        table = pa.Table.from_batches(list(records.raw_batches(list(columns), (), None)))
-        typed = records.typed
-    elif isinstance(records, TableRecords):
-        table, typed = records.table.select(list(columns)), records.typed
-    else:
-        return records
-    return TableRecords(coded(table), records.backend, records.reading, records.name, typed)
+    """Return records that many tables can be counted from, read once and with their labels."""
+    plainly = replace(records.reading, recode={})
+    if isinstance(records, MixedRecords):
+        (batch,) = records.batches(columns)
+        return MixedRecords(dict(batch), plainly, records.backend, records.name)
+    batches = list(records.batches(columns))
+    schema = None if batches else pa.schema([records.schema.field(name) for name in columns])
+    table = pa.Table.from_batches(batches, schema=schema)
+    return TableRecords(coded(table), records.backend, plainly, records.name, records.typed)
 
 
 def coded(table: Any) -> Any:
@@ -345,15 +342,6 @@ class Given:
     classes: tuple[str, ...]  # Those of numbers, which enter through classes
     records: Records  # With classes in place of numbers
     notes: tuple[str, ...]
-
-
-def gathered_records(records: Records) -> Records:
-    plainly = replace(records.reading, recode={})
-    if isinstance(records, MixedRecords):
-        (batch,) = records.batches()
-        return MixedRecords(dict(batch), plainly, records.backend, records.name)
-    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
-    return TableRecords(table, records.backend, plainly, records.name, records.typed)
 
 
 def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> Given:
@@ -388,7 +376,7 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
         counted: Records = replace(records, columns={n: records.columns[n] for n in columns})
     else:
         assert isinstance(records, TableRecords), "records were gathered"
-        table = coded(records.table.select(columns))
+        table = records.table.select(columns)
         for name, codes in classes.items():
             table = table.set_column(table.schema.get_field_index(name), name, codes)
         counted = replace(records, table=table)
