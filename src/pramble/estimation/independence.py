@@ -253,13 +253,11 @@ def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
 
 
 def from_cells(tabulated: Tabulated) -> Independence:
-    """Return the test from estimated cells, for plans of branches and blocks."""
     axes, layout, n = tabulated.axes, tabulated.layout, tabulated.n
     found = inverse_moments(axes, tabulated.counts, sampling=1.0)
     inverses = right_inverses(axes)
 
     def table(cells: Floats) -> Floats:
-        """Return cells (…, R, S1, …) as two-way tables in the order of the columns."""
         flat = cells.reshape(*cells.shape[: cells.ndim - found.p.ndim], -1)[..., layout.order]
         rows = len(np.unique(layout.codes[layout.by[0]]))
         return flat.reshape(*flat.shape[:-1], rows, -1)
@@ -289,7 +287,6 @@ def from_cells(tabulated: Tabulated) -> Independence:
 
 
 def from_tables(measured: Measured, columns: Sequence[str]) -> Independence:
-    """Return the test from a protected table."""
     answers = table_answers(measured, columns, Settings(0.95, "both", None, "inverse"))
     shape, n = answers.noise.shape, answers.n
     refuse_large_table(shape, columns, most=MOST_TESTED)
@@ -321,7 +318,6 @@ def from_tables(measured: Measured, columns: Sequence[str]) -> Independence:
 
 
 def margins_within(cells: Floats) -> tuple[Floats, Floats]:
-    """Return the shares of rows and columns of a two-way table, none negative."""
     rows, columns = (np.maximum(cells.sum(axis=axis), 0.0) for axis in (1, 0))
     return rows / rows.sum(), columns / columns.sum()
 
@@ -396,5 +392,4 @@ def outcome(
 
 
 def cramers_v(contingency: float, shape: tuple[int, ...]) -> float:
-    """Return Cramér's V of a mean square contingency, within 0 and 1."""
     return float(np.sqrt(min(max(contingency, 0.0) / max(min(shape) - 1, 1), 1.0)))

@@ -54,9 +54,9 @@ def with_release(problem, rows, plan, formula, axes=None):
     """The problem with the weights of another release, whose untouched values are the same."""
     source = material(rows, plan, formula)[1].source
     if axes is not None:
-        pairs = zip(source.patterns.axes, axes, strict=True)
+        pairs = zip(source.axes, axes, strict=True)
         fixed = tuple(replace(own, G=other.G) for own, other in pairs)
-        source = replace(source, patterns=replace(source.patterns, axes=fixed))
+        source = replace(source, axes=fixed)
     return replace(problem, source=source)
 
 

@@ -64,7 +64,6 @@ class ModelTerm:
     prior: float = PRIOR
 
     def counts(self, groups: Integers, places: Integers) -> Floats:
-        """Return how many records are in each cell of the table."""
         found = np.bincount(self.high[groups] + self.low[places], minlength=self.size)
         return np.asarray(found, dtype=np.float64)
 
@@ -129,7 +128,6 @@ class Chain:
         self.entries = np.maximum(entries, UNSEEN) if len(units) > 1 else entries
 
     def run(self, distribution: Floats, sweeps: int) -> Integers:
-        """Return originals, as cells by pattern, after some sweeps from a law."""
         places = np.full(
             self.release.rows, int(np.argmax(distribution.sum(axis=0))), dtype=np.int64
         )

@@ -105,7 +105,6 @@ class ReleasedPatterns:
 
 
 def count_patterns(records: Records, plan: Plan, given: Sequence[str]) -> Crosstab:
-    """Return the patterns of a release: untouched columns first, and the pattern of each record."""
     labels = plan.channel().coding.outputs
     found = crosstab(records, [*given, *plan.columns], labels=labels, keep_rows=True)
     refuse_empty(found, records.name)
@@ -222,7 +221,6 @@ def units_of(release: ReleasedPatterns) -> Units:
 
 
 def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
-    """Return the moves of some units among all combinations, the last column running fastest."""
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     moves = []
     steps, widths = np.zeros((2, len(units), max(map(len, units))), dtype=np.int64)
@@ -327,7 +325,6 @@ def in_memory(records: Records, columns: Sequence[str]) -> Records:
 
 
 def coded(table: Any) -> Any:
-    """Return a table whose texts are dictionaries, which are counted faster."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             table = table.set_column(place, field.name, table[field.name].dictionary_encode())
@@ -384,7 +381,6 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
 
 
 def classes_of(records: Records, name: str) -> Any:
-    """Return the class of each number of a column as an Arrow array; None if it holds others."""
     if isinstance(records, MixedRecords):
         return None
     column = records.table[name].combine_chunks()  # type: ignore[attr-defined]

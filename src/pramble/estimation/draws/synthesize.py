@@ -85,7 +85,6 @@ def draw_codes(
     seed: int | None,
     clock: Clock,
 ) -> Integers:
-    """Return the codes of records, one column for each of the columns."""
     rng, shares = np.random.default_rng(seed), fitted_tables(found)
     variances = np.concatenate([own.variances.ravel() for own in found.values()])
     noisy = variances[variances > 0]

@@ -123,7 +123,6 @@ def estimated(
 
 
 def note_of(what: str, names: Sequence[str]) -> list[str]:
-    """Return a note with some names, if there are any."""
     shown = "; ".join(names[:MOST_LISTED]) + ("; …" if len(names) > MOST_LISTED else "")
     return [f"{what}: {shown}."] if names else []
 

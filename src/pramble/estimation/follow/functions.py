@@ -111,7 +111,6 @@ class Ratios:
         return np.asarray(np.where(known[:, None], parts / scale, 0.0))
 
     def covariance(self) -> Floats:
-        """Return the (Q, Q) covariance of the ratios; not a number where nothing is known."""
         found = covariance_of(self.answers, self.gradient())
         unknown = np.isnan(self.values)
         found[unknown] = np.nan
@@ -165,7 +164,6 @@ class Ratios:
 
 
 def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
-    """Return the smallest score in each whole, and how far above it the largest is."""
     inside = bottom > 0
     score = top / np.where(inside, bottom, 1.0)
     low = np.where(inside, score, np.inf).min(axis=1)
@@ -259,7 +257,6 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
 
 
 def checked_shares(shares: Sequence[float]) -> Sequence[float]:
-    """Return the shares of quantiles; refuse what is not between 0 and 1."""
     for share in shares:
         if not 0 < share < 1:
             raise InvalidInput(f"Quantiles are shares between 0 and 1; found {share!r}.")

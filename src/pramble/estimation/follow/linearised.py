@@ -250,7 +250,6 @@ def loglinear(e: Estimate, tables: Sequence[Sequence[str] | str]) -> LogLinear:
 
 
 def checked_tables(e: Estimate, tables: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
-    """Return the tables of a model of all columns; refuse others."""
     parts = tuple((one,) if isinstance(one, str) else tuple(one) for one in tables)
     named = {name for part in parts for name in part}
     if named != set(e.cells) or e.quantity != "probability":

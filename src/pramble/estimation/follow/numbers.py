@@ -78,7 +78,6 @@ class Banded:
 
     @cached_property
     def groups(self) -> tuple[Integers, dict[str, list[Any]]]:
-        """The group of each cell, and the labels of the other columns in each group."""
         others = [name for name in self.estimate.cells if name != self.column]
         return combinations_of(self.estimate.cells, others)
 
@@ -91,7 +90,6 @@ class Banded:
         return self.edges[np.isfinite(self.edges)]
 
     def means(self, group: Integers, scores: Floats) -> Ratios:
-        """Return the mean of (Q, S) scores of the bands within the group of each."""
         known = {label_key(label): i for i, label in enumerate(self.labels)}
         cells = self.estimate.cells[self.column]
         code = np.array([known.get(label_key(label), -1) for label in cells])
@@ -127,7 +125,6 @@ class Banded:
         return {"mean": mean, "variance": variance, "standard deviation": deviation}
 
     def quantiles(self, shares: Sequence[float]) -> Estimate:
-        """Return the quantiles in every group, in the order of the shares."""
         e, ends = self.estimate, self.finite_edges
         group = np.tile(np.arange(self.many), len(shares))
         wanted = np.repeat(shares, self.many)
@@ -233,7 +230,6 @@ class Banded:
 
 
 def area(t: Floats) -> Floats:
-    """Return the integral of min(max(s, 0), 1) up to t."""
     inside = np.clip(t, 0.0, 1.0)
     return np.asarray(inside**2 / 2 + np.maximum(t - 1.0, 0.0))
 

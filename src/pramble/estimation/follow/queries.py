@@ -137,7 +137,6 @@ def weights_of_mapping(weights: Mapping[Any, float], layout: Layout) -> Floats:
 def released_weights(
     axes: Sequence[Inverting], w: Floats, *, distribution: Floats | None
 ) -> Floats:
-    """Return u with Mu = w, per query; refuse a query for which there is none."""
     try:
         return along_axes([inverse.adjoint for inverse in right_inverses(axes, distribution)], w)
     except NotIdentifiable as error:
@@ -230,11 +229,9 @@ class GroupNumbers:
 
     @cached_property
     def centre(self) -> Floats:
-        """What residuals are taken from: R, and zero for totals."""
         return self.values if self.kind == "mean" else np.zeros_like(self.values)
 
     def second_moments(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
-        """Return a second moment of 1, y and y²."""
         zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
         return zero, one, two
 

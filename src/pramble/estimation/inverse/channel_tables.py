@@ -98,7 +98,6 @@ def part_of(seen: SeenBlock) -> Part | None:
 
 
 def part_of_margin(margin: BlockMargin) -> Part | None:
-    """Return what margins say that a matrix of their own randomises; None if there is none."""
     if margin.matrix is None:
         return None
     try:
@@ -179,7 +178,6 @@ class BranchTable:
         return finer if set(finer.needed) <= set(self.needed) else None
 
     def onto(self, parts: Sequence[Part]) -> Integers:
-        """Return which cell of what a branch tells each cell of the table is in, or −1."""
         place, possible = np.zeros(self.size, dtype=np.int64), np.ones(self.size, dtype=np.bool_)
         for part in parts:
             shared = list(part.cells)
@@ -245,7 +243,6 @@ def what_is_missing(plan: Plan, columns: Sequence[str]) -> str:
 
 
 def estimable_basis(parts: Sequence[Part]) -> Floats | None:
-    """Return a basis of the sums that blocks give together; None if they give all."""
     if all(part.basis is None for part in parts):
         return None
     bases: list[Any] = [

@@ -237,7 +237,6 @@ def predictor_corrector(
 
 
 def longest(x: Floats, dx: Floats) -> float:
-    """Return the longest step, at most 1 / 0.99, that keeps x non-negative."""
     falling = dx < 0
     limit = 1 / KEEP_FROM_BOUNDARY
     return min(limit, float((-x[falling] / dx[falling]).min())) if falling.any() else limit
@@ -282,7 +281,6 @@ class Maximum:
 
 
 def log_likelihood(axes: Axes, p: Floats, *, counts: Floats) -> float:
-    """Return the log-likelihood of counts, with 0 log 0 = 0."""
     seen = counts > 0
     with np.errstate(divide="ignore"):
         return float(counts[seen] @ np.log(apply_axes(axes, p)[seen]))
@@ -318,7 +316,6 @@ def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Max
 
 
 def refuse_unreachable(axes: Axes, counts: Floats) -> None:
-    """Raise when a value was counted that no category can lead to."""
     reach = apply_axes(axes, np.ones(category_shape(axes)))
     bad = np.argwhere((counts > 0) & (reach <= 0))
     if len(bad):
@@ -332,7 +329,6 @@ def refuse_unreachable(axes: Axes, counts: Floats) -> None:
 
 
 def closed_form_maximum(axes: Axes, shares: Floats) -> Floats | None:
-    """Return the maximiser where it has a closed form, else None."""
     one = axes[0] if len(axes) == 1 else None
     if isinstance(one, UniformOperator) and one.has_closed_inverse and np.ptp(one.off) == 0:
         return fill_to_the_boundary(shares, off=float(one.off[0]), difference=float(one.d[0]))
@@ -524,7 +520,6 @@ def maximum_likelihood(axes: Sequence[Inverting], counts: Floats) -> FittedTable
 
 
 def axes_of_group(axes: Sequence[Inverting], group: int) -> list[InvertibleOperator]:
-    """Return the operators of one group; those of branches differ from group to group."""
     return [
         axis.of_group(group)
         if isinstance(axis, StackedOperator)

@@ -186,7 +186,6 @@ class CountedByTotal:
         return self.total_variance * (2 * self.even * self.shares - self.shares**2)
 
     def covariance(self) -> Floats:
-        """Return the (Q, Q) covariance of the counts."""
         cross = np.outer(self.even, self.shares)
         added = cross + cross.T - np.outer(self.shares, self.shares)
         return np.asarray(self.n**2 * self.parts.covariance() + self.total_variance * added)
@@ -289,6 +288,5 @@ class CellAnswers:
         )
 
     def covariance(self) -> Floats:
-        """Return the (K, K) covariance of the cells, in the order of the table."""
         order = self.layout.order
         return np.asarray(self.moments.covariance()[np.ix_(order, order)])

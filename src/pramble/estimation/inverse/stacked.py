@@ -99,7 +99,6 @@ class StackedInverse(RightInverse):
         return np.concatenate(parts, axis=-1)
 
     def rows(self, group: int, b: int) -> Floats:
-        """Return the rows of φ of one aspect in one group."""
         if len(self.shares) == 1:
             return self.only_rows[b]
         return np.asarray(self.aspects[b].u @ self.weights[b][group] - self.shifts[group, b])

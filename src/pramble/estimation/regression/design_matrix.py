@@ -34,7 +34,6 @@ class ModelColumn:
     is_randomised: bool = False
 
     def numbers(self) -> Floats:
-        """Return the labels as numbers; refuse others."""
         if not all(map(is_numeric_label, self.labels)):
             raise InvalidInput(f"Column {self.name!r} must hold numbers; it does not.")
         return np.array([float(one) for one in self.labels])
@@ -198,11 +197,9 @@ class DesignMatrix:
         return np.stack([(self.A[some] * own) @ self.B.T for own in coefficients])
 
     def sums(self, some: slice, values: Floats) -> Floats:
-        """Return for each column the sum of its products with values (groups, cells)."""
         return np.asarray((self.A[some] * (values @ self.B)).sum(axis=0))
 
     def products(self, some: slice, values: Floats) -> Floats:
-        """Return the sums of products of two columns with values (groups, cells)."""
         p, cells = self.A.shape[1], len(self.B)
         if cells < p:
             flat = self.part(some).reshape(-1, p)

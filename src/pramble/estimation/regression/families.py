@@ -33,7 +33,6 @@ class Parameters:
     loads: Floats
 
     def by_column(self, theta: Floats, columns: int) -> Floats:
-        """Return the (L, p) coefficients of the design matrix."""
         answer = np.zeros((len(self.loads), columns))
         for j, column in enumerate(self.column):
             answer[:, column] += self.loads[:, j] * theta[j]
@@ -60,7 +59,6 @@ class OnePredictor:
     answers: tuple[str, ...] = ("mean",)
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the mean of each answer, (answers, …)."""
         from scipy.special import expit
 
         if self.name == "linear":
@@ -70,7 +68,6 @@ class OnePredictor:
         )
 
     def bend(self, mean: Floats) -> Floats:
-        """Return the slope of the mean in the predictor."""
         if self.name == "linear":
             return np.ones_like(mean)
         return np.asarray(mean * (1 - mean)) if self.name == "logistic" else mean
@@ -100,7 +97,6 @@ class OnePredictor:
         return Pieces(np.asarray(value), y - mean, self.bend(mean)[None])
 
     def slope(self, eta: Floats) -> Floats:
-        """Return the slopes of the mean, (answers, L, …)."""
         return self.bend(self.mean(eta))[None]
 
 

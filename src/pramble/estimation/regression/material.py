@@ -7,8 +7,7 @@ the file itself would have given. With J the information and C the covariance of
 are those of :math:`J^{-1} \Psi C \Psi^\top J^{-1}`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,20 +16,17 @@ from pramble.data.crosstab import totals
 from pramble.data.open import open_records
 from pramble.errors import NotShown
 from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.moments import covariance_of
 from pramble.estimation.inverse.signed import (
-    Function,
-    Moments,
-    RecordSource,
+    TableSource,
     WeightSource,
     patterns_of,
 )
 from pramble.estimation.inverse.tabulate import plan_for
 from pramble.estimation.regression.design_matrix import ModelColumn, Rows, untouched_column
 from pramble.estimation.survey import Survey
-from pramble.estimation.tables.cells import TableAnswers, notes_of, table_answers
+from pramble.estimation.tables.cells import notes_of, table_answers
 from pramble.mechanisms.measured import Measured
-from pramble.values import Floats, Integers, value
+from pramble.values import Integers, value
 
 
 @value(eq=False)
@@ -55,61 +51,32 @@ def material_of_records(
     reading: Any,
 ) -> Material:
     records = open_records(data, reading)
-    patterns = patterns_of(
+    source = patterns_of(
         records,
         plan_for(plan, columns),
         by=columns,
-        beside=survey.columns,
+        strata=survey.strata,
+        clusters=survey.clusters,
         weights=weights,
     )
     own, codes = {}, {}
-    for axis, name in enumerate(patterns.untouched):
-        own[name], place = untouched_column(records, name, patterns.labels[name])
-        codes[name] = place[patterns.groups[:, axis]]
-    dropped = ", ".join(f"{number:,} of {name}" for name, number in patterns.dropped.items())
+    for axis, name in enumerate(source.untouched):
+        own[name], place = untouched_column(records, name, source.labels[name])
+        codes[name] = place[source.groups[:, axis]]
+    dropped = ", ".join(f"{number:,} of {name}" for name, number in source.dropped.items())
     return Material(
-        RecordSource(patterns, survey.strata, survey.clusters),
-        Rows(len(patterns.groups), own, codes),
-        rows_of_cells(patterns.cells, patterns.labels, patterns.size),
-        totals(patterns.group, patterns.numbers, len(patterns.groups)).astype(np.int64),
+        source,
+        Rows(len(source.groups), own, codes),
+        rows_of_cells(source.cells, source.labels, source.size),
+        totals(source.group, source.numbers, len(source.groups)).astype(np.int64),
         (f"Records without a value are left out: {dropped}.",) if dropped else (),
-        patterns.backend,
+        source.backend,
     )
 
 
 def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
     columns = {name: ModelColumn(name, tuple(labels[name]), is_randomised=True) for name in cells}
     return Rows(K, columns, dict(cells))
-
-
-@value(eq=False)
-class TableSource:
-    """The signed weights of a measured table (:mod:`pramble.estimation.inverse.signed`)."""
-
-    answers: TableAnswers
-
-    @property
-    def n(self) -> float:
-        return self.answers.n
-
-    @property
-    def counts(self) -> Floats:
-        """The weight of the one group."""
-        return np.array([self.n])
-
-    def chunks(self, width: int) -> Iterator[slice]:
-        del width
-        yield slice(0, 1)
-
-    def weights(self, some: slice) -> Floats:
-        del some
-        return self.n * self.answers.unbiased[None, :]
-
-    def moments(self, function: Function, width: int) -> Moments:
-        del width
-        w = np.ascontiguousarray(function(slice(0, 1))[0].T)
-        both, alone = (covariance_of(replace(self.answers, sampling=f), w) for f in (1.0, 0.0))
-        return Moments(self.n**2 * both, self.n**2 * alone)
 
 
 def material_of_tables(measured: Measured, columns: list[str], settings: Settings) -> Material:

@@ -102,7 +102,6 @@ class Change:
     rate: float
 
     def touches(self, columns: Any) -> bool:
-        """Whether some columns of the design matrix change."""
         halves = ((self.high.A, self.low.A), (self.high.B, self.low.B))
         return any(bool((one[:, columns] != two[:, columns]).any()) for one, two in halves)
 
@@ -230,7 +229,6 @@ def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[An
 
 
 def ends(family: Family, mean: Floats, reach: Floats) -> tuple[Floats, Floats, float, float]:
-    """Return the ends of intervals of means, on the scale of the link, and where a mean can be."""
     from scipy.special import expit, logit
 
     name = family.name if isinstance(family, OnePredictor) else ""

@@ -43,13 +43,11 @@ class Basis:
     size: Floats
 
     def of(self, information: Floats) -> tuple[Floats, Floats]:
-        """Return what is known along directions (as rows of φ), in increasing order."""
         own = self.T.T @ information @ self.T
         values, vectors = np.linalg.eigh((own + own.T) / 2)
         return values, vectors
 
     def inverse(self, information: Floats) -> Floats:
-        """Return the inverse of an information; what is hardly positive counts as hardly."""
         values, vectors = self.of(information)
         floor = np.maximum(values, FLAT * max(values[-1], 1e-300))
         moves = self.T @ vectors
@@ -98,7 +96,6 @@ class ScoreProblem:
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
     def predictors(self, some: slice, theta: Floats, design: DesignMatrix | None = None) -> Floats:
-        """Return the linear predictors (L, groups, cells) of some groups, under any design."""
         own = self.design if design is None else design
         return own.predictors(some, self.parameters.by_column(theta, own.A.shape[1]))
 
@@ -236,7 +233,6 @@ class Directions:
 
 
 def directions_of(problem: ScoreProblem, point: Point) -> Directions:
-    """Return all directions, the weakest first; past some that are all clear, so are the rest."""
     values, vectors = problem.basis.of(point.information)
     errors = np.zeros(len(values))
     for start in range(0, len(values), AT_ONCE):
@@ -364,7 +360,6 @@ def climb_score(problem: ScoreProblem, theta: Floats) -> Point | None:
 
 
 def newton_step(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
-    """Return a step of φ, the rise it promises, and whether the information is positive."""
     values, vectors = basis.of(point.information)
     is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
     lengths = np.maximum(np.abs(values), FLAT * max(np.abs(values).max(), 1e-300))
@@ -373,7 +368,6 @@ def newton_step(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
 
 
 def risen(problem: ScoreProblem, point: Point, step: Floats) -> Point | None:
-    """Return the first point along a step, halved again and again, that is not lower."""
     slack = ROUNDING * max(abs(point.value), 1.0)
     for _ in range(MOST_HALVINGS):
         fresh = problem.at(point.theta + step)

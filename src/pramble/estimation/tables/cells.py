@@ -61,7 +61,6 @@ class TableNoise:
     factors: dict[tuple[int, ...], float]  # by margin, as axes: the κ above
 
     def margins(self, w: Floats) -> Iterator[tuple[float, Floats]]:
-        """Yield κ and the sums (Q, cells) of queries (Q, K), for each margin."""
         axes = tuple(range(len(self.shape)))
         found = {axes: w.reshape(len(w), *self.shape)}
         for size in range(len(axes), -1, -1):
@@ -73,7 +72,6 @@ class TableNoise:
                 yield self.factors[margin], found[margin].reshape(len(w), -1)
 
     def covariance(self, w: Floats) -> Floats:
-        """Return the (Q, Q) covariance of the answers to queries (Q, K)."""
         return np.asarray(sum(factor * (sums @ sums.T) for factor, sums in self.margins(w)))
 
     def products(self, w: Floats, other: Floats) -> Floats:
@@ -84,7 +82,6 @@ class TableNoise:
         return np.asarray(sum(parts))
 
     def whole(self) -> Floats:
-        """Return the (K, K) covariance of the cells."""
         answer = np.zeros((math.prod(self.shape),) * 2)
         for margin, factor in self.factors.items():
             place = places_within(self.shape, [axis in margin for axis in range(len(self.shape))])
@@ -142,7 +139,6 @@ class TableAnswers:
         return np.asarray((held + self.total_variance * moved**2) / self.n**2)
 
     def covariance(self) -> Floats:
-        """Return the (K, K) covariance of the cells."""
         moved, p, s = 1 / len(self.p) - self.p, self.p, self.squares
         noise = self.noise.whole() / self.n**2
         by_total = self.total_variance * np.outer(moved, moved) / self.n**2
@@ -189,7 +185,6 @@ def table_estimate(
     by: Sequence[str] | str | None,
     query: Any = None,
 ) -> Estimate:
-    """Return the estimate of a table, modelled where its columns were not measured together."""
     plan = measured.plan
     names = checked_columns(plan, by)
     is_measured = plan.is_measured(names)
@@ -206,7 +201,6 @@ def table_estimate(
 def table_answers(
     measured: Measured, by: Sequence[str] | str | None, settings: Settings
 ) -> TableAnswers:
-    """Return what answers queries of a table that lies within a measured one; refuse others."""
     plan = measured.plan
     names = checked_columns(plan, by)
     refuse_large_table(plan.shape(names), names)
@@ -237,7 +231,6 @@ def table_answers(
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
-    """Return the columns of a table: of the only one that was wanted, where none is named."""
     names = names_of(by or ())
     if by is None and len(plan.tables) == 1:
         return plan.tables[0]

@@ -128,13 +128,11 @@ class DualProgramme:
         self.ahead, self.applied_ahead, self.age = self.multipliers, self.applied, 1.0
 
     def by_part(self, entries: Floats) -> dict[Columns, Floats]:
-        """Return the entries of parts, given one after another, as arrays."""
         plan, ends = self.plan, accumulate(map(self.plan.cells, self.plan.parts))
         pieces = zip(plan.parts, np.split(entries, [*ends][:-1]), strict=True)
         return {part: piece.reshape(plan.shape(part)) for part, piece in pieces}
 
     def moved(self, multipliers: Floats) -> Floats:
-        r"""Return :math:`P\,W^{-1}B^\top\lambda`, what multipliers add to the parts."""
         parts = self.by_part(self.rebuild.T @ (multipliers / self.deviations))
         return np.concatenate([contrasts(own).ravel() for own in parts.values()]) / self.weights
 
@@ -174,7 +172,6 @@ class DualProgramme:
 
 
 def part_weights(plan: TablePlan, tables: Sequence[Columns]) -> Floats:
-    """Return the weight w in the distance of every entry of the parts."""
     found = dict.fromkeys(plan.parts, 0.0)
     for within in (within for table in tables for within in subsets(table) if within):
         own = noise_deviation(plan, within) ** -2 / plan.cells(within)
@@ -186,7 +183,6 @@ def part_weights(plan: TablePlan, tables: Sequence[Columns]) -> Floats:
 
 
 def noise_deviation(plan: TablePlan, table: Columns) -> float:
-    """Return the standard deviation of the noise in a cell when the total is held."""
     variance = plan.cell_variance(table)
     if not plan.total_is_public:
         variance -= 1 / (plan.precision[()] * plan.cells(table) ** 2)
