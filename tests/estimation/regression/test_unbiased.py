@@ -145,7 +145,7 @@ def test_the_score_of_sampled_branches_is_unbiased_over_all_releases():
                     chance *= X.matrix[X.categories.index(ROWS["x"][i]), z]
                 if problem is None:
                     problem = posed(data, plan, formula, family)
-                    axes = problem.source.patterns.axes
+                    axes = problem.source.axes
                 problem = with_release(problem, data, plan, formula, axes)
                 mass, mean = mass + chance, mean + chance * problem.at(theta).score
     assert mass == pytest.approx(1)

@@ -7,10 +7,9 @@ offered another value, and takes it with the probability of Metropolis and other
 .. math:: \exp\left(-\sum_{T, c \in T} \frac{(N_c - n t_c)^2}{2 n s_c}\right),
 
 :math:`N_c` the records in cell c and :math:`s_c` its slack
-(:mod:`pramble.estimation.draws.target`). All files with the same tables are equally likely in
-it, and among many records nearly all such files have the law of largest entropy: in the limit it is
-the law that the array would have. Cells are held loosely at first and tighter from pass to pass, or
-records could hardly get past each other.
+(:mod:`pramble.estimation.draws.target`). Among many records nearly all files with the same tables
+have the distribution of largest entropy, as the array has. Cells are held loosely at first and
+tighter from pass to pass, or records could hardly get past each other.
 """
 
 import math

@@ -5,17 +5,16 @@ counts :math:`G_{zx}` for the cell x of the randomised columns, so that
 
 .. math:: \omega(w, x) = \sum_{i:\, w_i = w} c_i\, G_{z_i x}
 
-is unbiased for the number of records with w and x: a signed weight for every combination. Nothing
-larger than the patterns that occur is held; rows of G are made for some patterns at a time.
+is unbiased for the number of records with w and x, and :math:`\sum_{w,x} \omega(w,x) F(w,x)` for
+the sum of a function F over records. Rows of G are made for some patterns at a time.
 
-For a function F, :math:`\sum_{w,x} \omega(w,x) F(w,x)` is unbiased for the sum of F over records.
 One record adds :math:`u_i = \sum_x G_{z_i x} F(w_i, x)`, so the variance is :math:`\sum_i u_i
 u_i^\top` about zero, and what randomisation alone adds is
 
 .. math:: \sum_i \Bigl( u_i u_i^\top - \sum_x G_{z_i x} F(w_i, x) F(w_i, x)^\top \Bigr) .
 
-G knows how many records each branch of the plan has, so that differences between the means of
-branches are no part of either.
+The numbers of records in each branch of a plan are known, so that differences between the means of
+branches are no part of either. The cells of a measured table are signed weights as they are.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,14 +34,12 @@ from pramble.estimation.inverse.channel_tables import (
     refuse_no_weight,
     stacked_places,
 )
-from pramble.estimation.inverse.moments import covariance_of
 from pramble.estimation.inverse.tabulate import (
     ReleasedCells,
     count_released,
     refuse_randomised,
     untouched_groups,
 )
-from pramble.estimation.tables.cells import TableAnswers
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.mechanisms.plan import Plan
@@ -387,36 +384,3 @@ class BranchTally:
         means = self.sums[used] / self.weights[used, None]
         off = means - self.sums.sum(axis=0) / self.weights.sum()
         return np.asarray((off.T * self.squares[used]) @ off)
-
-
-@value(eq=False)
-class TableSource:
-    """The signed weights of a measured table, whose cells they are."""
-
-    answers: TableAnswers
-
-    @property
-    def n(self) -> float:
-        return self.answers.n
-
-    @property
-    def counts(self) -> Floats:
-        return np.array([self.n])
-
-    def chunks(self, width: int) -> Iterator[slice]:
-        del width
-        yield slice(0, 1)
-
-    def weights(self, some: slice) -> Floats:
-        del some
-        return self.n * self.answers.unbiased[None, :]
-
-    def moments(self, function: Function, width: int) -> Moments:
-        del width
-        w = np.ascontiguousarray(function(slice(0, 1))[0].T)
-        both, alone = (covariance_of(replace(self.answers, sampling=f), w) for f in (1.0, 0.0))
-        return Moments(self.n**2 * both, self.n**2 * alone)
-
-
-# Signed weights over groups and cells.
-WeightSource = RecordSource | TableSource

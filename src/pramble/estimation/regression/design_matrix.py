@@ -167,13 +167,6 @@ class Response:
         return np.asarray(known[self.values])
 
 
-def term_names(term: Term) -> list[str]:
-    names = [""]
-    for factor in term:
-        names = [f"{one}:{two}" if one else two for one in names for two in factor.names]
-    return names if term else ["intercept"]
-
-
 # Coefficients of a regression: the cube of their number is worked out in every step.
 MOST_COEFFICIENTS = 1000
 
@@ -230,7 +223,13 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for term in self.terms for name in term_names(term))
+        found = []
+        for term in self.terms:
+            names = [""]
+            for factor in term:
+                names = [f"{one}:{two}" if one else two for one in names for two in factor.names]
+            found += names if term else ["intercept"]
+        return tuple(found)
 
     @property
     def variables(self) -> tuple[str, ...]:

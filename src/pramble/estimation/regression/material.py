@@ -1,11 +1,4 @@
-r"""What a regression is made of: what was asked for, and the signed weights of its columns.
-
-From protected tables the cells of one measured table are the signed weights. The score of the
-original records is a sum over the cells of the table of all columns of the model,
-:math:`\sum_x N_x\,\psi(x; \theta)`, and the unbiased counts stand in for N: the root estimates what
-the file itself would have given. With J the information and C the covariance of the cells, errors
-are those of :math:`J^{-1} \Psi C \Psi^\top J^{-1}`.
-"""
+"""What a regression is made of: the signed weights of its columns, of records or of a table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,15 +9,11 @@ from pramble.data.crosstab import totals
 from pramble.data.open import open_records
 from pramble.errors import NotShown
 from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.signed import (
-    TableSource,
-    WeightSource,
-    patterns_of,
-)
+from pramble.estimation.inverse.signed import RecordSource, patterns_of
 from pramble.estimation.inverse.tabulate import plan_for
 from pramble.estimation.regression.design_matrix import ModelColumn, Rows, untouched_column
 from pramble.estimation.survey import Survey
-from pramble.estimation.tables.cells import notes_of, table_answers
+from pramble.estimation.tables.cells import TableSource, notes_of, table_answers
 from pramble.mechanisms.measured import Measured
 from pramble.values import Integers, value
 
@@ -33,7 +22,7 @@ from pramble.values import Integers, value
 class Material:
     """Signed weights, what stands in groups and cells, and the number of records of groups."""
 
-    source: WeightSource
+    source: RecordSource | TableSource
     groups: Rows
     cells: Rows
     numbers: Integers

@@ -1,15 +1,12 @@
 r"""What a regression answers: coefficients, predictions and average effects, with their errors.
 
 With J the information and u the scores of records, the covariance of the coefficients is the
-sandwich :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`.
-
-With :math:`\Delta(w, x; \theta)` the slope of the mean in a column of numbers, or its change from
-one label to another, the average effect is :math:`a = \sum \omega \Delta / n`. A record moves it by
+sandwich :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`. With :math:`\Delta(w, x; \theta)` the slope of
+the mean in a column of numbers, or its change from one label to another, a record moves the average
+effect :math:`a = \sum \omega \Delta / n` by
 
 .. math:: \frac{\sum_x G_{z_i x} \Delta(w_i, x) - a}{n}
-          + \frac{\partial a}{\partial \theta} J^{-1} u_i ,
-
-so that its error holds that of the averaging as well as that of the coefficients.
+          + \frac{\partial a}{\partial \theta} J^{-1} u_i .
 """
 
 from __future__ import annotations

@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import NotConverged, NotIdentifiable
-from pramble.estimation.inverse.signed import Function, WeightSource
+from pramble.estimation.inverse.signed import Function, RecordSource
 from pramble.estimation.regression.design_matrix import DesignMatrix
 from pramble.estimation.regression.families import Family, OnePredictor, Parameters, Pieces
+from pramble.estimation.tables.cells import TableSource
 from pramble.values import Floats, value
 
 # Eigenvalues that are smaller, relative to the largest, are rounding errors.
@@ -68,7 +69,7 @@ class Point:
 class ScoreProblem:
     r"""A regression with signed weights."""
 
-    source: WeightSource
+    source: RecordSource | TableSource
     design: DesignMatrix
     family: Family
     parameters: Parameters
@@ -340,38 +341,29 @@ def climb_score(problem: ScoreProblem, theta: Floats) -> Point | None:
 
     Where the information is not positive, a step takes its absolute value, which still leads up.
     """
-    point, family = problem.at(theta), problem.family
+    point, family, basis = problem.at(theta), problem.family, problem.basis
     is_linear = isinstance(family, OnePredictor) and family.name == "linear"
     for _ in range(MOST_STEPS):
-        move, decrement, is_up = newton_step(point, problem.basis)
+        values, vectors = basis.of(point.information)
+        is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
+        lengths = np.maximum(np.abs(values), FLAT * max(np.abs(values).max(), 1e-300))
+        along = vectors.T @ (basis.T.T @ point.score)
+        move, decrement = vectors @ (along / lengths), float(along @ (along / lengths))
         if not np.isfinite(move).all():
             return None
         if is_up and decrement < DECREMENT:
-            last = problem.at(point.theta + problem.basis.T @ move)
+            last = problem.at(point.theta + basis.T @ move)
             return last if last.value >= point.value - 1e-6 else point
         if not is_linear:
             move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), 1e-300))
-        fresh = risen(problem, point, problem.basis.T @ move)
-        if fresh is None:
+        slack, step = ROUNDING * max(abs(point.value), 1.0), basis.T @ move
+        for _ in range(MOST_HALVINGS):
+            fresh = problem.at(point.theta + step)
+            if fresh.value >= point.value - slack and np.isfinite(fresh.information).all():
+                break
+            step = step / 2
+        else:
             small = decrement < 1e-7 * max(abs(point.value), 1.0)
             return point if is_up and small else None
         point = fresh
-    return None
-
-
-def newton_step(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
-    values, vectors = basis.of(point.information)
-    is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
-    lengths = np.maximum(np.abs(values), FLAT * max(np.abs(values).max(), 1e-300))
-    along = vectors.T @ (basis.T.T @ point.score)
-    return vectors @ (along / lengths), float(along @ (along / lengths)), is_up
-
-
-def risen(problem: ScoreProblem, point: Point, step: Floats) -> Point | None:
-    slack = ROUNDING * max(abs(point.value), 1.0)
-    for _ in range(MOST_HALVINGS):
-        fresh = problem.at(point.theta + step)
-        if fresh.value >= point.value - slack and np.isfinite(fresh.information).all():
-            return fresh
-        step = step / 2
     return None

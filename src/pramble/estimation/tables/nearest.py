@@ -117,7 +117,13 @@ class DualProgramme:
                 "that were measured together."
             )
         self.rebuild = rebuilding(self.plan, tables)
-        self.weights = part_weights(self.plan, tables)
+        weights = dict.fromkeys(self.plan.parts, 0.0)  # the w of the distance
+        for within in (within for table in tables for within in subsets(table) if within):
+            own = noise_deviation(self.plan, within) ** -2 / self.plan.cells(within)
+            for part in (part for part in subsets(within) if part):
+                weights[part] += own * self.plan.cells(part)
+        sizes = [self.plan.cells(part) for part in self.plan.parts]
+        self.weights: Floats = np.repeat([weights[part] for part in self.plan.parts], sizes)
         cells = [self.plan.cells(table) for table in tables]
         noise = [noise_deviation(self.plan, table) for table in tables]
         self.deviations = np.repeat(noise, cells)
@@ -169,17 +175,6 @@ class DualProgramme:
         distance = float(self.weights @ (parts - self.measured) ** 2) / 2
         bound = -float(self.weights @ added**2) / 2 - float(self.multipliers @ self.unbiased)
         return parts, distance, max(distance - bound, 0.0)
-
-
-def part_weights(plan: TablePlan, tables: Sequence[Columns]) -> Floats:
-    found = dict.fromkeys(plan.parts, 0.0)
-    for within in (within for table in tables for within in subsets(table) if within):
-        own = noise_deviation(plan, within) ** -2 / plan.cells(within)
-        for part in (part for part in subsets(within) if part):
-            found[part] += own * plan.cells(part)
-    return np.repeat(
-        [found[part] for part in plan.parts], [plan.cells(part) for part in plan.parts]
-    )
 
 
 def noise_deviation(plan: TablePlan, table: Columns) -> float:
