@@ -1,4 +1,4 @@
-"""The answer of a regression: predictions, average effects, and how it is shown."""
+"""The answer of a regression: predictions, and how it is shown."""
 
 import pickle
 
@@ -23,7 +23,6 @@ def test_it_pickles_is_read_only_and_predicts_afterwards():
     assert np.array_equal(again.coefficients, FIT.coefficients)
     assert not again.covariance.flags.writeable
     pd.testing.assert_frame_equal(again.predict(FRAME[:5]), FIT.predict(FRAME[:5]))
-    pd.testing.assert_frame_equal(again.marginal_effects(), FIT.marginal_effects())
 
 
 def test_frames_of_every_library():
@@ -106,54 +105,6 @@ def test_predictions_that_rest_on_what_is_not_told_say_nothing():
     found = fit.predict({"group": ["f", "all"], "age": [0.0, 0.0]})
     assert found["upper"][0] < 0.7
     assert (found["lower"][1], found["upper"][1]) == (0.0, 1.0)
-    effects = fit.marginal_effects()
-    others = ~effects.effect.isin(["group[m]", "age"])
-    assert np.isinf(effects.standard_error[others]).all()
-
-
-def test_average_effects_are_those_of_statsmodels():
-    raw = pramble.estimate_regression(FRAME, {}, FORMULA)
-    effects = raw.marginal_effects()
-    oracle = sm.Logit(FRAME.y, raw_design(FRAME)).fit(disp=0, cov_type="HC0")
-    age = oracle.get_margeff().margeff[-1]
-    assert tuple(effects.effect) == NAMES[1:]
-    assert effects.value.iloc[-1] == pytest.approx(age, rel=1e-5)
-    design = raw_design(FRAME)
-    levels = [oracle.predict(np.c_[design[:, 0], x, design[:, 3:]])
-              for x in np.eye(3)[:, 1:][:, None, :].repeat(len(FRAME), axis=1)]  # fmt: skip
-    np.testing.assert_allclose(
-        effects.value[:2], [(levels[k] - levels[0]).mean() for k in (1, 2)], atol=1e-8
-    )
-
-
-def test_average_effects_cover_those_of_the_file():
-    raw = pramble.estimate_regression(FRAME, {}, FORMULA).marginal_effects()
-    inside, values, errors = [], [], []
-    for run in range(20):
-        released = pramble.perturb(FRAME, PLANS["columns"], key=run.to_bytes(32, "big"))
-        found = pramble.estimate_regression(
-            released, PLANS["columns"], FORMULA, covers="randomisation"
-        ).marginal_effects()
-        inside.append((found.lower <= raw.value) & (raw.value <= found.upper))
-        values.append(found.value)
-        errors.append(found.standard_error)
-    assert np.mean(inside) > 0.88
-    ratio = np.mean(errors, axis=0) / np.std(values, axis=0, ddof=1)
-    assert (ratio > 0.6).all()
-    assert (ratio < 1.7).all()
-
-
-def test_a_mean_over_records_has_the_error_of_the_records_too():
-    """In a model with an interaction the effect differs between records."""
-    frame = people(np.random.default_rng(4), 500)
-    fit = pramble.estimate_regression(frame, {}, "line ~ sex * age", family="linear")
-    effects = fit.marginal_effects()
-    error = effects.standard_error[effects.effect == "sex[m]"].item()
-    held = fit.covariance[np.ix_([1, 3], [1, 3])]
-    mean = np.array([1, frame.age.mean()])
-    alone = np.sqrt(mean @ held @ mean)
-    assert error > alone
-    assert error == pytest.approx(alone, rel=0.2)
 
 
 def test_it_is_drawn():

@@ -58,14 +58,6 @@ class Rows:
         codes = {name: np.repeat(own, times) for name, own in self.codes.items()}
         return Rows(int(times.sum()), self.columns, codes)
 
-    def at(self, name: str, code: int) -> "Rows":
-        return replace(self, codes={**self.codes, name: np.full(self.size, code)})
-
-    def moved(self, name: str, step: float) -> "Rows":
-        column = self.columns[name]
-        labels = tuple((column.numbers() + step).tolist())
-        return replace(self, columns={**self.columns, name: replace(column, labels=labels)})
-
 
 def untouched_column(
     records: Records, name: str, labels: Sequence[Label]

@@ -82,8 +82,8 @@ def estimate_regression(
     weights : str or array, optional
         Survey weights.
     survey : Survey or mapping, optional
-        How records were sampled (`pramble.Survey`). With replicate weights predictions and effects
-        have no errors of their own and are refused.
+        How records were sampled (`pramble.Survey`). With replicate weights predictions have no
+        errors of their own and are refused.
     covers : {"both", "randomisation"}
         What errors account for: sampling and randomisation, for the population behind the file; or
         randomisation alone, for what the original file would have given.

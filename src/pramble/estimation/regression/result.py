@@ -1,12 +1,7 @@
-r"""What a regression answers: coefficients, predictions and average effects, with their errors.
+r"""What a regression answers: coefficients and predictions, with their errors.
 
 With J the information and u the scores of records, the covariance of the coefficients is the
-sandwich :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`. With :math:`\Delta(w, x; \theta)` the slope of
-the mean in a column of numbers, or its change from one label to another, a record moves the average
-effect :math:`a = \sum \omega \Delta / n` by
-
-.. math:: \frac{\sum_x G_{z_i x} \Delta(w_i, x) - a}{n}
-          + \frac{\partial a}{\partial \theta} J^{-1} u_i .
+sandwich :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`.
 """
 
 from __future__ import annotations
@@ -21,7 +16,6 @@ from pramble.errors import InvalidInput
 from pramble.estimation.follow.result import COVERS
 from pramble.estimation.inverse.intervals import check_level, normal_quantile
 from pramble.estimation.regression.design_matrix import (
-    DesignMatrix,
     Model,
     ModelColumn,
     Rows,
@@ -32,7 +26,7 @@ from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from matplotlib.figure import Figure
 
@@ -83,83 +77,6 @@ def positive_covariance(covariance: Floats) -> Floats:
     if values.size and values[0] >= 0:
         return covariance
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale))
-
-
-# Of a column of numbers, relative to its spread, over which a slope is taken.
-STEP = 1e-4
-
-
-@value(eq=False)
-class Change:
-    """An effect before averaging: what the mean is under one design, less another, times a rate."""
-
-    name: str
-    high: DesignMatrix
-    low: DesignMatrix
-    rate: float
-
-    def touches(self, columns: Any) -> bool:
-        halves = ((self.high.A, self.low.A), (self.high.B, self.low.B))
-        return any(bool((one[:, columns] != two[:, columns]).any()) for one, two in halves)
-
-
-def changes(fitted: Fitted) -> Iterator[Change]:
-    for name, column in fitted.covariates.items():
-        own = fitted.cells if column.is_randomised else fitted.groups
-
-        def design(rows: Rows, *, of_cells: bool = column.is_randomised) -> DesignMatrix:
-            sides = (fitted.groups, rows) if of_cells else (rows, fitted.cells)
-            return fitted.model.design(*sides)
-
-        if column.is_numeric:
-            step = STEP * max(float(np.std(own.numbers(name))), 1e-12)
-            high, low = (design(own.moved(name, by)) for by in (step, -step))
-            yield Change(name, high, low, 0.5 / step)
-            continue
-        first = design(own.at(name, 0))
-        for code, label in enumerate(column.labels[1:], start=1):
-            yield Change(f"{name}[{label}]", design(own.at(name, code)), first, 1.0)
-
-
-def average_effects(fitted: Fitted, *, level: float) -> dict[str, list[Any]]:
-    problem, theta, n = fitted.problem, fitted.point.theta, fitted.problem.source.n
-    family, loads, column = problem.family, problem.parameters.loads, problem.parameters.column
-    every, answers = list(changes(fitted)), len(fitted.problem.family.answers)
-    width = len(every) * answers
-
-    def differences(some: slice) -> Floats:
-        parts = []
-        for change in every:
-            ends = (change.high, change.low)
-            high, low = (family.mean(problem.predictors(some, theta, own)) for own in ends)
-            parts.append(change.rate * (high - low))
-        return np.moveaxis(np.concatenate(parts), 0, -1)
-
-    # effects, and what each parameter adds to them
-    values, slopes = np.zeros(width), np.zeros((width, len(theta)))
-    for some in problem.source.chunks(max(problem.width, width)):
-        weights = problem.source.weights(some)
-        values += np.einsum("gk,gka->a", weights, differences(some)) / n
-        for e, change in enumerate(every):
-            for rate, own in ((change.rate, change.high), (-change.rate, change.low)):
-                slope = family.slope(problem.predictors(some, theta, own))
-                for a, by_predictor in enumerate(slope):
-                    for load, each in zip(loads, by_predictor, strict=True):
-                        sums = own.sums(some, weights * each)[column]
-                        slopes[e * answers + a] += rate * load * sums / n
-    through = problem.scores_along(theta, fitted.bread @ slopes.T)
-    moments = problem.source.moments(
-        lambda some: np.asarray((differences(some) - values) / n + through(some)), width
-    )
-    names = [change.name for change in every]
-    if answers > 1:
-        names = [f"{label}: {name}" for name in names for label in family.answers]
-    errors = np.sqrt(np.maximum(np.diag(moments.covers(fitted.sampling)), 0.0))
-    lost_columns = column[fitted.unestimable.lost]
-    errors[np.repeat([one.touches(lost_columns) for one in every], answers)] = np.inf
-    lower, upper = normal_ends(values, errors, level=level)
-    found = {"value": values, "standard_error": errors, "lower": lower, "upper": upper}
-    return {"effect": names, **{name: own.tolist() for name, own in found.items()}}
 
 
 def normal_ends(values: Floats, errors: Floats, *, level: float) -> tuple[Floats, Floats]:
@@ -367,22 +284,13 @@ class Regression(Display, Tidy):
         columns = predictions(self.known, data, level=self.level if level is None else level)
         return tidy_frame(columns, backend=self.backend)
 
-    def marginal_effects(self) -> Any:
-        """Return what each covariate does to the mean, averaged over the records, with intervals.
-
-        A column of numbers has the average slope of the mean, a column of labels the average
-        change of the mean from its first label to each other one.
-        """
-        columns = average_effects(self.known, level=self.level)
-        return tidy_frame(columns, backend=self.backend)
-
     @property
     def known(self) -> Fitted:
         """The fit; refuse where there is none."""
         if self.fitted is None:
             raise InvalidInput(
                 "This regression has the errors of replicate weights, or was built from figures "
-                "alone: predictions and effects need strata and clusters, or none."
+                "alone: predictions need strata and clusters, or none."
             )
         return self.fitted
 

@@ -138,15 +138,6 @@ class ScoreProblem:
 
         return psi
 
-    def scores_along(self, theta: Floats, directions: Floats) -> Function:
-
-        def along(some: slice) -> Floats:
-            g = self.pieces(some, theta).g
-            moves = (self.predictors(some, direction) for direction in directions.T)
-            return np.stack([(move * g).sum(axis=0) for move in moves], axis=-1)
-
-        return along
-
     def curvature(self, theta: Floats, directions: Floats) -> Function:
 
         def bend(some: slice) -> Floats:
