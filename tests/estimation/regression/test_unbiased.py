@@ -9,8 +9,7 @@ import pytest
 
 import pramble
 from pramble.estimation.regression.formula import read_formula
-from pramble.estimation.regression.material import material_of_records
-from pramble.estimation.regression.regression import pose
+from pramble.estimation.regression.regression import material_of_records, pose
 
 ROWS = {
     "x": ["a", "b", "a", "b"],
