@@ -6,16 +6,13 @@ matrix falls apart, :math:`D_j(w, x) = A_j(w)\,B_j(x)`: two small matrices hold 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label, places_of
-from pramble.data.open import open_records
 from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.values import Floats, Integers, value
@@ -95,34 +92,6 @@ def decimals_of(labels: Sequence[Label], records: Records) -> Sequence[Label]:
         return labels
     texts = [label.replace(records.reading.decimal or ".", ".") for label in labels]
     return list(map(float, texts)) if all(map(DECIMAL.fullmatch, texts)) else labels
-
-
-def rows_of(data: Any, columns: Mapping[str, ModelColumn]) -> Rows:
-    records = open_records(data)
-    table = crosstab(records, list(columns), keep_rows=True)
-    if not columns:
-        return Rows(table.n, {}, {})
-    assert table.cell_of is not None, "rows were asked for"
-    own, codes = {}, {}
-    for (name, column), levels, cells in zip(
-        columns.items(), table.levels, table.cells.T, strict=True
-    ):
-        found = cells[table.cell_of]
-        if column.is_numeric:
-            values = decimals_of(levels, records)
-            own[name] = replace(column, labels=tuple(values))
-            own[name].numbers()
-            codes[name] = found
-            continue
-        places = places_of(column.labels, levels)
-        strange = [levels[i] for i, place in enumerate(places) if place is None]
-        if strange:
-            raise InvalidInput(
-                f"Column {name!r} must hold categories of the model: "
-                f"{', '.join(map(repr, column.labels[:12]))}; found {strange[0]!r}."
-            )
-        own[name], codes[name] = column, np.array(places, dtype=np.int64)[found]
-    return Rows(len(table.cell_of), own, codes)
 
 
 class Factor(Protocol):
@@ -223,11 +192,6 @@ class Model:
             found += names if term else ["intercept"]
         return tuple(found)
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        found = (name for term in self.terms for factor in term for name in factor.variables)
-        return tuple(dict.fromkeys(found))
-
     def is_randomised(self, variables: Sequence[str]) -> bool:
         """Whether these are randomised columns; refuse a mixture."""
         kinds = {self.columns[name].is_randomised for name in variables}
@@ -238,13 +202,13 @@ class Model:
             )
         return kinds == {True}
 
-    def half(self, rows: Rows, *, randomised: bool | None) -> Floats:
-        """Return the design matrix of some rows by factors of one kind; None is every kind."""
+    def half(self, rows: Rows, *, randomised: bool) -> Floats:
+        """Return the design matrix of some rows by factors of one kind."""
         parts = [np.zeros((rows.size, 0))]
         for term in self.terms:
             product = np.ones((rows.size, 1))
             for factor in term:
-                wanted = randomised in (None, self.is_randomised(factor.variables))
+                wanted = randomised == self.is_randomised(factor.variables)
                 own = factor.encode(rows) if wanted else np.ones((rows.size, len(factor.names)))
                 product = (product[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
             parts.append(product)

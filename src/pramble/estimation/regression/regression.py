@@ -14,7 +14,6 @@ from pramble.estimation.follow.result import Covers, Settings
 from pramble.estimation.inverse.signed import RecordSource, patterns_of
 from pramble.estimation.inverse.tabulate import data_and_plan, measured_of, plan_for
 from pramble.estimation.regression.design_matrix import (
-    Model,
     ModelColumn,
     Response,
     Rows,
@@ -23,7 +22,7 @@ from pramble.estimation.regression.design_matrix import (
 )
 from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import Formula, formula_model, read_formula
-from pramble.estimation.regression.result import Fitted, Regression
+from pramble.estimation.regression.result import Regression
 from pramble.estimation.regression.solve import (
     ScoreProblem,
     rare_classes,
@@ -41,7 +40,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
-from pramble.values import Integers, value
+from pramble.values import Floats, Integers, value
 
 
 def estimate_regression(
@@ -95,8 +94,7 @@ def estimate_regression(
     weights : str or array, optional
         Survey weights.
     survey : Survey or mapping, optional
-        How records were sampled (`pramble.Survey`). With replicate weights predictions have no
-        errors of their own and are refused.
+        How records were sampled (`pramble.Survey`).
     covers : {"both", "randomisation"}
         What errors account for: sampling and randomisation, for the population behind the file; or
         randomisation alone, for what the original file would have given.
@@ -158,7 +156,7 @@ def estimate_regression(
         columns = survey.replicates
         moved = np.array([weighted(one).coefficients - found.coefficients for one in columns])
     covariance = survey.scale * moved.T @ moved
-    return replace(found, covariance=covariance, fitted=None)
+    return replace(found, covariance=covariance)
 
 
 @value(eq=False)
@@ -229,7 +227,7 @@ def material_of_tables(measured: Measured, columns: list[str], settings: Setting
 
 def pose(
     material: Material, formula: Formula, *, family: str, success: Any = None
-) -> tuple[ScoreProblem, Model, Response, int]:
+) -> tuple[ScoreProblem, Response, int]:
     groups, cells = material.groups, material.cells
     model, response = formula_model(formula, groups, cells, counts=material.numbers)
     kind, y, classes = family_of(family, response, success=success)
@@ -237,23 +235,25 @@ def pose(
     refuse_collinear(design, source.counts, model.names)
     parameters = kind.parameters(model.names)
     problem = ScoreProblem(source, design, kind, parameters, y, response.is_randomised)
-    return problem, model, response, classes
+    return problem, response, classes
 
 
 def fit(
     material: Material, formula: Formula, settings: Settings, *, family: str, success: Any
 ) -> Regression:
-    posed, model, response, classes = pose(material, formula, family=family, success=success)
+    posed, response, classes = pose(material, formula, family=family, success=success)
     problem, point, notes = solve(posed, classes=classes)
-    answer, n = unestimable(problem, point), problem.source.n
-    sampling = settings.sampling_share(n)
-    fitted = Fitted(problem, point, model, material.groups, material.cells, answer, sampling)
-    names = problem.parameters.names
+    answer, n, names = unestimable(problem, point), problem.source.n, problem.parameters.names
+    bread = problem.basis.inverse(point.information)
+    meat = problem.source.moments(problem.scores(point.theta), len(point.theta))
+    both, added = (np.diag(bread @ one @ bread) for one in (meat.both, meat.randomisation))
+    left = both - np.maximum(added, 0.0)
+    inflation = np.where(left > 0, both / np.where(left > 0, left, 1.0), np.inf)
     rare = []
     if response.is_randomised and family == "multinomial":
         shares, labels = problem.averages(classes), response.labels or range(classes)
-        rare = rare_classes(shares, labels, n=n, inflation=fitted.inflation)
-    covariance = np.array(fitted.covariance)
+        rare = rare_classes(shares, labels, n=n, inflation=inflation)
+    covariance = positive_covariance(bread @ meat.covers(settings.sampling_share(n)) @ bread)
     covariance[answer.lost, :] = covariance[:, answer.lost] = 0.0
     covariance[answer.lost, answer.lost] = np.inf
     return Regression(
@@ -262,11 +262,18 @@ def fit(
         covariance=covariance,
         n=n,
         family=family,
-        inflation=np.where(answer.lost, np.nan, fitted.inflation),
+        inflation=np.where(answer.lost, np.nan, inflation),
         response=response.name,
         level=settings.level,
         covers=settings.covers,
         notes=(*material.notes, *notes, *answer.notes(names), *rare),
         backend=material.backend,
-        fitted=fitted,
     )
+
+
+def positive_covariance(covariance: Floats) -> Floats:
+    scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
+    if values.size and values[0] >= 0:
+        return covariance
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale))
