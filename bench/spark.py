@@ -27,8 +27,6 @@ import pyarrow.parquet as pq
 
 import pramble
 from bench._figures import Claim
-from pramble.engine.record import as_record
-from pramble.spark.frames import partition_spans, way_of
 
 KEY = bytes(range(32))
 REGIONS = [f"region {i}" for i in range(10)]
@@ -117,9 +115,6 @@ def main() -> None:
         for what, took in taken.items():
             ratio = statistics.median(turn[what] / turn["copy"] for turn in turns)
             print(f"  {what:<44} {took:>6.1f} s {ratio:>6.2f}")
-        print("where the time goes")
-        for what, took in (going := parts(read)).items():
-            print(f"  {what:<44} {took:>6.1f} s")
         print("whole releases")
         for what, took in (whole := releases(spark, folder)).items():
             print(f"  {what:<44} {took:>6.1f} s")
@@ -134,39 +129,7 @@ def main() -> None:
     for what, took in both.items():
         claim.add(what, "pramble", took)
         claim.add(what, "Spark's copy", copy)
-    claim.parts("perturb of a frame up to each point, without writing", "seconds", going)
     claim.write()
-
-
-def parts(read: Callable[[], Any]) -> dict[str, float]:
-    """Return the seconds of the way up to some point, each once, and what comes before it."""
-    record = as_record(KEY, PLAN, threads=1)
-
-    def thrown(frame: Any) -> None:
-        frame.write.format("noop").mode("overwrite").save()
-
-    def same(batches: Any) -> Any:
-        yield from batches
-
-    frame = read()
-    spans = partition_spans(frame, record.columns, first_row=0)
-    way = way_of(frame, record, spans, row_number=None, first_row=0)
-    packed = way.packed(frame)
-    drawn = way.drawn(packed)
-    moved = way.moved(drawn)
-    return {
-        "counting rows and undeclared values": seconds(
-            lambda: partition_spans(frame, record.columns, first_row=0)
-        ),
-        "reading": seconds(lambda: thrown(frame)),
-        "reading, row numbers and codes packed into integers": seconds(lambda: thrown(packed)),
-        "… and drawing": seconds(lambda: thrown(drawn)),
-        "… and moving to their partitions": seconds(lambda: thrown(moved)),
-        "… and codes to texts: all but writing": seconds(lambda: thrown(way.texts(moved))),
-        "(all columns through Python and back)": seconds(
-            lambda: thrown(frame.mapInArrow(same, frame.schema))
-        ),
-    }
 
 
 def releases(spark: Any, folder: Path) -> dict[str, float]:

@@ -47,7 +47,6 @@ def results(tmp_path_factory):
         pramble.combine([[1.0, 5.0], [1.2, 5.2], [1.1, 5.4]], [[0.04, 0.09]] * 3),
         assessed,
         assessed.after(PLAN),
-        assessed.compare({"mild": PLAN}),
         pramble.calibrate(
             PEOPLE,
             ["sex", "age"],

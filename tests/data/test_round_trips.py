@@ -133,9 +133,7 @@ def test_dictionaries_are_written_as_their_values(tmp_path):
         assert read(tmp_path / f"a{ending}")["s"].to_pylist() == ["a", None, "b"]
 
 
-@pytest.mark.parametrize("together", [0, 30, 1 << 12])
-def test_columns_of_few_labels_are_written_like_others(tmp_path, monkeypatch, together):
-    monkeypatch.setattr("pramble.data.formats.delimited.TOGETHER", together)
+def test_columns_of_few_labels_are_written_like_others(tmp_path):
     few = [["a", None, "x,y"] * 40, ["", "f"] * 60, list("klmno") * 24, [None] * 120]
     kinds = (pa.int8(), pa.int32(), pa.uint8(), pa.int16())
     coded = [

@@ -42,7 +42,7 @@ from tests.releasing.conftest import (
 
 import pramble
 import pramble.releasing.folder.layout as layout
-import pramble.releasing.noise as laplace
+import pramble.releasing.priors as laplace
 import pramble.releasing.record_design as record_design
 import pramble.releasing.try_release as trials
 import pramble.releasing.write.contents as writing_tables
@@ -228,7 +228,7 @@ def test_people_are_counted_over_batches_and_merges(monkeypatch):
     job = RowsOfPeople("p")
     for block in np.array_split(people, 13):
         job.add(pa.record_batch({"p": pa.array(block).dictionary_encode()}))
-    assert job.most(None) == np.bincount(people).max()
+    assert job.most() == np.bincount(people).max()
 
 
 def test_a_promise_that_no_plan_keeps_is_refused(tmp_path, monkeypatch):

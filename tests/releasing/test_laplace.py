@@ -11,8 +11,14 @@ from scipy import stats
 
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
-from pramble.releasing.noise import bernoulli_exp, discrete_laplace, noisy_histogram
-from pramble.releasing.priors import Prior, RecordPrior, private_prior, uniform_prior
+from pramble.information.structural_zeros import Possible
+from pramble.releasing.priors import (
+    Prior,
+    bernoulli_exp,
+    discrete_laplace,
+    noisy_histogram,
+    private_prior,
+)
 
 
 class OutOfDrawsError(Exception):
@@ -111,9 +117,14 @@ def test_no_noise_is_refused():
 counts = st.lists(st.integers(0, 10**6), min_size=2, max_size=12).filter(any)
 
 
+def noisy_prior(found, epsilon):
+    possible = Possible({"a": len(found)})
+    return private_prior({("a",): np.array(found)}, epsilon, rows=sum(found), possible=possible)
+
+
 @given(counts, st.floats(0.001, 2).map(Fraction))
 def test_private_priors_are_positive_and_state_what_they_spent(found, epsilon):
-    prior = private_prior(found, epsilon)
+    prior = noisy_prior(found, epsilon)
     assert prior.spent == epsilon
     assert prior.source == "private"
     assert min(prior.probabilities) > 0
@@ -122,10 +133,10 @@ def test_private_priors_are_positive_and_state_what_they_spent(found, epsilon):
 
 def test_private_prior_is_near_the_truth_for_a_large_file_and_not_exact():
     found = [300_000, 500_000, 200_000]
-    prior = private_prior(found, Fraction(2, 100))
+    prior = noisy_prior(found, Fraction(2, 100))
     truth = np.array(found) / 1e6
     assert np.abs(np.array(prior.probabilities) - truth).max() < 0.005
-    draws = {private_prior(found, Fraction(2, 100)).probabilities for _ in range(5)}
+    draws = {noisy_prior(found, Fraction(2, 100)).probabilities for _ in range(5)}
     assert len(draws) == 5
 
 
@@ -144,10 +155,9 @@ def test_nearest_on_simplex_satisfy_the_optimality_conditions(values, total):
 
 def test_only_private_priors_spend():
     with pytest.raises(PrivacyError):
-        Prior((0.5, 0.5), "public", Fraction(1), "x")
+        Prior({("a",): np.array([0.5, 0.5])}, "public", Fraction(1), "x")
     with pytest.raises(PrivacyError):
-        Prior((0.5, 0.5), "private", Fraction(0), "x")
-    assert uniform_prior(3).spent == 0
+        Prior({("a",): np.array([0.5, 0.5])}, "private", Fraction(0), "x")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +171,6 @@ def test_only_private_priors_spend():
         ([0.5, 0.5], "private", -1, PrivacyError, "spends part of α"),
     ],
 )
-def test_priors_of_columns_and_of_records_are_checked_alike(values, source, spent, error, message):
+def test_priors_are_checked(values, source, spent, error, message):
     with pytest.raises(error, match=message):
-        Prior(tuple(values), source, Fraction(spent), "")
-    with pytest.raises(error, match=message):
-        RecordPrior({("a",): np.array(values)}, source, Fraction(spent), "")
+        Prior({("a",): np.array(values)}, source, Fraction(spent), "")

@@ -119,6 +119,11 @@ def test_rules_that_the_data_breaks_are_refused_with_the_row():
         )
     with pytest.raises(InvalidInput, match="'height', which is not among"):
         pramble.assess(data, ["age"], population_size=9, impossible=[{"height": 5}])
+    with pytest.raises(InvalidInput, match="membership model spreads people over every cell"):
+        pramble.assess(
+            data, ["age", "wed"], population_size=9, model="membership",
+            impossible=[{"age": 5, "wed": "no"}],
+        )  # fmt: skip
     with pytest.raises(InvalidInput, match="must map columns"):
         pramble.assess(data, ["age"], population_size=9, impossible=["age"])
 
@@ -146,30 +151,7 @@ def test_results_are_read_only_and_survive_pickling():
     left = pickle.loads(pickle.dumps(a.after(plan)))
     with pytest.raises(ValueError, match="read-only"):
         left.records["r2"][0] = 1.0
-    assert a.compare({"one": plan})["one"].tau2 == left.tau2
-
-
-def test_comparison_says_which_plan_is_better():
-    a = pramble.assess(DATA, KEYS, population_size=60, model="independence")
-    mild = {"sex": pramble.randomized_response(["f", "m"], 3.0)}
-    wasteful = {
-        "sex": pramble.Mechanism.from_matrix([[0.6, 0.4], [0.4, 0.6]], categories=["f", "m"])
-    }
-    comparison = a.compare({"mild": mild, "wasteful": wasteful, "same": {}}, level=0.2)
-    assert comparison["same"].tau2 == pytest.approx(a.tau2)
-    assert comparison["same"].alpha == math.inf
-    assert comparison["mild"].alpha == pytest.approx(3.0)
-    shares = np.array([3, 3]) / 6
-    information = pramble.mutual_information(shares, mild["sex"])
-    assert comparison["mild"].information == pytest.approx(information)
-    assert comparison["mild"].retained == pytest.approx(information / pramble.entropy(shares))
-    assert "wasteful leaves the least risk" in comparison.verdict
-    assert "same keeps the most information (100 %)" in comparison.verdict
-    only = a.compare({"mild": mild})
-    assert only.verdict.startswith("mild leaves the least risk")
-    assert json.loads(json.dumps(only.summary()))["plans"][0]["name"] == "mild"
-    with pytest.raises(pramble.InvalidPlan, match="at least one plan"):
-        a.compare({})
+    assert a.after(plan).summary()["tau2"] == left.tau2
 
 
 def drawn_sample(law, *, size, fraction, rng):

@@ -9,7 +9,8 @@ from tests.engine import plans
 import pramble
 from pramble.data.arrays import even_batches
 from pramble.engine.record import as_record
-from pramble.spark.frames import SparkDraws, rows_by_tasks
+from pramble.spark.frames import SparkDraws
+from pramble.spark.records import SparkRecords
 
 KEY = bytes(range(32))
 N = 4000
@@ -37,7 +38,7 @@ def frame_of(spark, table=None):
 
 def partitions(frame):
     """How many partitions a frame has, as tasks meet them."""
-    return len(rows_by_tasks(frame, "sex"))
+    return len(SparkRecords(frame.select("sex")).spans)
 
 
 def same(out, table):
@@ -152,16 +153,17 @@ def test_undeclared_values_are_refused_when_perturb_is_called(spark):
 def test_rows_that_moved_are_refused():
     record = as_record(KEY, PLAN, threads=1)
     columns = pa.table({"sex": FRAME["sex"], "age": FRAME["age"]})
-    batches = [tuple(batch.columns) for batch in columns.to_batches(max_chunksize=900)]
+    batches = columns.to_batches(max_chunksize=900)
     for counted in (N - 1, N + 1, N):
-        task = SparkDraws(record, spans={0: range(counted)})
+        task = SparkDraws(record, ("sex", "age"), {0: range(counted)})
         if counted != N:
             with pytest.raises(pramble.InvalidData, match=f"partition 0 had {counted} rows"):
                 list(task(batches))
             continue
-        drawn = pa.chunked_array(list(task(batches))).combine_chunks()
-        assert drawn.field(0).to_pylist() == RELEASED["sex"].tolist()
-        assert drawn.field(1).to_pylist() == RELEASED["age"].tolist()
+        drawn = pa.Table.from_batches(list(task(batches)))
+        assert drawn["0"].to_pylist() == RELEASED["sex"].tolist()
+        assert drawn["1"].to_pylist() == RELEASED["age"].tolist()
+        assert drawn.columns[-1].to_pylist() == list(range(N))
 
 
 def test_pieces_end_where_blocks_of_rows_end():

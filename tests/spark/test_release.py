@@ -318,7 +318,6 @@ def test_a_dry_run_brings_few_rows(sessions, source, tmp_path, rows_stay):
     del rows_stay
     frame = read(sessions["classic"], source)
     r = release_by(PLAN, frame, tmp_path / "out", drop=["person"], dry_run=True)
-    assert r.outcome.data_bytes > 0
     assert r.outcome.data_file == "1 file in data/"
     assert list(tmp_path.iterdir()) == []
 
@@ -357,13 +356,3 @@ def test_changed_pieces_are_refused_by_tasks(sessions, on_one_machine, tmp_path)
     with pytest.raises(pramble.InvalidData, match=r"part-00001.parquet is not the file") as error:
         pramble.open_release(copy, spark=sessions["classic"])
     assert "SHA-256 differs" in str(error.value)
-
-
-def test_the_engine_may_be_named(sessions, on_one_machine):
-    active = sessions["classic"].active()
-    assert active is not None
-    folder = on_one_machine("plain").folder
-    ours = pramble.open_release(folder, engine="spark")
-    assert ours.data.count() == ours.manifest["rows"]
-    with pytest.raises(pramble.InvalidInput, match='The engine is "spark"'):
-        pramble.open_release(folder, engine="duck")

@@ -1,5 +1,6 @@
 """``pramble assess``, ``try`` and ``calibrate``: the risk, and which promise keeps it small."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,8 +34,9 @@ from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import save
+from pramble.risk.after import RiskAfter
 from pramble.risk.assess import Assessment
-from pramble.shown import Grid
+from pramble.shown import Grid, number
 
 
 def assess(
@@ -46,7 +48,7 @@ def assess(
     impossible: Impossible = None,
     plan: Annotated[
         list[Path] | None,
-        option("A release folder or plan: show the risk that it leaves; give several to compare."),
+        option("A release folder or plan: show the risk that it leaves; give as many as you like."),
     ] = None,
     verify: Verify = None,
     riskiest: Annotated[
@@ -73,14 +75,24 @@ def assess(
             progress=progress,
         )
         plans = {str(path): plan_of_records(path, verify) for path in plan or []}
-        comparison = a.compare(plans) if plans else None
+        left = {name: a.after(own) for name, own in plans.items()}
 
     def document() -> dict[str, Any]:
-        after = {} if comparison is None else {"after": comparison.summary()}
-        return {**a.summary(), **after, **({"riskiest": a.riskiest(riskiest)} if riskiest else {})}
+        found = a.summary()
+        if left:
+            found["after"] = {name: own.summary() for name, own in left.items()}
+        return found | ({"riskiest": a.riskiest(riskiest)} if riskiest else {})
 
     rows = riskiest_rows(a, riskiest) if riskiest and not as_json else None
-    print_answer(as_json, document, a, comparison, rows)
+    print_answer(as_json, document, a, risk_left(left) if left else None, rows)
+
+
+def risk_left(left: Mapping[str, RiskAfter]) -> Grid:
+    rows = [
+        [name, *(number(figure, 4) for figure in (own.tau1, own.tau2, own.worst))]
+        for name, own in left.items()
+    ]
+    return Grid("Risk left", ["plan", "τ1", "τ2", "worst r2"], rows)
 
 
 def plan_of_records(path: Path, verify: Path | None) -> Plan:

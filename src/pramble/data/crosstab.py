@@ -3,15 +3,13 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import reduce
-from operator import mul
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.arrays import finite_numbers, is_number_type
+from pramble.data.arrays import finite_numbers
 from pramble.data.encode import Encoder, Levels, Presence, UndeclaredValues
 from pramble.data.labels import Label, Labels, label_key
 from pramble.data.records import LazyRecords, Records, Watch, scan
@@ -167,8 +165,7 @@ def crosstab(
 ) -> Crosstab:
     """Count records by combinations of values, in one pass and the memory of what it returns.
 
-    ``options`` are those of :class:`Tabulation`. A lazy frame is grouped by its own engine, and
-    only the groups are collected.
+    ``options`` are those of :class:`Tabulation`.
     """
     if keep_rows:
         numbers = [options.get("weights"), options.get("measure")]
@@ -176,8 +173,6 @@ def crosstab(
         records = records.here([*columns, *presence, *extra])
     names = (*columns, *presence)
     job = Tabulation(records, names, keep_rows=keep_rows, presence=tuple(presence), **options)
-    if isinstance(records, LazyRecords) and job.can_be_pushed_down(records):
-        return job.grouped(records)
     scan(records, [job], watch=watch)
     return job.result()
 
@@ -233,25 +228,15 @@ class Tabulation:
         self.members: list[Integers] = []
         self.undeclared = UndeclaredValues()
 
-    def can_be_pushed_down(self, records: LazyRecords) -> bool:
-        """Whether the engine that holds the records can group them."""
-        if records.reading.changes_values or self.keep_rows or isinstance(self.weights, np.ndarray):
-            return False
-        numbers = [name for name in (self.weights, self.measure) if name is not None]
-        return all(is_number_type(records.schema.field(name).type) for name in numbers)
-
-    def add(
-        self, batch: Any, times: Floats | None = None, sums: list[Floats] | None = None
-    ) -> None:
-        """Add a batch; or groups, each of which stands for so many records with such sums."""
+    def add(self, batch: Any) -> None:
         rows = range(self.rows, self.rows + batch.num_rows)
         codes = [self._codes(name, batch, rows) for name in self.names]
         sizes = [int(column.max(initial=0)) + 1 for column in codes]
         member, first = group(codes, sizes, rows=len(rows))
         # of no columns there is one cell, if there are rows
         cells = np.array([column[first] for column in codes], np.int64).reshape(-1, len(first)).T
-        terms = self._terms(batch, rows) if sums is None else sums
-        self.parts.append((cells, [totals(member, one, len(first)) for one in (times, *terms)]))
+        terms = [None, *self._terms(batch, rows)]  # first the number of records
+        self.parts.append((cells, [totals(member, one, len(first)) for one in terms]))
         if self.keep_rows:
             self.members.append(member)
         elif sum(len(cells) for cells, _ in self.parts[1:]) > MERGED_AT:
@@ -302,36 +287,6 @@ class Tabulation:
             raise wrong_length(what)
         return what[rows.start : rows.stop]
 
-    def grouped(self, records: LazyRecords) -> Crosstab:
-        """Count by the engine that holds the records; only the groups come here."""
-        w = nw.lit(1.0) if self.weights is None else nw.col(str(self.weights)).cast(nw.Float64)
-        y = nw.lit(1.0) if self.measure is None else nw.col(self.measure).cast(nw.Float64)
-        terms = {
-            unused(f"sum {i}", self.names): reduce(mul, [w] * a + [y] * b, w * 0 + 1)
-            for i, (a, b) in enumerate(self.powers)
-        }
-        sound = unused("sound", self.names)
-        if terms:
-            fine = w.is_finite() & (w >= 0) & y.is_finite()
-            terms[sound] = nw.when(fine).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-        frame = records.frame.with_columns(**terms) if terms else records.frame
-        for name in self.presence:
-            shown = ~nw.col(name).is_null()
-            if pa.types.is_floating(records.schema.field(name).type):
-                shown = shown & ~nw.col(name).is_nan()
-            frame = frame.with_columns(nw.when(shown).then(nw.lit(1)).alias(name))
-        sums = [nw.col(name).sum().alias(name) for name in terms]
-        for batch, times in grouped_batches(records, self.names, frame=frame, sums=sums):
-            if terms and (finite_numbers(batch[sound], sound) < times).any():
-                names = [repr(name) for name in (self.weights, self.measure) if name is not None]
-                raise InvalidData(
-                    f"Column {' and '.join(names)} must hold finite numbers, and weights must not "
-                    "be negative; some row breaks this."
-                )
-            given = [finite_numbers(batch[name], name) for name in terms if name != sound]
-            self.add(batch, times=times.astype(np.float64), sums=given)
-        return self.result()
-
     def result(self) -> Crosstab:
         if isinstance(self.weights, np.ndarray) and len(self.weights) != self.rows:
             raise wrong_length(self.weights)
@@ -365,17 +320,10 @@ class Tabulation:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def grouped_batches(
-    records: LazyRecords,
-    columns: Sequence[str],
-    *,
-    frame: Any = None,
-    sums: Sequence[Any] = (),
-) -> Iterator[tuple[Any, Integers]]:
+def grouped_batches(records: LazyRecords, columns: Sequence[str]) -> Iterator[tuple[Any, Integers]]:
     """Yield batches of the groups that the engine of a lazy frame counts, and their rows."""
     count = unused("count", columns)
-    source = records.frame if frame is None else frame
-    groups = source.group_by(list(columns)).agg(nw.len().alias(count), *sums)
+    groups = records.frame.group_by(list(columns)).agg(nw.len().alias(count))
     for batch in records.collect(groups).to_batches():
         yield batch, np.asarray(batch[count].cast(pa.int64()).to_numpy(), dtype=np.int64)
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pramble.information.distributions import as_prior
-from pramble.information.measures import check, released_distribution
+from pramble.information.measures import check
 from pramble.mechanisms.base import Mechanism
 from pramble.values import Floats, Integers, value
 
@@ -43,6 +43,7 @@ def inner(prior: Floats) -> Floats:
 
 
 def fisher(matrix: Floats, prior: Floats) -> Floats:
+    # An output that the prior makes impossible says nothing, and would divide by zero.
     released = prior @ matrix
     used = released > 0
     seen = matrix[:, used]
@@ -137,11 +138,7 @@ def fisher_information(prior: ArrayLike, mechanism: Mechanism) -> Floats:
     array([[1.25, 0.75],
            [0.75, 1.25]])
     """
-    p = as_prior(prior, size=check(mechanism).shape[0])
-    released = released_distribution(p, mechanism)
-    # An output that the prior makes impossible says nothing, and would divide by zero.
-    columns = mechanism.matrix[:, released > 0]
-    return np.asarray(columns / released[released > 0] @ columns.T, dtype=np.float64)
+    return fisher(mechanism.matrix, as_prior(prior, size=check(mechanism).shape[0]))
 
 
 def estimation_variance(prior: ArrayLike, mechanism: Mechanism) -> float:

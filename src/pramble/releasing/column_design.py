@@ -12,7 +12,7 @@ from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.distributions import Table, as_distribution
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import entropy, mutual_information
-from pramble.information.structural_zeros import as_possible
+from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
@@ -28,10 +28,8 @@ from pramble.releasing.priors import (
     PRIOR_SHARE,
     Prior,
     confidential_prior,
-    origin,
     private_prior,
     public_prior,
-    uniform_prior,
 )
 from pramble.releasing.scan import Counted, FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -148,7 +146,7 @@ def part_entry(design: ColumnDesign) -> dict[str, Any]:
         "family": spec.family,
         "objective": spec.objective,
         "invariant": spec.invariant,
-        "prior": origin(prior) | ({} if shown is None else {"probabilities": shown}),
+        "prior": prior.origin() | ({} if shown is None else {"probabilities": shown}),
     }
     if design.distance is not None:
         entry["distance"] = {"alpha": design.per_unit, **design.distance.to_json()}
@@ -262,7 +260,10 @@ def design_release_of_columns(
     }
     priors = {
         column.name: prior_of(
-            column, prior_parts[column.name], confidential_allowed=confidential_allowed
+            column,
+            prior_parts[column.name],
+            rows=found.rows,
+            confidential_allowed=confidential_allowed,
         )
         for column in columns
     }
@@ -294,13 +295,22 @@ def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:
     return {name: total * alpha / whole for name, alpha in own.items()}
 
 
-def prior_of(column: Counted, part: Fraction, *, confidential_allowed: bool) -> Prior:
+def prior_of(column: Counted, part: Fraction, *, rows: int, confidential_allowed: bool) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
-    spec, size = column.spec, len(column.labels)
+    spec = column.spec
+    table: Table = (column.name,)
+    counts, possible = {table: column.counted}, Possible({column.name: len(column.labels)})
     if spec.prior == "confidential" and column.needs_prior:
-        return confidential_prior(column.counts, allowed=confidential_allowed)
+        return confidential_prior(
+            counts, rows=rows, possible=possible, allowed=confidential_allowed
+        )
     if spec.prior_file is not None:
         return public_prior(spec.prior_file, column.name, categories=column.labels)
     if spec.prior_source == "public":
-        return Prior(spec.prior, "public", Fraction(0), "Probabilities given in the plan, public.")
-    return private_prior(column.counts, part) if part else uniform_prior(size)
+        given = {table: np.array(spec.prior)}
+        return Prior(given, "public", Fraction(0), "Probabilities given in the plan, public.")
+    if part:
+        return private_prior(counts, part, rows=rows, possible=possible)
+    even = np.full(len(column.labels), 1 / len(column.labels))
+    detail = "Every category counted as equally likely."
+    return Prior({table: even}, "uniform", Fraction(0), detail)

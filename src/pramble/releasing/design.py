@@ -19,7 +19,7 @@ from pramble.outcome import FrequencyOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.promise import LocalPromise
 from pramble.privacy.table_privacy import TableGuarantee
-from pramble.releasing.priors import Prior, RecordPrior
+from pramble.releasing.priors import Prior
 from pramble.releasing.scan import Counted
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
@@ -91,7 +91,7 @@ class ReleaseDesign:
         raise NotImplementedError
 
     @property
-    def priors(self) -> tuple[Prior | RecordPrior, ...]:
+    def priors(self) -> tuple[Prior, ...]:
         """What the design was made for, with where it came from and what it spent."""
         return ()
 

@@ -8,27 +8,30 @@ only an explicit flag allows.
 A private prior of records spends its part ε on m tables, :math:`\varepsilon/m` each; they are then
 made consistent, which costs nothing. Which tables is decided without a look at the data: the wanted
 ones if their noise is small next to the number of rows, else one-way tables, else none.
+
+Noise is discrete Laplace, sampled exactly: integers and random bits of the system, no floats. The
+method is that of Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential
+privacy", algorithms 1 and 2. A Bernoulli variable of probability :math:`e^{-\gamma}` with rational
+:math:`\gamma` comes from von Neumann's alternating series, and the noise from it by rejection.
 """
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label, places_of, texts_of
 from pramble.data.open import open_records
-from pramble.errors import InvalidData, InvalidPrior, PrivacyError
-from pramble.information.consistent import consistent, nearest_on_simplex
+from pramble.errors import InvalidData, InvalidInput, InvalidPrior, PrivacyError
+from pramble.information.consistent import consistent
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Possible
 from pramble.privacy.gaussian import float_above
-from pramble.releasing.noise import RandBelow, noisy_histogram
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
@@ -50,119 +53,174 @@ SOURCES = ("uniform", "public", "private", "confidential")
 MOST_LACKING = 5
 
 
-@value
-class Prior:
-    """Probabilities over the declared categories, in their order; they sum to one."""
+# A function that gives a uniform integer in ``range(n)``.
+RandBelow = Callable[[int], int]
 
-    probabilities: tuple[float, ...]
+
+def bernoulli_exp(gamma: Fraction, randbelow: RandBelow = secrets.randbelow) -> bool:
+    r"""Return True with probability exactly :math:`e^{-\gamma}`, for rational :math:`\gamma \ge 0`.
+
+    For :math:`\gamma \le 1` let :math:`A_k` be independent with :math:`P(A_k = 1) = \gamma/k` and
+    :math:`K` the first :math:`k` with :math:`A_k = 0`; then
+    :math:`P(K > k) = \gamma^k / k!` and
+    :math:`P(K \text{ odd}) = \sum_k (-\gamma)^k / k! = e^{-\gamma}`.
+
+    >>> bernoulli_exp(Fraction(0))
+    True
+    """
+    while gamma > 1:
+        if not bernoulli_exp(Fraction(1), randbelow):
+            return False
+        gamma -= 1
+    k = 1
+    while randbelow(gamma.denominator * k) < gamma.numerator:
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(rate: Fraction, randbelow: RandBelow = secrets.randbelow) -> int:
+    r"""Return an integer :math:`x` with probability proportional to :math:`e^{-\text{rate}\,|x|}`.
+
+    Write the rate as :math:`s/t`. :math:`U` uniform below :math:`t`, kept with probability
+    :math:`e^{-U/t}`, plus :math:`t` times a geometric number, is geometric with ratio
+    :math:`e^{-1/t}`; its quotient by :math:`s` is geometric with ratio :math:`e^{-s/t}`. A random
+    sign, with "minus zero" drawn again, gives the two-sided distribution.
+
+    The rate is ε divided by the sensitivity; ``randbelow`` is the system's secure generator.
+
+    Examples
+    --------
+    >>> isinstance(discrete_laplace(Fraction(1, 3)), int)
+    True
+    """
+    if rate <= 0:
+        raise InvalidInput(f"The rate of discrete Laplace noise must be positive; found {rate}.")
+    s, t = rate.numerator, rate.denominator
+    while True:
+        below = randbelow(t)
+        if not bernoulli_exp(Fraction(below, t), randbelow):
+            continue
+        above = 0
+        while bernoulli_exp(Fraction(1), randbelow):
+            above += 1
+        size = (below + t * above) // s
+        negative = randbelow(2) == 1
+        # Zero would have twice its probability if both signs of it counted.
+        if not (negative and size == 0):
+            return -size if negative else size
+
+
+def noisy_histogram(
+    counts: list[int], epsilon: Fraction, *, randbelow: RandBelow = secrets.randbelow
+) -> list[int]:
+    r"""Return the counts plus independent discrete Laplace noise, ε-differentially private.
+
+    Neighbouring files differ in one record's value, as in the paper: one count goes down by one
+    and another up by one, so the :math:`\ell_1` sensitivity is 2 and the noise has rate
+    :math:`\varepsilon/2`. (Were neighbours to differ by a record added or removed, the sensitivity
+    would be 1 and the same noise would spend ε/2; the number of rows would then be secret too.)
+
+    Examples
+    --------
+    >>> len(noisy_histogram([10, 0, 5], Fraction(1, 50)))
+    3
+    """
+    rate = Fraction(epsilon) / 2
+    return [int(count) + discrete_laplace(rate, randbelow) for count in counts]
+
+
+@value(eq=False)
+class Prior:
+    """Tables that a distribution of records is made from; that of a column is one table.
+
+    Of no tables it is uniform.
+    """
+
+    tables: Mapping[Table, Floats]
     source: str  # "uniform", "public", "private" or "confidential"
     spent: Fraction  # the part of α spent on it, exactly; zero unless private
     detail: str  # one sentence for the manifest and the report
 
     def __post_init__(self) -> None:
-        check_prior(self.source, self.spent, self.probabilities)
+        if self.source not in SOURCES:
+            raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {self.source!r}.")
+        if self.spent < 0 or (self.spent > 0) != (self.source == "private"):
+            raise PrivacyError("A private prior spends part of α, and no other prior does.")
+        for table in self.tables.values():
+            if min(table.flat, default=-1.0) < 0:
+                raise InvalidPrior("The probabilities of a prior must be zero or more.")
+            if not math.isclose(math.fsum(table.flat), 1, abs_tol=1e-9):
+                raise InvalidPrior("The probabilities of a prior must sum to 1.")
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Those of the categories of a column, in their order."""
+        (table,) = self.tables.values()
+        return tuple(table.tolist())
+
+    def origin(self) -> dict[str, Any]:
+        """Return where it comes from and what it spent, for the manifest."""
+        return {
+            "source": self.source,
+            "alpha": float_above(self.spent),
+            "alpha_exact": str(self.spent),
+            "detail": self.detail,
+        }
 
 
-@value(eq=False)
-class RecordPrior:
-    """Tables that a distribution of records is made from; none of them is a uniform one.
-
-    ``source``, ``spent`` and ``detail`` are those of a `Prior`.
-    """
-
-    tables: Mapping[Table, Floats]
-    source: str
-    spent: Fraction
-    detail: str
-
-    def __post_init__(self) -> None:
-        check_prior(self.source, self.spent, *(own.reshape(-1) for own in self.tables.values()))
-
-
-def origin(prior: Prior | RecordPrior) -> dict[str, Any]:
-    """Return where a prior comes from and what it spent, for the manifest."""
-    return {
-        "source": prior.source,
-        "alpha": float_above(prior.spent),
-        "alpha_exact": str(prior.spent),
-        "detail": prior.detail,
-    }
-
-
-def check_prior(source: str, spent: Fraction, *distributions: Any) -> None:
-    """Refuse an unknown source, one that spends what it cannot, and what is no distribution."""
-    if source not in SOURCES:
-        raise InvalidPrior(f"A prior is one of {', '.join(SOURCES)}; found {source!r}.")
-    if spent < 0 or (spent > 0) != (source == "private"):
-        raise PrivacyError("A private prior spends part of α, and no other prior does.")
-    for own in distributions:
-        if min(own, default=-1.0) < 0:
-            raise InvalidPrior("The probabilities of a prior must be zero or more.")
-        if not math.isclose(math.fsum(own), 1, abs_tol=1e-9):
-            raise InvalidPrior("The probabilities of a prior must sum to 1.")
-
-
-EVEN = RecordPrior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
-
-
-def uniform_prior(size: int) -> Prior:
-    """Return equal probabilities: nothing is assumed and nothing is spent.
-
-    >>> uniform_prior(4).probabilities
-    (0.25, 0.25, 0.25, 0.25)
-    """
-    return Prior(
-        (1 / size,) * size, "uniform", Fraction(0), "Every category counted as equally likely."
-    )
+EVEN = Prior({}, "uniform", Fraction(0), "Every record counted as equally likely.")
 
 
 def private_prior(
-    counts: Sequence[int], epsilon: Fraction, *, randbelow: RandBelow = secrets.randbelow
+    counts: Mapping[Table, Integers],
+    epsilon: Fraction,
+    *,
+    rows: int,
+    possible: Possible,
+    randbelow: RandBelow = secrets.randbelow,
 ) -> Prior:
-    r"""Return probabilities from a histogram with exact discrete Laplace noise.
+    r"""Return consistent tables from counts with exact discrete Laplace noise, ε in all.
 
-    The noisy histogram is ε-differentially private for replacing one record (sensitivity 2). What
-    follows only post-processes it: the nearest counts that are non-negative and sum to the number
-    of rows, half a record added to each so that no category is taken for impossible, and division
-    by the total.
-
-    Examples
-    --------
-    >>> prior = private_prior([700, 300], Fraction(1, 10))
-    >>> prior.spent, prior.source
-    (Fraction(1, 10), 'private')
+    Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
+    follows only post-processes them: the nearest tables that agree and are distributions, and a
+    little added everywhere so that no cell is taken for impossible.
     """
-    noisy = noisy_histogram(list(counts), epsilon, randbelow=randbelow)
-    # Post-processing costs nothing: what is known anyway, the number of rows, takes noise away.
-    counted = nearest_on_simplex(np.array(noisy, dtype=np.float64), total=float(sum(counts)))
+    part, several = epsilon / len(counts), len(counts) > 1
+    noisy = {
+        table: np.array(
+            noisy_histogram(found.reshape(-1).tolist(), part, randbelow=randbelow), dtype=np.float64
+        ).reshape(found.shape)
+        / rows
+        for table, found in counts.items()
+    }
     return Prior(
-        normalised(counted + 0.5),
+        with_some_everywhere(consistent(noisy), possible, rows=rows),
         "private",
-        Fraction(epsilon),
-        f"A histogram with discrete Laplace noise of scale {float(2 / epsilon):.6g} "
-        f"(sensitivity 2), which spent {float(epsilon):.6g} of α.",
+        epsilon,
+        f"{f'{len(counts)} tables' if several else 'A histogram'} with discrete Laplace noise of "
+        f"scale {float(2 / part):.6g} (sensitivity 2), which spent {float(epsilon):.6g} of "
+        f"α{' together' if several else ''}.",
     )
 
 
-def confidential_prior(counts: Sequence[int], *, allowed: bool) -> Prior:
-    refuse_confidential(allowed=allowed)
-    return Prior(
-        normalised(np.array(counts, dtype=np.float64) + 0.5),
-        "confidential",
-        Fraction(0),
-        "Counted on the confidential file: the privacy guarantee is conditional on these "
-        "probabilities, which the mechanism may reveal.",
-    )
-
-
-def refuse_confidential(*, allowed: bool) -> None:
-    """Refuse a prior counted on the confidential file, unless the curator said so explicitly."""
+def confidential_prior(
+    counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
+) -> Prior:
+    """Return the counts as they are; refused unless the curator said so explicitly."""
     if not allowed:
         raise PrivacyError(
             "A confidential prior makes the published plan reveal frequencies of the file, which α "
             "does not cover. Use a private, public or uniform prior, or pass "
             "confidential_prior_allowed=True (--set confidential_prior_allowed=true)."
         )
+    shares = {table: found / rows for table, found in counts.items()}
+    return Prior(
+        with_some_everywhere(shares, possible, rows=rows),
+        "confidential",
+        Fraction(0),
+        "Counted on the confidential file: the privacy guarantee is conditional on these "
+        "probabilities, which the plan may reveal.",
+    )
 
 
 def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) -> Prior:
@@ -187,7 +245,7 @@ def public_prior(path: str | Path, column: str, *, categories: Sequence[Any]) ->
     # A category of probability 0 would be merged with others by the best matrix.
     found = np.where(found > 0, found, found[found > 0].min() / 2)
     detail = f"Frequencies of {Path(path).name}, public{lacking(lacks, column)}."
-    return Prior(normalised(found), "public", Fraction(0), detail)
+    return Prior({(column,): found / found.sum()}, "public", Fraction(0), detail)
 
 
 def lacking(labels: Sequence[str], column: str) -> str:
@@ -248,11 +306,6 @@ def by_text(counts: Iterable[tuple[Label, float]]) -> dict[str | None, float]:
     return {texts_of(label)[0]: float(count) for label, count in counts}
 
 
-def normalised(values: NDArray[np.float64]) -> tuple[float, ...]:
-    """Return positive values divided by their sum."""
-    return tuple((values / values.sum()).tolist())
-
-
 def precise_tables(
     wanted: Sequence[Table], sizes: Mapping[str, int], epsilon: Fraction, *, rows: int
 ) -> tuple[Table, ...]:
@@ -276,60 +329,19 @@ def precise_tables(
     return ()
 
 
-def private_tables(
-    counts: Mapping[Table, Integers],
-    epsilon: Fraction,
-    *,
-    rows: int,
-    possible: Possible,
-    randbelow: RandBelow = secrets.randbelow,
-) -> RecordPrior:
-    """Return consistent tables from counts with exact discrete Laplace noise, ε in all."""
-    part = epsilon / len(counts)
-    noisy = {
-        table: np.array(
-            noisy_histogram(found.reshape(-1).tolist(), part, randbelow=randbelow), dtype=np.float64
-        ).reshape(found.shape)
-        / rows
-        for table, found in counts.items()
-    }
-    return RecordPrior(
-        with_some_everywhere(consistent(noisy), possible, rows=rows),
-        "private",
-        epsilon,
-        f"{len(counts)} tables with discrete Laplace noise of scale {float(2 / part):.6g} "
-        f"(sensitivity 2), which spent {float(epsilon):.6g} of α together.",
-    )
-
-
-def confidential_tables(
-    counts: Mapping[Table, Integers], *, rows: int, possible: Possible, allowed: bool
-) -> RecordPrior:
-    refuse_confidential(allowed=allowed)
-    return RecordPrior(
-        with_some_everywhere(
-            {table: found / rows for table, found in counts.items()}, possible, rows=rows
-        ),
-        "confidential",
-        Fraction(0),
-        "Counted on the confidential file: the privacy guarantee is conditional on these "
-        "probabilities, which the plan may reveal.",
-    )
-
-
 def public_tables(
     columns: Sequence["ColumnSpec"],
     labels: Mapping[str, Sequence[Any]],
     wanted: Sequence[Table],
     *,
     possible: Possible,
-) -> RecordPrior:
+) -> Prior:
     """Return tables of a public source: the wanted ones, or those of single columns."""
     paths = {column.prior_file for column in columns}
     path = next(iter(paths)) if len(paths) == 1 else None
     if path is not None and set(labels) <= set(open_records(Path(path)).names):
         found = {table: public_table(Path(path), table, labels) for table in wanted}
-        return RecordPrior(
+        return Prior(
             with_some_everywhere(found, possible),
             "public",
             Fraction(0),
@@ -351,7 +363,7 @@ def public_tables(
             )
         singles[column.name,] = np.array(prior)
     detail = " ".join(["Frequencies of single columns, public.", *lacks])
-    return RecordPrior(singles, "public", Fraction(0), detail)
+    return Prior(singles, "public", Fraction(0), detail)
 
 
 def public_table(path: Path, table: Table, labels: Mapping[str, Sequence[Any]]) -> Floats:

@@ -8,7 +8,6 @@ from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.distributions import (
-    RecordDistribution,
     Table,
     TableDistribution,
     as_distribution,
@@ -38,11 +37,10 @@ from pramble.releasing.distances import (
 from pramble.releasing.priors import (
     EVEN,
     PRIOR_SHARE,
-    RecordPrior,
-    confidential_tables,
-    origin,
+    Prior,
+    confidential_prior,
     precise_tables,
-    private_tables,
+    private_prior,
     public_tables,
     restricted,
 )
@@ -66,7 +64,7 @@ class RecordReleaseDesign(ReleaseDesign):
     """
 
     design: RecordDesign
-    prior: RecordPrior
+    prior: Prior
     costs: Mapping[Table, float]
     warnings: tuple[str, ...] = ()
     metrics: Mapping[str, ColumnMetric] = field(default_factory=dict)  # promises by distance
@@ -83,7 +81,7 @@ class RecordReleaseDesign(ReleaseDesign):
         return self.costs
 
     @property
-    def priors(self) -> tuple[RecordPrior, ...]:
+    def priors(self) -> tuple[Prior, ...]:
         return (self.prior,)
 
     @property
@@ -125,7 +123,7 @@ class RecordReleaseDesign(ReleaseDesign):
             "kind": "records",
             "objective": self.design.objective,
             "alpha": self.design.alpha,
-            "prior": {**origin(self.prior), "tables": tables},
+            "prior": {**self.prior.origin(), "tables": tables},
             **({"distances": distances} if distances else {}),
         }
 
@@ -204,20 +202,24 @@ def design_release_of_records(
     )  # fmt: skip
     # Rounded down, so that the exact sum with the prior never passes the total.
     alpha = float_below(total - prior.spent)
-    distribution = distribution_of(prior, labels, tables, possible=possible)
+    sizes = {name: len(own) for name, own in labels.items()}
+    distribution = as_distribution(prior.tables or None, sizes)
+    if possible.tables:  # without the cells that cannot occur
+        margins = {table: distribution.margin(table) for table in tables}
+        distribution = as_distribution(restricted(margins, possible), sizes)
+    empty = [name for name, own in labels.items() if any(label in EMPTY for label in own)]
     metrics = column_metrics(spec.columns, labels, alpha)
     best = design_record(
         labels,
         **promise_keywords(metrics, alpha),
         prior=distribution.tables if isinstance(distribution, TableDistribution) else None,
-        whole=needs_whole_records(spec, labels),
+        whole=spec.whole or bool(empty),  # a blank would look like an empty cell
         **options,
     )
     # Distances were given in units of α; the promise between any two records is α itself.
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
     costs = plan_costs(best.plan, labels, distribution, tables=tables, possible=possible)
-    empty = with_empty_cells(labels)
     if empty and not spec.whole:
         notes.append(
             f"Empty cells are a category of {', '.join(empty)}, which nobody could tell from a "
@@ -260,40 +262,6 @@ def design_for_readers(
     )
 
 
-def distribution_of(
-    prior: RecordPrior,
-    labels: Mapping[str, Sequence[Any]],
-    tables: Sequence[Table],
-    *,
-    possible: Possible,
-) -> RecordDistribution:
-    """Return the distribution of records at a prior, without the cells that cannot occur."""
-    sizes = {name: len(own) for name, own in labels.items()}
-    found = as_distribution(prior.tables or None, sizes)
-    if not possible.tables:
-        return found
-    return as_distribution(restricted({t: found.margin(t) for t in tables}, possible), sizes)
-
-
-def needs_no_prior(labels: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether the best plan is the same for every prior: randomised response of two categories."""
-    return len(labels) == 1 and len(next(iter(labels.values()))) == 2
-
-
-def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
-    return [name for name, own in labels.items() if any(label in EMPTY for label in own)]
-
-
-def needs_whole_records(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether every record keeps all its columns: as asked, or as a blank would look like one."""
-    return spec.whole or bool(with_empty_cells(labels))
-
-
-def counts_of(found: FileCounts) -> dict[Table, Integers]:
-    singles: dict[Table, Integers] = {(column.name,): column.counted for column in found.columns}
-    return {**singles, **found.tables}
-
-
 def record_prior(
     spec: ReleaseSpec,
     found: FileCounts,
@@ -302,30 +270,25 @@ def record_prior(
     total: Fraction,
     possible: Possible,
     allowed: bool,
-) -> RecordPrior:
+) -> Prior:
     source = spec.columns[0].prior
     labels = categories_by_column(found.columns)
     if source == "public":
         return public_tables(spec.columns, labels, tables, possible=possible)
-    counted = counts_of(found)
+    counted: dict[Table, Integers] = {(one.name,): one.counted for one in found.columns}
+    counted |= found.tables
     singles = [(column.name,) for column in found.columns]
-    whole = all(table in counted for table in tables)
+    wanted = tables if all(table in counted for table in tables) else singles
     if source == "confidential":
-        wanted = tables if whole else singles
-        return confidential_tables(
-            {table: counted[table] for table in wanted},
-            rows=found.rows,
-            possible=possible,
-            allowed=allowed,
-        )
-    if source == "uniform" or needs_no_prior(labels):
+        counts = {table: counted[table] for table in wanted}
+        return confidential_prior(counts, rows=found.rows, possible=possible, allowed=allowed)
+    sizes = {name: len(own) for name, own in labels.items()}
+    # Of one column of two categories the best plan, randomised response, is that of every prior.
+    if source == "uniform" or list(sizes.values()) == [2]:
         return EVEN
     epsilon = PRIOR_SHARE * total
-    sizes = {name: len(own) for name, own in labels.items()}
     rows = found.rows // found.rows_per_person or 1
-    chosen = precise_tables(tables if whole else singles, sizes, epsilon, rows=rows)
+    chosen = {t: counted[t] for t in precise_tables(wanted, sizes, epsilon, rows=rows)}
     if not chosen:
         return EVEN
-    return private_tables(
-        {table: counted[table] for table in chosen}, epsilon, rows=found.rows, possible=possible
-    )
+    return private_prior(chosen, epsilon, rows=found.rows, possible=possible)

@@ -32,7 +32,6 @@ from pramble.releasing.folder.build import (
     report_path,
     write_key,
     write_private,
-    write_signature,
 )
 from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
@@ -50,7 +49,6 @@ from pramble.releasing.write.copies import check_copies
 from pramble.releasing.write.data import bound_key
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
-from pramble.words import several
 
 # What a call may say beside the settings of a plan.
 OF_THE_CALL = ("reading", "key_file", "central_budget", "confidential_prior_allowed")
@@ -212,7 +210,7 @@ def release(
             bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
         job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
-            write_signature(folder, manifest_text(document), key=signer)
+            (folder / SIGNATURE).write_bytes(signer.sign(manifest_text(document).encode()))
         outcome = finished(job, folder, outcome, pages=pages, clock=clock)
         if pages:
             write_private(report_path(place), report_page(outcome))
@@ -278,7 +276,7 @@ def expected_outcome(
         checks=(),
         risk=risk,
         ledger_total=before + job.design.spent if account.ledger else None,
-        data_file=files_text(job),
+        data_file=f"{SYNTHETIC} and {TABLES_FILE}" if job.spec.of_tables else str(job.file),
         data_bytes=0,
         seconds=clock.seconds(),
         plan=spec_to_toml(job.spec),
@@ -303,15 +301,6 @@ def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
         "promises."
     )
     return [what]
-
-
-def files_text(job: Prepared) -> str:
-    if job.spec.of_tables:
-        return f"{SYNTHETIC} and {TABLES_FILE}"
-    file = job.file
-    if file.rows_per_file is None:
-        return file.name
-    return f"{several(len(file.files), 'file')} in {file.name}/"
 
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:

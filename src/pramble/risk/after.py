@@ -1,4 +1,4 @@
-r"""Risk that remains after randomisation, exactly under the Poisson model; and plans side by side.
+r"""Risk that remains after randomisation, exactly under the Poisson model.
 
 An intruder who knows the plan reads each released record as original keys
 (:mod:`pramble.risk.readings`), takes those whose reading nobody else in the release has, and links
@@ -15,29 +15,23 @@ classes that agree on the latter, a block, can reach each other.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from pramble.data.crosstab import Crosstab, group
-from pramble.data.frames import Tidy
-from pramble.errors import InvalidInput, InvalidPlan
+from pramble.errors import InvalidInput
 from pramble.limits import MOST_PAIRS
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.operators.base import Operator, apply_axes
+from pramble.mechanisms.operators.base import apply_axes
 from pramble.mechanisms.operators.uniform import UniformAlgebra
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.privacy.certificate import certify
 from pramble.risk.cells import by_record, record_array, rows_each
 from pramble.risk.models import CellMeans, Operators
-from pramble.risk.readings import LABELS, information_of_keys, key_readings, keys_by_branch
-from pramble.shown import Display, Facts, Grid, number
+from pramble.risk.readings import LABELS, key_readings, keys_by_branch
+from pramble.shown import Display, Facts, number
 from pramble.values import Floats, Integers, value
-
-if TYPE_CHECKING:
-    from pramble.risk.assess import Assessment
 
 # Cells of a grid that is filled at once: 240 MB of floats.
 LARGEST_GRID = 30_000_000
@@ -109,6 +103,10 @@ class RiskAfter(Display):
         """Return the share of records whose r̃2 is above a level."""
         return float(np.average(self.records["r2"] > level, weights=rows_each(self.records)))
 
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of the whole file as plain data for JSON."""
+        return {name: getattr(self, name) for name in ("tau1", "tau2", "worst", "reading")}
+
 
 def risk_after(
     table: Crosstab, fit: CellMeans, *, fraction: Floats, plan: Plan | Mapping[Any, Mechanism]
@@ -150,20 +148,16 @@ def risk_of_reading(
     counts = table.counts
     first = np.where(counts == 1, 1.0, (1 - unchanged) ** np.maximum(counts - 1, 1))
     alone = counts * unchanged * first
-    alone *= chance_of_no_other(table, with_share(operators, share))
+    moving = dict(operators)
+    if share != 1 and moving:
+        first_axis = next(iter(moving))
+        moving[first_axis] = moving[first_axis].entrywise(lambda m: np.asarray(share * m))
+    alone *= chance_of_no_other(table, moving)
     one = np.ones(len(stay))
     r1, r2 = fit.risks(table.cells, one.astype(np.int64), fraction=fraction, stay=unchanged)
     before1, before2 = fit.risks(table.cells, table.counts, fraction=fraction, stay=one)
     classes = {"r1": posterior * r1, "r2": posterior * r2, "posterior": posterior}
     return float(alone @ before1), float(alone @ before2), classes
-
-
-def with_share(operators: Operators, share: float) -> Operators:
-    if share == 1 or not operators:
-        return operators
-    first, *others = operators
-    scaled = operators[first].entrywise(lambda m: np.asarray(share * m))
-    return {first: scaled, **{axis: operators[axis] for axis in others}}
 
 
 def chance_of_no_other(table: Crosstab, operators: Operators) -> Floats:
@@ -226,16 +220,15 @@ def by_series(table: Crosstab, operators: Operators, block: Integers) -> Floats:
     grid[place] = table.counts
     total = np.zeros(len(block))
     for r in range(1, series_length(table.n, operators) + 1):
-        powers = [power_of(operators[axis], r) for axis in moving]
+        powers = [
+            operators[axis].entrywise(lambda m, r=r: np.asarray(m**r, np.float64))  # type: ignore[misc]
+            for axis in moving
+        ]
         own = table.counts.astype(np.float64)
         for axis, power in zip(moving, powers, strict=True):
             own *= power.diagonal[table.cells[:, axis]]
         total -= (apply_axes(powers, grid)[place] - own) / r
     return np.exp(np.minimum(total, 0.0))
-
-
-def power_of(operator: Operator, r: int) -> Operator:
-    return operator.entrywise(lambda entries: np.asarray(entries**r, dtype=np.float64))
 
 
 def series_length(n: int, operators: Operators) -> int:
@@ -251,120 +244,3 @@ def series_length(n: int, operators: Operators) -> int:
     if q >= 1:
         return 10**9  # the series does not converge: compare classes two by two
     return max(1, math.ceil(math.log(PRECISION * (1 - q) / n) / math.log(q)))
-
-
-@value
-class PlanFigures:
-    """What one plan leaves and keeps.
-
-    - ``alpha``: Over all of the plan's columns; infinite for a plan that is no protection by
-      itself.
-    - ``tau1``, ``tau2``, ``worst``, ``share``: Risk left: τ̃1, τ̃2, the largest r̃2, and the
-      share of records with r̃2 above the level.
-    - ``information``, ``retained``: Mutual information over the keys that the plan randomises, in
-      nats, and as a share of the sum of their entropies in the file. What a block tells of its
-      keys together counts once.
-    """
-
-    name: str
-    alpha: float
-    tau1: float
-    tau2: float
-    worst: float
-    share: float
-    information: float
-    retained: float
-
-
-@value(repr=False)
-class PlanComparison(Display, Tidy):
-    """Plans side by side, beside the file as it is.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> people = {"age": [20, 20, 40, 60], "sex": ["f", "f", "m", "f"]}
-    >>> a = pramble.assess(people, ["age", "sex"], population_size=12, model="independence")
-    >>> plans = {name: {"age": pramble.randomized_response([20, 40, 60], alpha)}
-    ...          for name, alpha in [("mild", 3.0), ("strong", 1.0)]}
-    >>> mild, strong = a.compare(plans)
-    >>> mild.tau2 > strong.tau2, mild.retained > strong.retained
-    (True, True)
-    >>> print(a.compare(plans).verdict)
-    strong leaves the least risk (τ2 0.726 of 1.3); mild keeps the most information (66 %).
-    """
-
-    before_tau1: float
-    before_tau2: float
-    level: float
-    plans: tuple[PlanFigures, ...]
-
-    def __iter__(self) -> Iterator[PlanFigures]:
-        return iter(self.plans)
-
-    def __getitem__(self, name: str) -> PlanFigures:
-        return next(plan for plan in self.plans if plan.name == name)
-
-    def columns(self) -> dict[str, list[Any]]:
-        """Return the tidy table as plain lists."""
-        names = [field.name for field in fields(PlanFigures)]
-        return {name: [getattr(plan, name) for plan in self.plans] for name in names}
-
-    def shown(self) -> Grid:
-        """Return a line for each plan, after the file as it is."""
-        before = number(self.before_tau1, 4), number(self.before_tau2, 4)
-        rows = [["as it is", "∞", *before, "", "", "100%"]]
-        for plan in self.plans:
-            figures = [number(own, 4) for own in (plan.alpha, plan.tau1, plan.tau2, plan.worst)]
-            rows.append([plan.name, *figures, f"{plan.share:.2%}", f"{plan.retained:.0%}"])
-        above = f"r2 above {self.level:g}"
-        head = ["plan", "α", "τ1", "τ2", "worst r2", above, "information kept"]
-        return Grid("Risk left and information kept", head, rows, below=self.verdict)
-
-    @property
-    def verdict(self) -> str:
-        """One sentence on which plan is better by τ2 left and information kept."""
-        safest = min(self.plans, key=lambda plan: (plan.tau2, -plan.retained))
-        richest = max(self.plans, key=lambda plan: (plan.retained, -plan.tau2))
-        link = " and" if safest is richest else f"; {richest.name}"
-        return (
-            f"{safest.name} leaves the least risk (τ2 {safest.tau2:.3g} of {self.before_tau2:.3g})"
-            f"{link} keeps the most information ({100 * richest.retained:.0f} %)."
-        )
-
-    def summary(self) -> dict[str, Any]:
-        """Return the figures as plain data for JSON."""
-        return {
-            "before": {"tau1": self.before_tau1, "tau2": self.before_tau2},
-            "level": self.level,
-            "plans": [asdict(plan) for plan in self.plans],
-            "verdict": self.verdict,
-        }
-
-
-def compare_plans(
-    assessment: "Assessment",
-    plans: Mapping[str, Plan | Mapping[Any, Mechanism]],
-    *,
-    level: float = 0.1,
-) -> PlanComparison:
-    if not plans:
-        raise InvalidPlan("A comparison needs at least one plan; found none.")
-    figures = []
-    for name, given in plans.items():
-        plan = as_plan(given)
-        left = assessment.after(plan)
-        information, whole = information_of_keys(plan, assessment.table)
-        figures.append(
-            PlanFigures(
-                name,
-                certify(plan).alpha if plan else float("inf"),
-                left.tau1,
-                left.tau2,
-                left.worst,
-                left.share_above(level),
-                information,
-                information / whole if whole else 1.0,
-            )
-        )
-    return PlanComparison(assessment.tau1, assessment.tau2, level, tuple(figures))

@@ -15,7 +15,7 @@ from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import Rule, zeros_of_file
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.risk.after import PlanComparison, RiskAfter, compare_plans, risk_after
+from pramble.risk.after import RiskAfter, risk_after
 from pramble.risk.cells import WEIGHT, by_record, cross_classify, record_array, rows_each
 from pramble.risk.loglinear import MainEffects, TwoWay
 from pramble.risk.membership import Chains, Membership
@@ -176,19 +176,6 @@ class Assessment(Display):
                 'none. Assess with "independence" or "two-way".'
             )
         return risk_after(self.table, self.fit, fraction=self.fraction, plan=plan)
-
-    def compare(
-        self, plans: Mapping[str, Plan | Mapping[Any, Mechanism]], *, level: float = 0.1
-    ) -> PlanComparison:
-        """Return protection plans side by side: risk left against information kept.
-
-        Parameters
-        ----------
-        plans : mapping from a name to a plan
-        level : float
-            Records count in ``share`` when their r̃2 is above this.
-        """
-        return compare_plans(self, plans, level=level)
 
     def riskiest(self, count: int = 10) -> list[dict[str, Any]]:
         """Return the rows of highest risk: row number, key values, class size, r1 and r2.

@@ -1,12 +1,13 @@
 """The verb ``design``: validate, choose the solver by family and objective, return its answer."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.labels import Label, Labels, as_labels
+from pramble.data.labels import Label, as_labels
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.distributions import as_prior
 from pramble.mechanisms.distance import Distance, as_distance
@@ -28,17 +29,7 @@ KEYWORDS: dict[tuple[str, str], set[str]] = {
     ("distance", "information"): {"outputs", "distance"},
     ("distance", "estimation"): {"outputs", "workload", "distance"},
 }
-
-# Keywords that only some solvers know, with the value that means "not asked for".
-OPTIONS: dict[str, Any] = {
-    "invariant": False,
-    "keep_at_least": None,
-    "symmetric": False,
-    "outputs": "same",
-    "workload": None,
-    "loss": None,
-    "distance": None,
-}
+OPTIONS = set[str]().union(*KEYWORDS.values())
 
 
 def design(
@@ -136,6 +127,8 @@ def design(
     """
     shares, categories = labelled(prior, categories)
     checked_positive("tolerance", tolerance)
+    if keep_at_least is not None and not 0 <= float(keep_at_least) <= 1:
+        raise InvalidInput(f"keep_at_least must lie in [0, 1]; found {keep_at_least!r}.")
     problem = as_design_problem(
         shares,
         alpha,
@@ -144,7 +137,7 @@ def design(
         objective=objective,
         categories=categories,
         invariant=bool(invariant),
-        keep_at_least=None if keep_at_least is None else probability(keep_at_least),
+        keep_at_least=None if keep_at_least is None else float(keep_at_least),
         symmetric=bool(symmetric),
         outputs=outputs,
         workload=workload,
@@ -169,7 +162,9 @@ def as_design_problem(
     p = as_prior(prior)
     if len(p) < 2:
         raise InvalidPrior("A design needs at least two categories; the prior has one.")
-    labels = labels_for(p, categories)
+    labels = as_labels(len(p) if categories is None else categories)
+    if len(labels) != len(p):
+        raise InvalidPrior(f"{len(labels)} categories do not fit a prior of {len(p)}.")
     return DesignProblem(
         prior=p,
         alpha=representable_alpha(alpha),
@@ -217,10 +212,10 @@ def solver_for(problem: DesignProblem) -> Solver:
                 'A distance goes with family="general" and objective="information" or '
                 f'"estimation"; found {problem.family!r} and {problem.objective!r}.'
             )
-    for name, default in OPTIONS.items():
-        value = getattr(problem, name)
-        absent = value is default or (isinstance(default, str) and value == default)
-        if not absent and name not in KEYWORDS[asked]:
+    # an option that was left out has its field's own value
+    for option in (one for one in fields(problem) if one.name in OPTIONS - KEYWORDS[asked]):
+        name, value = option.name, getattr(problem, option.name)
+        if not (value is option.default or (isinstance(value, str) and value == option.default)):
             raise InvalidInput(
                 f"{name} has no meaning for family={problem.family!r} with "
                 f"objective={problem.objective!r}; leave it out."
@@ -249,21 +244,6 @@ def solver_named(family: str, objective: str, *, invariant: bool) -> Solver:
         case _:
             from pramble.solvers.metric.estimation import solve_metric_variance as solve
     return solve
-
-
-def labels_for(p: Floats, categories: int | Iterable[Label] | None) -> Labels:
-    """Return the labels of a prior; refuse another number of them."""
-    labels = as_labels(len(p) if categories is None else categories)
-    if len(labels) != len(p):
-        raise InvalidPrior(f"{len(labels)} categories do not fit a prior of {len(p)}.")
-    return labels
-
-
-def probability(value: float) -> float:
-    number = float(value)
-    if not 0 <= number <= 1:
-        raise InvalidInput(f"keep_at_least must lie in [0, 1]; found {value!r}.")
-    return number
 
 
 def as_workload(workload: ArrayLike, size: int) -> Floats:

@@ -155,7 +155,9 @@ def representable_alpha(alpha: float) -> float:
     return value
 
 
+# Singular values below this part of the largest, times S, are rounding.
 RELATIVE = 1e-13
+# How many groups are named, and of each how many labels.
 SHOWN = 6
 
 
@@ -170,8 +172,7 @@ def rank_of(mechanism: Mechanism) -> int:
     S = mechanism.shape[0]
     if isinstance(mechanism, UniformRows):
         gaps = (mechanism.keep - mechanism.off).astype(np.float64)
-        alike = int((gaps == 0).sum())
-        if alike:
+        if alike := int((gaps == 0).sum()):
             return S - alike + 1
         terms = mechanism.off / gaps
         return S - int(abs(1 + terms.sum()) <= 1e-12 * (1 + np.abs(terms).sum()))
@@ -180,12 +181,8 @@ def rank_of(mechanism: Mechanism) -> int:
         distinct = len(np.unique(mechanism.positions))
         return min(int((values > values.max() * 1e-12).sum()), distinct)
     matrix = mechanism.matrix[:, mechanism.matrix.any(axis=0)]
-    return 1 + significant(np.linalg.svd(matrix[1:] - matrix[0], compute_uv=False), S)
-
-
-def significant(values: Floats, size: int) -> int:
-    """Return how many singular values are not rounding."""
-    return int((values > values.max(initial=0.0) * RELATIVE * size).sum())
+    values = np.linalg.svd(matrix[1:] - matrix[0], compute_uv=False)
+    return 1 + int((values > values.max(initial=0.0) * RELATIVE * S).sum())
 
 
 def released_alike(mechanism: Mechanism) -> list[Integers]:
@@ -207,54 +204,53 @@ def alike_text(groups: list[Integers], labels: Labels) -> str:
     """Return which categories are released alike, a few of each group."""
     if not groups:
         return "no two categories are released alike"
-    named = [
-        ", ".join(repr(labels.values[x]) for x in group[:SHOWN].tolist())
-        + (", …" if len(group) > SHOWN else "")
-        for group in groups[:SHOWN]
-    ]
+    named = [few_labels(group, labels, SHOWN, ", …") for group in groups[:SHOWN]]
     more = f" and {len(groups) - SHOWN} more groups" if len(groups) > SHOWN else ""
     return f"released alike: {'; '.join(named)}{more}"
 
 
+def few_labels(places: Integers, labels: Labels, most: int, more: str) -> str:
+    named = ", ".join(repr(labels.values[x]) for x in places[:most].tolist())
+    return named + (more if len(places) > most else "")
+
+
+# Categories up to which matrices other than uniform rows are looked through.
 MOST_SEARCHED = 2000
-NAMED = 4
 
 
 def flipped_categories(mechanism: Mechanism) -> Integers:
     """Return the categories that are released as any other value likelier than as themselves."""
     S, T = mechanism.shape
-    if S < 3 or mechanism.outputs != mechanism.categories:
+    uniform = isinstance(mechanism, UniformRows)
+    if S < 3 or mechanism.outputs != mechanism.categories or (S > MOST_SEARCHED and not uniform):
         return np.array([], dtype=np.int64)
     stays = mechanism.operator.stay()
-    if isinstance(mechanism, UniformRows):
+    if uniform:
         return np.flatnonzero(stays < (1 - stays) / (T - 1) * (1 - 1e-9))
-    if S > MOST_SEARCHED:
-        return np.array([], dtype=np.int64)
     others = mechanism.matrix + np.diag(np.full(S, np.inf))
     return np.flatnonzero(stays < others.min(axis=1) * (1 - 1e-9))
 
 
 def flipped_note(mechanism: Mechanism) -> tuple[str, ...]:
     """Say which categories are released as themselves least often, and what that means."""
-    found = flipped_categories(mechanism)
+    found, labels = flipped_categories(mechanism), mechanism.labels
     if not len(found):
         return ()
     stays: Floats = mechanism.operator.stay()
     worst = int(found[np.argmin(stays[found])])
-    labels = mechanism.labels.values
-    names = ", ".join(repr(labels[x]) for x in found[:NAMED].tolist())
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    names = few_labels(found, labels, 4, f" and {len(found) - 4} more")
     other = (1 - stays[worst]) / (len(labels) - 1)
     return (
         (
-            f"{names}{more} of the {len(labels)} categories are released as themselves less often "
-            f"than as any other value ({labels[worst]!r}: {stays[worst]:.1%} as itself, each other "
-            f"{other:.1%} on average): such a release tells most by what it is not, and counted at "
-            'face value it misleads. Take objective="estimation", or keep_at_least.'
+            f"{names} of the {len(labels)} categories are released as themselves less often "
+            f"than as any other value ({labels.values[worst]!r}: {stays[worst]:.1%} as itself, "
+            f"each other {other:.1%} on average): such a release tells most by what it is not, and "
+            'counted at face value it misleads. Take objective="estimation", or keep_at_least.'
         ),
     )
 
 
+# Times the variance of randomised response from which a warning is given.
 MUCH_WORSE = 10.0
 
 
@@ -262,50 +258,35 @@ def diagnosed_answer(
     problem: DesignProblem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
 ) -> Design:
     """Return the design of a mechanism with its diagnostics; ``more`` goes to `Problem.answer`."""
-    found = diagnose(problem.prior, mechanism)
-    if problem.workload is None:
-        notes += warnings(problem.prior, problem.alpha, found)
-    elif found["rank"] < problem.size:
-        lost = f"the matrix has rank {found['rank']} of {problem.size}"
+    prior, found = problem.prior, diagnose(problem.prior, mechanism)
+    rank, variance = found["rank"], found["estimation_variance"]
+    plain = estimation_variance(prior, randomized_response(problem.size, problem.alpha))
+    if problem.workload is not None and rank < problem.size:
+        lost = f"the matrix has rank {rank} of {problem.size}"
         notes += (f"Only queries of the workload can be estimated from this release: {lost}.",)
+    elif problem.workload is None and rank == problem.size and variance > MUCH_WORSE * plain:
+        times = f"its variance is {variance / plain:.2g} times that of randomised response"
+        advice = 'Ask for objective="estimation".'
+        notes += (f"p is barely identifiable from this release: {times}. {advice}",)
     details = {**found, **more.pop("details", {})}
     return problem.answer(mechanism, notes=notes, details=details, **more)
 
 
 def diagnose(prior: Floats, mechanism: Mechanism) -> dict[str, Any]:
     """Return rank, condition number and estimation variance of a mechanism."""
-    rank = rank_of(mechanism)
-    full = rank == mechanism.shape[0]
+    rank, condition = rank_of(mechanism), math.inf
+    if rank == mechanism.shape[0]:
+        if isinstance(mechanism, Arcs) and rank == mechanism.shape[1]:
+            values = np.abs(np.fft.fft(mechanism.pattern))
+        else:
+            matrix = mechanism.matrix[:, mechanism.matrix.any(axis=0)]
+            values = np.linalg.svd(matrix, compute_uv=False)
+        condition = float(values.max() / values.min())
+    circle = isinstance(mechanism, Arcs)
+    used = mechanism.shape[1] if circle else int(mechanism.weights.any(axis=0).sum())
     return {
         "rank": rank,
-        "condition_number": condition_number(mechanism) if full else math.inf,
+        "condition_number": condition,
         "estimation_variance": estimation_variance(prior, mechanism),
-        "outputs_used": outputs_used(mechanism),
+        "outputs_used": used,
     }
-
-
-def condition_number(mechanism: Mechanism) -> float:
-    """Return the ratio of the extreme singular values."""
-    if isinstance(mechanism, Arcs) and mechanism.shape[0] == mechanism.shape[1]:
-        values = np.abs(np.fft.fft(mechanism.pattern))
-        return float(values.max() / values.min())
-    matrix = mechanism.matrix[:, mechanism.matrix.any(axis=0)]
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return float(values[0] / values[-1])
-
-
-def outputs_used(mechanism: Mechanism) -> int:
-    if isinstance(mechanism, Arcs):
-        return mechanism.shape[1]
-    return int(mechanism.weights.any(axis=0).sum())
-
-
-def warnings(prior: Floats, alpha: float, found: dict[str, Any]) -> tuple[str, ...]:
-    """Return a sentence when p is barely identifiable."""
-    variance = found["estimation_variance"]
-    plain = estimation_variance(prior, randomized_response(len(prior), alpha))
-    if variance <= MUCH_WORSE * plain or found["rank"] < len(prior):
-        return ()
-    times = f"its variance is {variance / plain:.2g} times that of randomised response"
-    advice = 'Ask for objective="estimation".'
-    return (f"p is barely identifiable from this release: {times}. {advice}",)

@@ -140,18 +140,13 @@ class Design(Display):
         information, the bound of that search.
         """
         if self.distance is not None:
-            return self.ceiling_by_distance
+            known = self.bound if self.objective == "information" else self.entropy
+            return max(known, self.information)
         most = most_information(self.prior, self.alpha)
         searched = self.family == "general" and self.objective == "information"
         if searched and not self.details.get("constrained"):
             return min(most, max(self.bound, self.information))
         return max(most, self.information)
-
-    @cached_property
-    def ceiling_by_distance(self) -> float:
-        """The same for α per unit of distance: the bound of the search, or H(X)."""
-        known = self.bound if self.objective == "information" else self.entropy
-        return max(known, self.information)
 
     @cached_property
     def entropy(self) -> float:
@@ -185,7 +180,10 @@ class Design(Display):
 
     def shown(self) -> Facts:
         """Return what was found, how good it is, and what to know."""
-        return Facts(title(self), facts(self), notes=self.notes)
+        S, T = self.mechanism.shape
+        size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
+        title = f"Design: {self.family} family, {size}, α = {self.alpha:g}"
+        return Facts(title, facts(self), notes=self.notes)
 
     def plot(self) -> "Figure":
         """Return a figure of the matrix: a row for each true value."""
@@ -215,19 +213,20 @@ OBJECTIVES = {
 }
 
 
-def title(design: Design) -> str:
-    S, T = design.mechanism.shape
-    size = f"{S} categories" if S == T else f"{S} categories, {T} outputs"
-    return f"Design: {design.family} family, {size}, α = {design.alpha:g}"
-
-
 def facts(design: Design) -> list[tuple[str, str]]:
+    """Return the rows that a design is shown by."""
     unit = f" {UNITS[design.objective]}" if design.objective in UNITS else ""
-    objective = "queries" if "queries" in design.details else design.objective
+    known, losses = design.details, list[tuple[str, str]]()
+    objective = "queries" if "queries" in known else design.objective
+    if objective == "loss":
+        text = (
+            f"{known['response']:.6g} by randomised response, {known['constant']:.6g} by one value"
+        )
+        losses = [("loss without design", f"{text}; {known['unprotected']:.6g} without privacy")]
     rows = [
         (OBJECTIVES.get(objective, objective), f"{design.value:.9g}{unit}"),
         ("proven bound", f"{design.bound:.9g}{unit} (gap {design.gap:.2g})"),
-        *losses(design),
+        *losses,
         (
             "information kept",
             (
@@ -251,15 +250,6 @@ def facts(design: Design) -> list[tuple[str, str]]:
     if design.stopped != "tolerance":
         rows.append(("stopped", f"by {design.stopped}"))
     return rows
-
-
-def losses(design: Design) -> list[tuple[str, str]]:
-    """Return what simpler releases would lose, of a design for a loss."""
-    if design.objective != "loss":
-        return []
-    known = design.details
-    text = f"{known['response']:.6g} by randomised response, {known['constant']:.6g} by one value"
-    return [("loss without design", f"{text}; {known['unprotected']:.6g} without privacy")]
 
 
 def level_text(design: Design, level: Level) -> str:

@@ -193,18 +193,6 @@ def rows_between(
 
 
 def read_frame(session: Any, path: Path, files: Records) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     if is_address(path):
         return SparkFileRecords.of(files, session).frame_by_tasks()
-    frame = session.read.parquet(str(path)).select(*map(quoted, files.names))
-    if not files.reading.recode:
-        return frame
-    return map_partitions(
-        frame, partial(recode_batches, reading=files.reading), from_arrow_schema(files.schema)
-    )
-
-
-def recode_batches(batches: Batches, *, reading: Reading) -> Iterator[Any]:
-    for batch in batches:
-        yield recoded(batch, reading, batch.schema.names)
+    return session.read.parquet(str(path)).select(*map(quoted, files.names))

@@ -20,10 +20,12 @@ from pramble.data.records import Job, Records, TableRecords, Watch, columns_for,
 from pramble.data.remote import PartTask
 from pramble.errors import InvalidData, PrambleError, rows_later
 from pramble.spark.workers import (
+    ANSWERS,
     Batches,
+    answer_line,
+    answers_in,
     current_partition,
     functions_for,
-    line,
     map_partitions,
     quoted,
 )
@@ -65,7 +67,6 @@ def counted(
 
 
 LANES = ("one", "two", "three")
-STATES = "partition int, rows long, state binary"
 
 # Some rows on their way to the run that they belong to, with the number of the first.
 CHUNKS = "run int, number long, chunk binary"
@@ -132,10 +133,15 @@ class SparkRecords(Records):
         wanted = columns_for(jobs, self.names)
         self.refuse_missing(wanted)
         task = partial(run_jobs, packed=pickle.dumps(list(jobs)))
-        lines = self.sent(task, wanted, STATES, coded=wanted).toArrow().to_pylist()
-        found = sorted(lines, key=itemgetter("partition"))
-        rows = merge_states(jobs, found)
-        vars(self).setdefault("spans", spans_of(found))
+        found = answers_in(self.sent(task, wanted, ANSWERS, coded=wanted))
+        rows = 0
+        for _, count, later in found:
+            if isinstance(later, PrambleError):
+                raise rows_later(later, rows)
+            for job, other in zip(jobs, later, strict=True):
+                job.merge(other)
+            rows += count
+        vars(self).setdefault("spans", spans_of([(part, count) for part, count, _ in found]))
         if watch is not None:
             watch(rows, 1.0)
         return rows
@@ -207,11 +213,12 @@ def on_partition(
     yield from task(iter(batches), current_partition())
 
 
-def spans_of(lines: Sequence[Mapping[str, Any]], *, first_row: int = 0) -> dict[int, range]:
+def spans_of(counts: Iterable[tuple[int, int]], *, first_row: int = 0) -> dict[int, range]:
+    """Return the numbers of the rows of each partition, from how many each has, in order."""
     spans, row = {}, first_row
-    for one in lines:
-        spans[int(one["partition"])] = range(row, row + one["rows"])
-        row += one["rows"]
+    for partition, rows in counts:
+        spans[partition] = range(row, row + rows)
+        row += rows
     return spans
 
 
@@ -242,9 +249,9 @@ def cut_part(
 
 
 def chunk_line(run: int, number: int, rows: Any) -> Any:
-    return line(
-        run=(run, pa.int32()), number=(number, pa.int64()), chunk=(stream_bytes(rows), pa.binary())
-    )
+    kinds = {"run": pa.int32(), "number": pa.int64(), "chunk": pa.binary()}
+    chunk = {"run": run, "number": number, "chunk": stream_bytes(rows)}
+    return pa.RecordBatch.from_pylist([chunk], schema=pa.schema(kinds))
 
 
 def gathered_runs(chunks: Any, task: PartTask, schema: Any, *, runs: int) -> Any:
@@ -265,27 +272,13 @@ def on_runs(batches: Batches, *, task: PartTask) -> Iterator[Any]:
 
 def run_jobs(batches: Iterable[Any], part: int, *, packed: bytes) -> Iterator[Any]:
     """Yield one line: what jobs made of a part of the rows, or the error that they raised."""
-    jobs: list[Job] = pickle.loads(packed)  # noqa: S301 (our own, from the driver)
-    rows, state = 0, b""
+    made: Any = pickle.loads(packed)  # noqa: S301 (our own, from the driver)
+    rows = 0
     try:
         for batch in batches:
-            for job in jobs:
+            for job in made:
                 job.add(batch)
             rows += batch.num_rows
-        state = pickle.dumps(jobs)
     except PrambleError as error:
-        state = pickle.dumps(error)
-    yield line(partition=(part, pa.int32()), rows=(rows, pa.int64()), state=(state, pa.binary()))
-
-
-def merge_states(jobs: Sequence[Job], found: Sequence[dict[str, Any]]) -> int:
-    """Merge what came back into the jobs; raise the first error as on one machine."""
-    rows = 0
-    for part in found:
-        state = pickle.loads(part["state"])  # noqa: S301 (our own, from our workers)
-        if isinstance(state, PrambleError):
-            raise rows_later(state, rows)
-        for job, later in zip(jobs, state, strict=True):
-            job.merge(later)
-        rows += part["rows"]
-    return rows
+        made = error
+    yield answer_line(part, made, rows=rows)

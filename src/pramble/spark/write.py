@@ -1,11 +1,9 @@
 """A data file of a release written on Spark: each piece by one task, and the whole verified."""
 
-import pickle
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -33,11 +31,11 @@ from pramble.engine.shuffle import (
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrambleError, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import STEM, DataFile, file_sha256, piece_file
-from pramble.releasing.linkage import Links, refuse_links
+from pramble.releasing.linkage import Links
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.value_sample import MOST_SAMPLED
-from pramble.releasing.write.data import bound_record, file_entry, merge_pieces, write_piece
+from pramble.releasing.write.data import data_entry, merge_pieces, write_piece, writer_of
 from pramble.releasing.write.verify import (
     WrittenTally,
     compare_values,
@@ -46,14 +44,11 @@ from pramble.releasing.write.verify import (
     value_checks,
 )
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
-from pramble.spark.workers import line
+from pramble.spark.workers import ANSWERS, answer_line, answers_in
 from pramble.values import Clock, value
 
 # The folder, in the one that is built, in which tasks write before a piece gets its name.
 ATTEMPTS = ".attempts"
-
-# What is said of a written piece; the state is what was counted and sampled, or an error.
-WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
 
 
 @value(eq=False)
@@ -67,23 +62,23 @@ class PieceTask:
     in_order: bool  # whether rows come in order; else sorting words come with them
 
     def __call__(self, batches: Iterable[Any], piece: int) -> Iterator[Any]:
-        rows, size, sha256, state = 0, 0, "", b""
+        made: Any
         try:
-            tally, links, size, sha256 = self.written(batches, piece)
-            rows, state = tally.rows, pickle.dumps((tally, links))
+            made = self.written(batches, piece)
         except PrambleError as error:
-            state = pickle.dumps(error)
-        said = {"piece": piece, "rows": rows, "bytes": size, "sha256": sha256, "state": state}
-        yield written_line(said)
+            made = error
+        yield answer_line(piece, made)
 
-    def written(self, batches: Iterable[Any], piece: int) -> tuple[WrittenTally, Links, int, str]:
+    def written(
+        self, batches: Iterable[Any], piece: int
+    ) -> tuple[WrittenTally, Links, dict[str, Any]]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
 
         Attempts of the same piece write the same bytes, so it does not matter which one is last.
         """
         size = self.file.rows_per_file
         assert size is not None, "on Spark data is written in pieces"
-        target = self.folder / piece_file(piece, self.file.ending)
+        name = piece_file(piece, self.file.ending)
         attempt = self.folder / ATTEMPTS / f"{uuid4().hex}{self.file.ending}"
         source = batches if self.in_order else sorted_rows(batches, self.work.names)
         try:
@@ -96,43 +91,16 @@ class PieceTask:
             )
             passed(compare_values(tally, attempt, rows=min(size, self.file.rows - piece * size)))
             sync(attempt)
-            found = attempt.stat().st_size, file_sha256(attempt)
-            attempt.replace(target)
+            length, sha256 = attempt.stat().st_size, file_sha256(attempt)
+            attempt.replace(self.folder / name)
         finally:
             attempt.unlink(missing_ok=True)
         tally.digests = {name: [] for name in tally.names}
         if links.sampled:  # so that the samples of all pieces together are one sample
-            links.thin(sample_step(self.file.rows), values=True)
-        return tally, links, *found
-
-
-def written_line(said: Mapping[str, Any]) -> Any:
-    kinds = (pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
-    pairs = zip(said.items(), kinds, strict=True)
-    return line(**{name: (one, kind) for (name, one), kind in pairs})
-
-
-def piece_states(lines: Sequence[Mapping[str, Any]]) -> Iterator[tuple[WrittenTally, Links]]:
-    """Yield what was counted and sampled; where a line has nothing, an earlier one has it too.
-
-    An error is raised.
-    """
-    for one in lines:
-        if not one["state"]:
-            continue
-        state = pickle.loads(one["state"])  # noqa: S301 (our workers')
-        if isinstance(state, PrambleError):
-            raise state
-        yield state
-
-
-def sample_step(rows: int) -> int:
-    """Return of how many rows a sample of all rows takes one, at least.
-
-    >>> sample_step(MOST_SAMPLED), sample_step(MOST_SAMPLED + 1)
-    (1, 2)
-    """
-    return 1 << max(-(-rows // MOST_SAMPLED) - 1, 0).bit_length()
+            step = 1 << max(-(-self.file.rows // MOST_SAMPLED) - 1, 0).bit_length()
+            links.thin(step, values=True)
+        entry = {"file": name, "rows": tally.rows, "bytes": length, "sha256": sha256}
+        return tally, links, entry
 
 
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
@@ -214,53 +182,38 @@ def write_on_spark(
     assert isinstance(records, SparkRecords), "rows are on Spark"
     size = file.rows_per_file
     assert size is not None, "on Spark data is written in pieces"
-    record = bound_record(job, key=key, typed=records.typed)
-    work = Canonical(records.schema, record, names=job.names)
-    watched = job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
+    work, watched = writer_of(job, records, key=key)
     in_order = not job.spec.is_shuffled
     task = PieceTask(work, file, folder.absolute(), watched, in_order)
     (folder / STEM).mkdir(parents=True)
     (folder / ATTEMPTS).mkdir(exist_ok=True)
     coded = tuple(job.plan.columns)
     if in_order:
-        frame = records.runs(task, job.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded)
+        frame = records.runs(task, job.names, ANSWERS, size=size, rows=job.rows, coded=coded)
     else:
         assign = PieceAssignment(
             piece_boundaries(job.rows, size, key=key), key, records.spans, coded, len(job.names)
         )
         chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
-        frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
-    try:
-        lines = done_on_spark(frame)
-    finally:
-        remove_attempts(folder / ATTEMPTS)
-    clock.tell("randomising", 1.0)
-    tally, links = merge_pieces(piece_states(lines))
-    refuse_missing_pieces(file, lines, folder)
-    refuse_other_rows(job, tally)
-    if links.rows:
-        refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
-    pieces = [
-        {
-            "file": piece_file(one["piece"], file.ending),
-            **{name: one[name] for name in ("rows", "bytes", "sha256")},
-        }
-        for one in lines
-    ]
-    checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
-    entry = file_entry(file, pieces, form=job.spec.output)
-    return tally, entry, (*checks, *drawn_checks(tally))
-
-
-def done_on_spark(frame: Any) -> list[dict[str, Any]]:
+        frame = gathered_runs(chunks, task, ANSWERS, runs=len(file.files))
     from pyspark.errors import PySparkException
 
     try:
-        found = frame.toArrow()
+        answers = [made for _, _, made in answers_in(frame)]
     except PySparkException as error:
         raise failed_on_spark(str(error)) from error
-    lines: list[dict[str, Any]] = sorted(found.to_pylist(), key=itemgetter("piece"))
-    return lines
+    finally:
+        remove_attempts(folder / ATTEMPTS)
+    clock.tell("randomising", 1.0)
+    for made in answers:
+        if isinstance(made, PrambleError):
+            raise made
+    tally, links = merge_pieces((tally, links) for tally, links, _ in answers)
+    pieces = [entry for *_, entry in answers]
+    refuse_missing_pieces(file, pieces, folder)
+    refuse_other_rows(job, tally)
+    checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
+    return tally, data_entry(job, links, pieces), (*checks, *drawn_checks(tally))
 
 
 def failed_on_spark(said: str) -> InvalidInput:
@@ -296,10 +249,11 @@ def refuse_other_rows(job: Prepared, tally: WrittenTally) -> None:
             )
 
 
-def refuse_missing_pieces(file: DataFile, lines: Sequence[dict[str, Any]], folder: Path) -> None:
+def refuse_missing_pieces(
+    file: DataFile, pieces: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
     """Refuse a data file whose pieces are not all there, seen from here."""
-    names = file.files
-    stated = {piece_file(one["piece"], file.ending): one["bytes"] for one in lines}
+    names, stated = file.files, {piece["file"]: piece["bytes"] for piece in pieces}
     paths = {name: folder / name for name in names}
     found = {name: path.stat().st_size for name, path in paths.items() if path.is_file()}
     if not list(stated) == names == list(found) or found != stated:

@@ -26,29 +26,17 @@ from pramble.data.places import arrow_input
 @contextmanager
 def read_arrow(path: Path, wanted: Wanted) -> Iterator[Opened]:
     """Open an Arrow IPC file, or a stream of batches in a file."""
-    size = path.stat().st_size
     with pa.memory_map(str(path)) as mapped:
         try:
             file = pa.ipc.open_file(mapped)
+            found = (file.get_batch(i) for i in range(file.num_record_batches))
         except pa.ArrowInvalid:
             mapped.seek(0)
-            stream = pa.ipc.open_stream(mapped)
-            columns = wanted.among(stream.schema.names)
-            narrow = (batch.select(columns) for batch in sliced(stream))
-            schema = stream.schema.empty_table().select(columns).schema
-            yield Opened(schema, narrow, lambda: mapped.tell() / size)
-            return
+            file = found = pa.ipc.open_stream(mapped)
         columns = wanted.among(file.schema.names)
-        done = [0]
-
-        def batches() -> Iterator[Any]:
-            for i in range(file.num_record_batches):
-                done[0] = i + 1
-                yield file.get_batch(i).select(columns)
-
         schema = file.schema.empty_table().select(columns).schema
-        count = max(file.num_record_batches, 1)
-        yield Opened(schema, sliced(batches()), lambda: done[0] / count)
+        tally = RowProgress(None)
+        yield Opened(schema, tally(sliced(one.select(columns) for one in found)), tally.share)
 
 
 class ArrowWriter:

@@ -9,9 +9,9 @@ import io
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.arrays import dictionary_places, is_text, plain_texts
+from pramble.data.arrays import is_text, plain_texts
 from pramble.data.formats.base import Format, Opened, Wanted, Writer, refuse_repeated, unpacked
 from pramble.data.recode import Reading
 from pramble.errors import InvalidData
@@ -63,23 +63,32 @@ def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None
     encoding = reading.encoding or encoding_of(start)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
     whole = len(start) < SAMPLE
-    quote = reading.quote or quote_of(text)
+    quote = reading.quote
+    if quote is None:
+        # double, unless only single ones stand around fields
+        begun, closed = (len(re.findall(p, text, re.MULTILINE)) for p in (SINGLE, SINGLE_FIELD))
+        quote = "'" if closed and 2 * closed >= begun and '"' not in text else '"'
     mark = reading.separator or separator or separator_of(text, quote, whole=whole)
     lines = split_lines(text, mark, quote, whole=whole)
-    single = len(lines) > 0 and len(lines[0]) == 1
-    trim = blanks_follow(lines) if reading.trim is None else reading.trim
+    fields = [field for line in lines[1:] for field in line]
+    trim = reading.trim
+    if trim is None:  # where nearly every field but the first of a line begins with a blank
+        later = [one.text for line in lines for one in line[1:] if not one.quoted and one.text]
+        trim = bool(later) and sum(one.startswith(" ") for one in later) > 0.9 * len(later)
+    quoted_missing = reading.quoted_missing
+    if quoted_missing is None:  # where every text that is no number stands in quotes
+        bare = [f.text for f in fields if not f.quoted and f.text and f.text not in MARKERS]
+        all_quoted = any(f.quoted for f in fields) and all(map(NUMBER.fullmatch, bare))
+        quoted_missing = (len(lines) > 0 and len(lines[0]) == 1) or all_quoted
     columns = bare_columns(lines[1:], trim=trim)
-    missing = markers_in(columns) if reading.missing is None else reading.missing
     return replace(
         reading,
         separator=mark,
         quote=quote,
         encoding=encoding,
         decimal=reading.decimal or decimal_of(columns, mark),
-        missing=missing,
-        quoted_missing=single or all_quoted(lines)
-        if reading.quoted_missing is None
-        else reading.quoted_missing,
+        missing=markers_in(columns) if reading.missing is None else reading.missing,
+        quoted_missing=quoted_missing,
         trim=trim,
     )
 
@@ -96,19 +105,18 @@ def encoding_of(start: bytes) -> str:
     return "utf-8"
 
 
-def quote_of(text: str) -> str:
-    """Return the quotation mark: double, unless only single ones stand around fields."""
-    begun, whole = (len(re.findall(one, text, re.MULTILINE)) for one in (SINGLE, SINGLE_FIELD))
-    return "'" if whole and 2 * whole >= begun and '"' not in text else '"'
-
-
 def separator_of(text: str, quote: str, *, whole: bool) -> str:
     """Return the separator that fits the first lines best; the usual one of those that do alike."""
-    fits = {
-        one: evenness(split_lines(text, one, quote, whole=whole, most=LINES_TRIED))
-        for one in SEPARATORS
-    }
-    return max(SEPARATORS, key=lambda one: fits[one])
+
+    def fit(separator: str) -> tuple[float, int]:
+        """Return the share of lines as long as the first, then its length."""
+        lines = split_lines(text, separator, quote, whole=whole, most=LINES_TRIED)
+        fields = len(lines[0]) if lines else 0
+        if fields < 2:
+            return 0.0, fields
+        return sum(len(line) == fields for line in lines) / len(lines), fields
+
+    return max(SEPARATORS, key=fit)
 
 
 def split_lines(
@@ -136,20 +144,6 @@ def split_lines(
     if line and whole:  # the text ends with a separator
         lines.append([*line, Field("", quoted=False)])
     return lines
-
-
-def evenness(lines: Lines) -> tuple[float, int]:
-    """Return how well a separator fits: share of lines as long as the first, then its length."""
-    fields = len(lines[0]) if lines else 0
-    if fields < 2:
-        return 0.0, fields
-    return sum(len(line) == fields for line in lines) / len(lines), fields
-
-
-def blanks_follow(lines: Lines) -> bool:
-    """Whether nearly every field but the first of a line begins with a blank."""
-    later = [field.text for line in lines for field in line[1:] if not field.quoted and field.text]
-    return bool(later) and sum(text.startswith(" ") for text in later) > 0.9 * len(later)
 
 
 def bare_columns(lines: Lines, *, trim: bool) -> list[list[str]]:
@@ -181,18 +175,8 @@ def decimal_of(columns: Sequence[Sequence[str]], separator: str) -> str:
     return "," if commas and not any(POINT.fullmatch(text) for text in texts) else "."
 
 
-def all_quoted(lines: Lines) -> bool:
-    """Whether every text that is no number stands in quotes, and some do."""
-    fields = [field for line in lines[1:] for field in line]
-    bare = (f.text for f in fields if not f.quoted and f.text and f.text not in MARKERS)
-    return any(field.quoted for field in fields) and all(NUMBER.fullmatch(text) for text in bare)
-
-
 # Bytes of a file that are read at a time.
 BLOCK = 1 << 22
-
-# Neighbouring columns of few labels are written as one, of at most so many combinations.
-TOGETHER = 1 << 12
 
 
 def settle_text(path: Path, reading: Reading, *, separator: str | None) -> Reading:
@@ -265,33 +249,38 @@ def without_open_quote(
                 value = batch.column(last)[-1].as_py()
             yield batch.select(range(columns))
     if value is not None and ("\n" in value or "\r" in value):
-        refuse_open_quote(path, reading)
+        refuse_broken(path, reading, quotes_alone=True)
 
 
-@contextmanager
-def csv_rows(path: Path, reading: Reading, *, behind: Sequence[str] = ()) -> Iterator[Any]:
-    """Open a text file with Python's own reader, with some text behind its end."""
-    with unpacked(path) as (stream, _):
-        text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
-        lines = chain(text, behind)
-        yield csv.reader(lines, delimiter=reading.separator or ",", quotechar=reading.quote)
+def refuse_broken(path: Path, reading: Reading, *, quotes_alone: bool = False) -> None:
+    """Raise, naming the line, when a quote is never closed or a line has too many or few fields.
 
-
-def refuse_open_quote(path: Path, reading: Reading) -> None:
-    """Raise when a quote is never closed: it takes what is set behind the file into its row."""
+    An open quote takes what is set behind the file into its row.
+    """
     behind = "pramble"
     limit = csv.field_size_limit(sys.maxsize)
+    begun, line, last, lengths = 0, 0, [""], list[tuple[int, int]]()
     try:
-        with csv_rows(path, reading, behind=["\n", behind]) as rows:
-            line, begun, last = 0, 0, [""]
+        with unpacked(path) as (stream, _):
+            text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
+            lines = chain(text, ["\n", behind])
+            rows = csv.reader(lines, delimiter=reading.separator or ",", quotechar=reading.quote)
             for row in rows:
                 begun, line, last = line + 1, rows.line_num, row
+                if row and (not lengths or len(row) != lengths[0][1]) and row != [behind]:
+                    lengths = [*lengths, (line, len(row))][:2]
     finally:
         csv.field_size_limit(limit)
     if last != [behind]:
         raise InvalidData(
             f"{path.name}: a quote that line {begun} opens is never closed. Close it, or say which "
             "quotes the file has."
+        )
+    if len(lengths) > 1 and not quotes_alone:
+        (_, expected), (number, fields) = lengths
+        raise InvalidData(
+            f"{path.name}: line {number} has {fields} fields, the header {expected}. Mend the "
+            "line, or say which separator and quotes the file has."
         )
 
 
@@ -337,26 +326,8 @@ def line_errors(path: Path, reading: Reading) -> Iterator[None]:
                 f"{path.name} must be a text in {reading.encoding}; some of it is not. Say which "
                 "encoding the file has."
             ) from None
-        refuse_open_quote(path, reading)
-        wrong = first_uneven_line(path, reading)
-        if wrong is None:
-            raise
-        number, fields, expected = wrong
-        raise InvalidData(
-            f"{path.name}: line {number} has {fields} fields, the header {expected}. Mend the "
-            "line, or say which separator and quotes the file has."
-        ) from None
-
-
-def first_uneven_line(path: Path, reading: Reading) -> tuple[int, int, int] | None:
-    """Return the number of the first line with too many or too few fields, these, and the right."""
-    # a field may be too long for this reader
-    with csv_rows(path, reading) as rows, suppress(csv.Error):
-        expected = len(next(filter(None, rows), []))
-        for row in rows:
-            if row and len(row) != expected:
-                return rows.line_num, len(row), expected
-    return None
+        refuse_broken(path, reading)
+        raise
 
 
 def trimmed(batch: Any, *, missing: list[str], schema: Any) -> Any:
@@ -379,58 +350,32 @@ class DelimitedWriter:
 
     def __init__(self, sink: IO[bytes], schema: Any, *, separator: str) -> None:
         self.sink, self.separator = sink, separator
-        self.marks = ('"', "\r", "\n", separator)
-        self.single = len(schema) == 1
+        self.special = f'["\r\n{re.escape(separator)}]'
+        # to most programs an empty line is no row
+        self.null = '""' if len(schema) == 1 else ""
         line = io.StringIO()
         csv.writer(line, delimiter=separator, lineterminator="\n").writerow(schema.names)
         sink.write(line.getvalue().encode())
 
     def write(self, batch: Any) -> None:
-        """Write one batch; columns of few labels go together, each combination made once."""
-        parts: list[tuple[Any, Any]] = []
-        for column, name in zip(batch.columns, batch.schema.names, strict=True):
-            texts, places = self.texts_and_places(column, name)
-            few = parts and places is not None and parts[-1][1] is not None
-            if few and len(parts[-1][0]) * len(texts) <= min(TOGETHER, batch.num_rows):
-                before, at = parts.pop()
-                places = at.astype(np.int32) * len(texts) + places.astype(np.int32)
-                each = np.divmod(np.arange(len(before) * len(texts)), len(texts))
-                texts = join_texts(before.take(each[0]), texts.take(each[1]), mark=self.separator)
-            parts.append((texts, places))
-        parts[-1] = (join_texts(parts[-1][0], "\n"), parts[-1][1])
-        rows = [texts if places is None else texts.take(places) for texts, places in parts]
-        self.sink.write(text_bytes(join_texts(*rows, mark=self.separator)))
-
-    def texts_and_places(self, column: Any, name: str) -> tuple[Any, Any]:
-        """Return the texts of a column and where each row finds its own; None: in order."""
-        empty = '""' if self.single else ""  # to most programs an empty line is no row
-        coded = pa.types.is_dictionary(column.type)
-        texts = self.cells(column.dictionary if coded else column, name)
-        texts = texts.cast(pa.large_string()).fill_null(empty)
-        if not coded:
-            return texts, None
-        places = dictionary_places(column, null=len(texts))
-        if column.indices.null_count:
-            texts = pa.concat_arrays([texts, pa.array([empty], pa.large_string())])
-        return texts, places
+        columns = zip(batch.columns, batch.schema.names, strict=True)
+        cells = [self.cells(column, name) for column, name in columns]
+        rows = join_texts(join_texts(*cells, mark=self.separator), "\n")
+        self.sink.write(text_bytes(rows))
 
     def cells(self, column: Any, name: str) -> Any:
         """Return the texts of a column, with quotes around those that need them."""
-        texts = as_text(column, column=name)
-        needs = self.needs_quotes(texts) if is_text(column) else None
-        if needs is None:
-            return texts
-        texts = texts.cast(pa.large_string())
-        doubled = pc.replace_substring(texts.filter(needs), '"', '""')
-        return pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"'))
-
-    def needs_quotes(self, texts: Any) -> Any:
-        """Return which texts need quotes; None if none does."""
-        empty = pc.min(pc.binary_length(texts)).as_py() == 0
-        whole = bytes(text_bytes(texts))
-        masks = [pc.equal(texts, "")] if empty else []
-        masks += [pc.match_substring(texts, mark) for mark in self.marks if mark.encode() in whole]
-        return reduce(pc.or_, masks) if masks else None
+        if pa.types.is_dictionary(column.type):  # each label is looked at once
+            texts = self.cells(column.dictionary, name)
+            return texts.take(column.indices).fill_null(self.null)
+        texts = as_text(column, column=name).cast(pa.large_string())
+        if is_text(column):
+            special = pc.match_substring_regex(texts, self.special)
+            needs = pc.or_(special, pc.equal(texts, "")).fill_null(False)  # noqa: FBT003
+            if pc.any(needs).as_py():
+                doubled = pc.replace_substring(texts.filter(needs), '"', '""')
+                texts = pc.replace_with_mask(texts, needs, join_texts('"', doubled, '"'))
+        return texts.fill_null(self.null)
 
 
 def join_texts(*parts: Any, mark: str = "") -> Any:
@@ -444,7 +389,7 @@ def text_bytes(texts: Any) -> memoryview:
     _, places, data = texts.buffers()
     if data is None or not len(texts):
         return memoryview(b"")
-    offsets = np.frombuffer(places, np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    offsets = np.frombuffer(places, np.int64)
     start, end = offsets[texts.offset], offsets[texts.offset + len(texts)]
     return memoryview(data)[start:end]
 

@@ -49,6 +49,15 @@ def manifest_of(
 
 def promise_entry(job: Prepared) -> dict[str, Any]:
     spent = job.central if job.spec.of_tables else job.design.spent
+    central = {}
+    if isinstance(job.proof, CentralGuarantee):
+        central = {
+            "spent": job.central.to_json(),
+            "lower": job.proof.lower,
+            "method": job.proof.method,
+            "sentence": job.central.sentence(),
+            "assumes": assumptions(job),
+        }
     return {
         "spent": spent.to_json(),
         "limit": job.spec.limit.to_json(),
@@ -57,7 +66,7 @@ def promise_entry(job: Prepared) -> dict[str, Any]:
         else f"replace one person, in at most {spent.rows} rows",
         "sentence": spent.sentence(),
         "conditional_on_prior": bool(job.design.confidential),
-        **central_entry(job),
+        **({"central": central} if central else {}),
         **({"assumes": assumptions(job)} if job.spec.of_tables else {}),
     }
 
@@ -117,20 +126,6 @@ def assumptions(job: Prepared) -> list[str]:
             for name in sorted(job.seen)
         ),
     ]
-
-
-def central_entry(job: Prepared) -> dict[str, Any]:
-    if not isinstance(job.proof, CentralGuarantee):
-        return {}
-    return {
-        "central": {
-            "spent": job.central.to_json(),
-            "lower": job.proof.lower,
-            "method": job.proof.method,
-            "sentence": job.central.sentence(),
-            "assumes": assumptions(job),
-        }
-    }
 
 
 def accuracy_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:

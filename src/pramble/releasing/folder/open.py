@@ -17,7 +17,7 @@ from pramble.data.labels import Labels, typed_texts
 from pramble.data.places import arrow_input, path_or_place
 from pramble.data.records import Records, scan
 from pramble.data.remote import on_spark
-from pramble.errors import InvalidData, InvalidInput
+from pramble.errors import InvalidData
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
@@ -103,7 +103,11 @@ class Release(Display):
             return None
         if self.folder is None:
             raise InvalidData("A dry run measures nothing.")
-        return read_protected(self.folder, self.manifest, self.plan)
+        from pyarrow import parquet
+
+        path = self.folder / stated_data(self.manifest)["file"]
+        table = parquet.read_table(arrow_input(path))
+        return Measured.from_table(table, self.plan, self.manifest["rows"])
 
     @property
     def evidence(self) -> Any:
@@ -178,7 +182,6 @@ def open_release(
     *,
     verify: str | Path | None = None,
     spark: Any = None,
-    engine: str | None = None,
 ) -> Release:
     """Open a release folder for analysis, and check it.
 
@@ -197,8 +200,6 @@ def open_release(
     spark : SparkSession, optional
         Check and read the data, which lies in pieces of Parquet, in tasks of this session: ``data``
         is then a frame of it. The folder is one that driver and workers share.
-    engine : "spark", optional
-        The same, in the session that is active.
 
     Returns
     -------
@@ -213,7 +214,7 @@ def open_release(
     ...
     pramble.errors.InvalidData: 'no such folder' does not exist.
     """
-    folder, spark = path_or_place(folder), session_of(engine) if spark is None else spark
+    folder = path_or_place(folder)
     manifest = read_manifest(folder, verify=verify)
     data = stated_data(manifest)
     if spark is not None and ("pieces" not in data or data["format"] != "parquet"):
@@ -226,19 +227,6 @@ def open_release(
     check_promised(manifest, release.plan)
     assert release.evidence is not None, "reading checks it"
     return release
-
-
-def session_of(engine: str | None) -> Any:
-    if engine is None:
-        return None
-    if engine != "spark":
-        raise InvalidInput(f'The engine is "spark", or none; found {engine!r}.')
-    from pyspark.sql import SparkSession
-
-    found = SparkSession.getActiveSession()
-    if found is None:
-        raise InvalidInput("No session of Spark is active; start one, or give spark=.")
-    return found
 
 
 def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
@@ -259,13 +247,6 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
             values = as_they_stand(values)
         table = table.set_column(place, pa.field(name, values.type), values)
     return table
-
-
-def read_protected(folder: Path, manifest: Mapping[str, Any], plan: TablePlan) -> Measured:
-    from pyarrow import parquet
-
-    table = parquet.read_table(arrow_input(folder / stated_data(manifest)["file"]))
-    return Measured.from_table(table, plan, manifest["rows"])
 
 
 def check_columns(records: Records, manifest: Mapping[str, Any]) -> None:

@@ -49,11 +49,6 @@ def manifest_schema() -> dict[str, Any]:
     return schema
 
 
-def is_a(value: Any, kind: str) -> bool:
-    """Whether a value is of a type of JSON Schema; true and false are no numbers."""
-    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-
-
 def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest") -> Iterator[str]:
     """Yield a sentence for each way in which a document breaks a schema.
 
@@ -61,7 +56,10 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     required, properties, additionalProperties and items.
     """
     # Further checks would only repeat that the type is wrong.
-    if "type" in schema and not is_a(value, schema["type"]):
+    kind = schema.get("type")
+    # true and false are no numbers, though Python takes them for some.
+    odd = isinstance(value, bool) and kind != "boolean"
+    if kind is not None and (odd or not isinstance(value, TYPES[kind])):
         yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
         return
     if "enum" in schema and value not in schema["enum"]:
@@ -250,7 +248,15 @@ def protected_parts(
     """Yield every part of a design with what it protects, each column once."""
     parts = design_parts(design)
     if design["kind"] == "records":
-        check_tables(design["prior"], plan)
+        labels = plan.column_labels()
+        for table in design["prior"].get("tables", []):
+            own = table["columns"]
+            if not own or not set(own) <= set(labels):
+                raise InvalidData(
+                    "a table of its prior has columns that the plan does not randomise."
+                )
+            cells = math.prod(len(labels[name].labels) for name in own)
+            check_shares(table["probabilities"], cells, what=", ".join(own))
         check_distances(design.get("distances"), plan)
         yield parts[0], plan, "the record"
         return
@@ -262,15 +268,6 @@ def protected_parts(
         check_shares(part["prior"].get("probabilities"), mechanisms[name].shape[0], what=name)
         check_distance(part.get("distance"), mechanisms[name], what=name)
         yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
-
-
-def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
-    labels = plan.column_labels()
-    for table in prior.get("tables", []):
-        if not table["columns"] or not set(table["columns"]) <= set(labels):
-            raise InvalidData("a table of its prior has columns that the plan does not randomise.")
-        cells = math.prod(len(labels[name].labels) for name in table["columns"])
-        check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
 
 
 def stated_distance(stated: Mapping[str, Any], size: int, *, what: str) -> Distance:

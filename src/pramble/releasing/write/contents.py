@@ -31,7 +31,7 @@ from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.table_design import TableReleaseDesign
-from pramble.releasing.write.copies import copy_names, write_copies
+from pramble.releasing.write.copies import copy_name, write_copies
 from pramble.releasing.write.data import write_data
 from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.verify import Evidence, WrittenTally, compare, passed
@@ -93,7 +93,8 @@ def write_folder(
 
 def published_files(job: Prepared) -> list[str]:
     evidence = job.file.files if not job.spec.of_tables else [TABLES_FILE]
-    return [*evidence, *copy_names(job), SYNTHETIC, *SCRIPTS]
+    copies = [copy_name(word, of_tables=job.spec.of_tables) for word in job.spec.copies]
+    return [*evidence, *copies, SYNTHETIC, *SCRIPTS]
 
 
 def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:

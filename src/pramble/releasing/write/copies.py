@@ -6,7 +6,7 @@ a format cannot hold is refused before anything is written.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from importlib.util import find_spec
 from itertools import count
@@ -96,11 +96,6 @@ LIMITED: Mapping[str, CopyFormat] = {
 AS_TEXT = "The same records as text; an empty cell is blank or missing in the data."
 
 
-def copy_names(job: Prepared) -> list[str]:
-    """Return the names of the copies of a release."""
-    return [copy_name(word, of_tables=job.spec.of_tables) for word in job.spec.copies]
-
-
 def copy_name(word: str, *, of_tables: bool) -> str:
     form = LIMITED[word].form if word in LIMITED else CSV
     return (COMPLETE if of_tables else STEM) + form.endings[0]
@@ -123,7 +118,21 @@ def check_copies(job: Prepared) -> None:
                 f"A copy for {kind.title} is written through {kind.library}: pip install "
                 f"pramble[{kind.extra}], or leave {kind.form.name!r} out of copies."
             )
-        refuse_size(kind, rows=job.rows, names=job.names)
+        if job.rows > kind.most_rows:
+            raise kind.cannot_hold(
+                f"{kind.most_rows:,} rows of data; the release has {job.rows:,}. Leave"
+            )
+        if len(job.names) > kind.most_columns:
+            raise kind.cannot_hold(
+                f"{kind.most_columns:,} columns; the release has {len(job.names):,}. Drop some, or "
+                "leave"
+            )
+        for name in job.names:
+            if re.search(kind.forbidden, name):
+                raise InvalidData(
+                    f"The name of column {name!r} has characters that {kind.title} cannot hold; "
+                    f"rename it, or leave {kind.form.name!r} out of copies."
+                )
         for name, own in released_labels(job.design.plan).items():
             refuse_labels(kind, name, own)
         for name in job.untouched:
@@ -139,21 +148,6 @@ def released_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
     if isinstance(plan, TablePlan):
         return dict(plan.labels)
     return {name: own.released for name, own in plan.column_labels().items()}
-
-
-def refuse_size(kind: CopyFormat, *, rows: int, names: Sequence[str]) -> None:
-    if rows > kind.most_rows:
-        raise kind.cannot_hold(f"{kind.most_rows:,} rows of data; the release has {rows:,}. Leave")
-    if len(names) > kind.most_columns:
-        raise kind.cannot_hold(
-            f"{kind.most_columns:,} columns; the release has {len(names):,}. Drop some, or leave"
-        )
-    for name in names:
-        if re.search(kind.forbidden, name):
-            raise InvalidData(
-                f"The name of column {name!r} has characters that {kind.title} cannot hold; "
-                f"rename it, or leave {kind.form.name!r} out of copies."
-            )
 
 
 def refuse_labels(kind: CopyFormat, name: str, labels: Labels) -> None:
@@ -232,35 +226,21 @@ def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]
         path = release.folder / copy_name(word, of_tables=complete)
         about: dict[str, Any] = {"sentence": AS_TEXT}
         if word not in LIMITED:
-            write_text(source, path)
+            records = open_written(source)
+            with writing(path, CSV, records.schema) as writer:
+                for batch in records.batches():
+                    writer.write(batch)
         else:
             kind = LIMITED[word]
             about["sentence"] = kind.sentence
-            table, labels = table_for(kind, release)
+            table = release.synthetic if complete else release.data
             if kind.form is EXCEL:
                 write_workbook(path, table)
             else:
+                labels = released_labels(release.plan)
                 about["columns"] = write_statistics(kind, path, table, labels)
         found.append({**stated_file(release.folder, path.name, word), **about})
     return found
-
-
-def write_text(source: Path, path: Path) -> None:
-    records = open_written(source)
-    with writing(path, CSV, records.schema) as writer:
-        for batch in records.batches():
-            writer.write(batch)
-
-
-def table_for(kind: CopyFormat, release: Release) -> tuple[Any, dict[str, Labels]]:
-    """Return the records, refused where the format cannot hold them, and labels of columns."""
-    table = release.synthetic if isinstance(release.plan, TablePlan) else release.data
-    labels = dict(released_labels(release.plan))
-    others = [name for name in table.column_names if name not in labels]
-    for name in others:
-        refuse_type(kind, name, table[name].type)
-    refuse_values(kind, table.select(others).combine_chunks(), others)
-    return table, labels
 
 
 STATA_VERSION = 14
@@ -295,7 +275,10 @@ def write_statistics(
     )
     options = {
         "file_label": ABOUT,
-        "column_labels": [within_bytes(name, LONGEST_LABEL[form]) for name in table.column_names],
+        "column_labels": [
+            name.encode()[: LONGEST_LABEL[form]].decode(errors="ignore").replace("\x00", "")
+            for name in table.column_names
+        ],
         "variable_value_labels": {name: own for name, own in texts.items() if own},
     }
     try:
@@ -346,11 +329,6 @@ def untouched_values(values: Any) -> tuple[Any, dict[int, str]]:
 def narrow_integers(values: Any, *, largest: int) -> Any:
     """Return whole numbers in the type that holds the largest."""
     return values.cast(pa.int32() if largest <= LARGEST_LONG else pa.float64())
-
-
-def within_bytes(name: str, longest: int) -> str:
-    """Return a name, or its beginning, in so many bytes."""
-    return name.encode()[:longest].decode(errors="ignore").replace("\x00", "")
 
 
 def fix_time(path: Path, *, is_stata: bool) -> None:
@@ -413,25 +391,17 @@ def write_workbook(path: Path, table: Any) -> None:
         time = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss.000"})
         for place, name in enumerate(table.column_names):
             sheet.write_string(0, place, name)
-        for number, row in enumerate(sheet_rows(table), 1):
-            for place, cell in enumerate(row):
-                if isinstance(cell, str):
-                    sheet.write_string(number, place, cell)
-                elif isinstance(cell, datetime):
-                    sheet.write_datetime(number, place, cell, time)
-                elif isinstance(cell, date):
-                    sheet.write_datetime(number, place, cell, day)
-                elif isinstance(cell, bool):
-                    sheet.write_boolean(number, place, cell)
-                elif cell is not None and cell == cell:
-                    sheet.write_number(number, place, cell)
-
-
-def sheet_rows(table: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows as Python's values."""
-    for batch in table.to_batches(BATCH_ROWS):
-        columns = [sheet_cells(without_dictionary(own)).to_pylist() for own in batch.columns]
-        yield from zip(*columns, strict=True)
+        formats = {date: day, datetime: time}
+        start = 1  # after the names
+        for batch in table.to_batches(BATCH_ROWS):
+            columns = [sheet_cells(without_dictionary(own)).to_pylist() for own in batch.columns]
+            for number, row in enumerate(zip(*columns, strict=True), start):
+                for place, cell in enumerate(row):
+                    if isinstance(cell, str):  # the general way takes "{=1+1}" for a formula
+                        sheet.write_string(number, place, cell)
+                    elif cell is not None and cell == cell:
+                        sheet.write(number, place, cell, formats.get(type(cell)))
+            start += batch.num_rows
 
 
 def sheet_cells(values: Any) -> Any:

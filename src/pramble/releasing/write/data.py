@@ -6,8 +6,8 @@ the first one: not from the machine, the threads or the pieces beside it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, count, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.record import Record
 from pramble.engine.sampling import available_threads, each_column
 from pramble.mechanisms.plan import Plan
-from pramble.releasing.folder.layout import DataFile, file_sha256, piece_file, pieces_sha256
+from pramble.releasing.folder.layout import file_sha256, piece_file, pieces_sha256
 from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -40,6 +40,18 @@ def merge_pieces(pieces: Iterable[tuple[WrittenTally, Links]]) -> tuple[WrittenT
     return tally, links
 
 
+def writer_of(job: Prepared, records: Records, *, key: bytes) -> tuple[Canonical, list[str]]:
+    """Return what randomises the records, and the untouched columns that are watched meanwhile.
+
+    They are where the file is longer than what was looked at before.
+    """
+    missing = {column.name: column.missing for column in job.spec.columns}
+    nulls = {name: None if label is True else label for name, label in missing.items()}
+    record = Record(job.plan, key, from_text=not records.typed, null_labels=nulls)
+    work = Canonical(records.schema, record, names=job.names)
+    return work, job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
+
+
 def write_piece(
     work: Canonical,
     batches: Iterable[Any],
@@ -47,7 +59,6 @@ def write_piece(
     *,
     first_row: int = 0,
     watched: Sequence[str] = (),
-    after_batch: Callable[[int], object] | None = None,
     threads: int = 1,
 ) -> tuple[WrittenTally, Links]:
     """Randomise some consecutive rows into a file; return what was counted and sampled on the way.
@@ -66,19 +77,11 @@ def write_piece(
         The number of the first row in the whole file, a multiple of ``BATCH_ROWS``.
     watched : sequence of str
         Columns released as they are that must not tell protected ones.
-    after_batch : callable, optional
-        Called with the number of rows of every batch that was written.
     threads : int
         How many may be at work.
     """
-    form = format_of(path)
-    record = work.record
-    tally = WrittenTally(
-        record.plan,
-        work.names,
-        coded=work.coded,
-        as_text=not form.typed,
-    )
+    form, record = format_of(path), work.record
+    tally = WrittenTally(record.plan, work.names, coded=work.coded, as_text=not form.typed)
     links = Links(watched, record.plan.columns, key=record.key, first_row=first_row)
     with writing(path, form, work.schema) as writer, each_column(threads) as each:
         for batch in batches:
@@ -88,102 +91,62 @@ def write_piece(
             if watched:
                 links.add(batch, tally.last)
             tally.rows += batch.num_rows
-            if after_batch is not None:
-                after_batch(batch.num_rows)
     tally.last = {}
     return tally, links
-
-
-ENTRY = ("file", "format", "bytes", "sha256")
-
-
-def bound_record(job: Prepared, *, key: bytes, typed: bool) -> Record:
-    missing = {column.name: column.missing for column in job.spec.columns}
-    nulls = {name: None if label is True else label for name, label in missing.items()}
-    return Record(job.plan, key, from_text=not typed, null_labels=nulls)
 
 
 def write_data(
     job: Prepared, records: Records, folder: Path, *, key: bytes, clock: Clock
 ) -> tuple[WrittenTally, dict[str, Any]]:
-    """Randomise the records into the data file or its pieces.
+    """Randomise the records into the data file, or its pieces as long as there are rows.
 
     Returns what was counted on the way, and what the manifest says of the file. The records are
-    those of the job, or its rows in another order. Untouched columns are watched on the way where
-    the file is longer than what was looked at before: one that tells a protected column is refused.
+    those of the job, or its rows in another order.
     """
-    record = bound_record(job, key=key, typed=records.typed)
-    work = Canonical(records.schema, record, names=job.names)
-    watched = job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
-    batches = ahead(work.source(records))
-    done = 0
+    work, watched = writer_of(job, records, key=key)
+    file, done = job.file, 0
 
-    def advance(rows: int) -> None:
+    def watched_batches() -> Iterator[Any]:
         nonlocal done
-        done += rows
-        clock.tell("randomising", done / max(job.rows, 1), rows=rows)
+        for batch in ahead(work.source(records)):
+            yield batch
+            done += batch.num_rows
+            clock.tell("randomising", done / max(job.rows, 1), rows=batch.num_rows)
 
+    # A piece ends with a batch; a single file has all of them.
+    further = None if file.rows_per_file is None else file.rows_per_file // BATCH_ROWS - 1
+    pieces: list[dict[str, Any]] = []
     written: list[tuple[WrittenTally, Links]] = []
-    pieces = []
-    for path, own in zip(paths_of(job.file, folder), in_pieces(batches, job.file), strict=False):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    batches = watched_batches()
+    first = next(batches, None)
+    while first is not None or not pieces:
+        name = file.name if further is None else piece_file(len(pieces), file.ending)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         found = write_piece(
             work,
-            own,
-            path,
-            first_row=done,
+            () if first is None else chain([first], islice(batches, further)),
+            folder / name,
+            first_row=sum(piece["rows"] for piece in pieces),
             watched=watched,
-            after_batch=advance,
             threads=available_threads(),
         )
-        pieces.append({
-            "file": path.relative_to(folder).as_posix(),
-            "rows": found[0].rows,
-            "bytes": path.stat().st_size,
-            "sha256": file_sha256(path),
-        })  # fmt: skip
+        size, sha256 = (folder / name).stat().st_size, file_sha256(folder / name)
+        pieces.append({"file": name, "rows": found[0].rows, "bytes": size, "sha256": sha256})
         written = [merge_pieces([*written, found])]
+        first = next(batches, None)
     tally, links = written[0]
+    return tally, data_entry(job, links, pieces)
+
+
+def data_entry(job: Prepared, links: Links, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the manifest says of the data file; refuse columns that tell protected ones."""
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
-    return tally, file_entry(job.file, pieces, form=job.spec.output)
-
-
-def paths_of(file: DataFile, folder: Path) -> Iterator[Path]:
-    """Yield the path of the file, or of one piece after the other."""
-    if file.rows_per_file is None:
-        yield folder / file.name
-        return
-    for number in count():
-        yield folder / piece_file(number, file.ending)
-
-
-def in_pieces(batches: Iterator[Any], file: DataFile) -> Iterator[Iterator[Any]]:
-    """Yield the batches of each piece, one at least; each is to be used up before the next.
-
-    Pieces go on as long as there are rows, counted or not.
-    """
-    if file.rows_per_file is None:
-        yield batches
-        return
-    each, first = file.rows_per_file // BATCH_ROWS, next(batches, None)
-    if first is None:
-        yield iter(())
-    while first is not None:
-        yield chain([first], islice(batches, each - 1))
-        first = next(batches, None)
-
-
-def file_entry(file: DataFile, pieces: Sequence[dict[str, Any]], *, form: str) -> dict[str, Any]:
-    if file.rows_per_file is None:
-        return {key: form if key == "format" else pieces[0][key] for key in ENTRY}
-    return {
-        "file": file.name,
-        "format": form,
-        "bytes": sum(piece["bytes"] for piece in pieces),
-        "sha256": pieces_sha256(pieces),
-        "pieces": list(pieces),
-    }
+    entry = {"file": job.file.name, "format": job.spec.output}
+    if job.file.rows_per_file is None:
+        return {**entry, "bytes": pieces[0]["bytes"], "sha256": pieces[0]["sha256"]}
+    size = sum(piece["bytes"] for piece in pieces)
+    return {**entry, "bytes": size, "sha256": pieces_sha256(pieces), "pieces": list(pieces)}
 
 
 def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> bytes:

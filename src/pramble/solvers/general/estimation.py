@@ -81,8 +81,18 @@ NOT_PROVEN = (
 
 
 def solve_variance(problem: DesignProblem) -> Design:
-    refuse_too_few_outputs(problem)
-    found = variance_closed_forms(problem)
+    prior, workload, most = problem.prior, problem.workload, most_outputs(problem)
+    if most < problem.size and most < (needed := Variance(prior, workload).rank + 1):
+        raise InvalidInput(
+            f"What is asked takes at least {needed} outputs to estimate; {most:.0f} were allowed. "
+            "Allow more, or give a workload of fewer queries."
+        )
+    found = [response_for(problem)] if problem.size <= most else []
+    if workload is not None:
+        matrices = [
+            made(prior, problem.alpha, workload) for made in (paired_outputs, simplex_outputs)
+        ]
+        found += [name_outputs(problem, one) for one in matrices if one.shape[1] <= most]
     if problem.alpha > LARGEST_ALPHA:
         return least_variance_design(problem, found, bound=0.0, stopped="search")
     budget = problem.budget()
@@ -92,9 +102,13 @@ def solve_variance(problem: DesignProblem) -> Design:
         budget = budget.part(problem.tolerance, effort=0.0, quiet=True)
     matrices, stopped = best_matrices(problem, relaxed, bound=bound, budget=budget)
     found += [name_outputs(problem, one) for one in matrices]
-    if stopped == "search" and squares_wanted(problem, found, bound):
-        more, stopped = descending_squares(problem, budget)
-        found += more
+    # other square matrices may still be better, unless every set of any number was tried
+    exact = most == math.inf and problem.size <= MOST_ENUMERATED
+    if stopped == "search" and problem.size <= min(most, MOST_CATEGORIES) and not exact:
+        least = min(query_variance(prior, one, workload) for one in found)
+        if least - bound > problem.tolerance * bound:
+            more, stopped = descending_squares(problem, budget)
+            found += more
     return least_variance_design(
         problem, found, bound=bound, stopped="interrupted" if interrupted else stopped
     )
@@ -106,31 +120,6 @@ def solve_uniform_variance(problem: DesignProblem) -> Design:
     within = problem.alpha <= LARGEST_ALPHA
     bound = relaxation(problem, problem.budget())[1] if within else 0.0
     return least_variance_design(problem, [response], bound=bound)
-
-
-def refuse_too_few_outputs(problem: DesignProblem) -> None:
-    """Refuse fewer outputs than the queries need: one more than their rank."""
-    if (most := most_outputs(problem)) >= problem.size:
-        return
-    needed = Variance(problem.prior, problem.workload).rank + 1
-    if most < needed:
-        raise InvalidInput(
-            f"What is asked takes at least {needed} outputs to estimate; {most} were allowed. "
-            "Allow more, or give a workload of fewer queries."
-        )
-
-
-def variance_closed_forms(problem: DesignProblem) -> list[Mechanism]:
-    """Return randomised response, and for a workload its pairs of outputs, if they are allowed."""
-    most, found = most_outputs(problem), list[Mechanism]()
-    if problem.size <= most:
-        found.append(response_for(problem))
-    if problem.workload is not None:
-        for made in (paired_outputs, simplex_outputs):
-            matrix = made(problem.prior, problem.alpha, problem.workload)
-            if matrix.shape[1] <= most:
-                found.append(name_outputs(problem, matrix))
-    return found
 
 
 def relaxation(
@@ -155,41 +144,21 @@ def best_matrices(
     prior, alpha, most = problem.prior, problem.alpha, most_outputs(problem)
     found, stopped, near = list[Floats](), "search", False
     if relaxed is not None:
-        found, stopped = relaxed_matrices(problem, relaxed), relaxed.stopped
-        near = float_variance(found[0], prior, problem.queries) <= bound * (1 + problem.tolerance)
+        matrix = matrix_of(relaxed.sets, relaxed.theta, alpha)
+        if matrix.shape[1] > most:
+            matrix = fewer_outputs(matrix, prior, problem.queries, most=int(most))
+        elif alpha <= SMALL_ALPHA:
+            # weights over 2**53 have too few units for light columns
+            trims = [trim(relaxed.sets, relaxed.theta, Gain(alpha), most=least) for least in LIGHT]
+            found = [matrix_of(sets, theta, alpha) for sets, theta in trims]
+        found, stopped = [matrix, *found], relaxed.stopped
+        near = float_variance(matrix, prior, problem.queries) <= bound * (1 + problem.tolerance)
     exact = relaxed is not None and most == math.inf and problem.size <= MOST_ENUMERATED
     if most >= problem.size and not exact:
         square, ended = best_square(prior, alpha, problem.workload, improve=not near, budget=budget)
         found += [] if square is None else [square.matrix(alpha)]
         stopped = stopped if near else ended
     return found, stopped
-
-
-def relaxed_matrices(problem: DesignProblem, relaxed: "RelaxedOptimum") -> list[Floats]:
-    """Return the relaxed optimum in as many outputs as are allowed.
-
-    Where α is small it is also given with its light columns left out, for which weights over
-    :math:`2^{53}` have too few units.
-    """
-    most, gain = most_outputs(problem), Gain(problem.alpha)
-    matrix = matrix_of(relaxed.sets, relaxed.theta, problem.alpha)
-    if matrix.shape[1] > most:
-        return [fewer_outputs(matrix, problem.prior, problem.queries, most=int(most))]
-    if problem.alpha > SMALL_ALPHA:
-        return [matrix]
-    trimmed = [trim(relaxed.sets, relaxed.theta, gain, most=least) for least in LIGHT]
-    return [matrix, *(matrix_of(sets, theta, problem.alpha) for sets, theta in trimmed)]
-
-
-def squares_wanted(problem: DesignProblem, found: list[Mechanism], bound: float) -> bool:
-    """Whether other square matrices may still be better than what was found."""
-    free = most_outputs(problem) == math.inf
-    if most_outputs(problem) < problem.size or problem.size > MOST_CATEGORIES:
-        return False
-    if free and problem.size <= MOST_ENUMERATED:
-        return False
-    values = [query_variance(problem.prior, one, problem.workload) for one in found]
-    return min(values) - bound > problem.tolerance * bound
 
 
 def descending_squares(problem: DesignProblem, budget: SearchBudget) -> tuple[list[Mechanism], str]:
@@ -261,81 +230,54 @@ class RelaxedOptimum:
 def relaxed_optimum(
     prior: Floats, alpha: float, workload: Floats | None, *, budget: SearchBudget
 ) -> RelaxedOptimum:
-    growing = _GrowingMixture(prior, alpha, workload, budget=budget)
-    stopped = "search"
+    S, variance, stopped = len(prior), Variance(prior, workload), "search"
+    enumerated, gap, tolerance = S <= MOST_ENUMERATED, GAP, LOOSE
+    if enumerated:
+        gap = min(max(budget.tolerance / 2, LEAST_GAP), GAP)
+        bound = spread_bound(prior, alpha, workload)
+    else:
+        bound = proven_bound(prior, alpha, workload, budget=budget)
+    sets = all_sets(S) if S <= WHOLE else first_columns(prior)
+
+    def optimum_over(sets: Sets) -> Optimum:
+        patterns = two_valued(sets, np.expm1(alpha))
+        return optimal_mixture(patterns, variance, tolerance=tolerance, budget=budget, finish=True)
+
+    optimum, solved = optimum_over(sets), sets
     try:
         for _ in range(MOST_ROUNDS):
-            growing.solve()
-            variance = growing.optimum.variance
-            budget.tell("adding columns", value=variance, bound=growing.bound)
-            if variance - growing.bound <= growing.gap * variance:
+            tolerance = max(gap / 20, min((1 - bound / optimum.variance) / 20, tolerance))
+            optimum, solved = optimum_over(sets), sets
+            if enumerated:
+                advantage = enumerated_violations(optimum, prior, alpha)
+                bound = max(bound, sharp_bound(optimum, float(advantage.max())))
+                budget.spend(2.0**S * S)
+                count = min(BATCH, len(advantage))
+                top = np.argpartition(-advantage, count - 1)[:count]
+                fresh = sets_numbered(top[advantage[top] > 0], S)
+            else:
+                fresh = violating_sets(optimum, sets, prior, alpha)
+                budget.spend(20 * BATCH * S**2)
+            budget.tell("adding columns", value=optimum.variance, bound=bound)
+            if optimum.variance - bound <= gap * optimum.variance:
                 stopped = "tolerance"
                 break
             if budget.is_over():
                 stopped = budget.reason
                 break
-            if not growing.grow():
-                break
+            # the heaviest columns are kept, somewhat more than an optimum needs
+            heaviest = np.argsort(-optimum.theta)[: S * (S + 1) // 2 + 2 * BATCH]
+            grown = np.unique(np.vstack([sets[heaviest], fresh]), axis=0)
+            if np.array_equal(grown, sets):
+                # with no new column the programme is solved more closely, while it can be
+                if tolerance <= gap / 20:
+                    break
+                tolerance = max(gap / 20, tolerance / 10)
+            sets = grown
     except KeyboardInterrupt:
         stopped = "interrupted"
-    sets, theta = trim(growing.solved, growing.optimum.theta, Gain(alpha))
-    return RelaxedOptimum(sets, theta, growing.optimum.variance, growing.bound, stopped)
-
-
-class _GrowingMixture:
-    """The columns so far, the optimum over them, and the bound it proves."""
-
-    def __init__(
-        self, prior: Floats, alpha: float, workload: Floats | None, *, budget: SearchBudget
-    ) -> None:
-        S, self.budget = len(prior), budget
-        self.prior, self.alpha, self.gap = prior, alpha, GAP
-        self.variance = Variance(prior, workload)
-        if S <= MOST_ENUMERATED:
-            self.gap = min(max(budget.tolerance / 2, LEAST_GAP), GAP)
-            self.bound = spread_bound(prior, alpha, workload)
-        else:
-            self.bound = proven_bound(prior, alpha, workload, budget=budget)
-        self.sets = all_sets(S) if S <= WHOLE else first_columns(prior)
-        self.solved = self.sets
-        self.tolerance = LOOSE
-        self.optimum = self._optimum()
-
-    def _optimum(self) -> Optimum:
-        patterns = two_valued(self.sets, np.expm1(self.alpha))
-        return optimal_mixture(
-            patterns, self.variance, tolerance=self.tolerance, budget=self.budget, finish=True
-        )
-
-    def solve(self) -> None:
-        """Solve over the columns, and price every set where they are few."""
-        distance = 1 - self.bound / self.optimum.variance
-        self.tolerance = max(self.gap / 20, min(distance / 20, self.tolerance))
-        self.optimum, self.solved = self._optimum(), self.sets
-        S = len(self.prior)
-        if S <= MOST_ENUMERATED:
-            advantage = enumerated_violations(self.optimum, self.prior, self.alpha)
-            self.bound = max(self.bound, sharp_bound(self.optimum, float(advantage.max())))
-            self.budget.spend(2.0**S * S)
-            count = min(BATCH, len(advantage))
-            top = np.argpartition(-advantage, count - 1)[:count]
-            self.new = sets_numbered(top[advantage[top] > 0], S)
-        else:
-            self.new = violating_sets(self.optimum, self.sets, self.prior, self.alpha)
-            self.budget.spend(20 * BATCH * S**2)
-
-    def grow(self) -> bool:
-        """Take in the sets found, or else solve more closely; whether anything changed."""
-        # The heaviest columns are kept, somewhat more than an optimum needs.
-        S = len(self.prior)
-        heaviest = np.argsort(-self.optimum.theta)[: S * (S + 1) // 2 + 2 * BATCH]
-        grown = np.unique(np.vstack([self.sets[heaviest], self.new]), axis=0)
-        same = grown.shape == self.sets.shape and bool((grown == self.sets).all())
-        self.sets = grown
-        closest = self.gap / 20
-        closer = same and self.tolerance > closest
-        self.tolerance = max(closest, self.tolerance / 10) if closer else self.tolerance
-        return closer or not same
+    used, theta = trim(solved, optimum.theta, Gain(alpha))
+    return RelaxedOptimum(used, theta, optimum.variance, bound, stopped)
 
 
 def first_columns(prior: Floats) -> Sets:
@@ -349,30 +291,25 @@ def first_columns(prior: Floats) -> Sets:
 
 def violating_sets(optimum: Optimum, sets: Sets, prior: Floats, alpha: float) -> Sets:
     """Return local maxima of the violation, from the columns in use and from random sets."""
-    a1 = float(np.expm1(alpha))
+    a1, S = float(np.expm1(alpha)), len(prior)
     rng = np.random.default_rng(len(sets))
-    S = len(prior)
     starts = sets[np.argsort(-optimum.theta)[:BATCH]]
     current = np.vstack([starts, rng.random((BATCH, S)) < 1 / (2 + a1)])
+    rows = np.arange(len(current))
     for _ in range(4 * S):
-        advantage = flip_values(optimum, current, prior, a1)
-        best = advantage.argmax(axis=1)
-        rows = np.arange(len(current))
-        now = violations(two_valued(current, a1), optimum, prior)
-        better = advantage[rows, best] > now + 1e-12 * optimum.variance
+        # the violation after each flip of one category
+        patterns, step = two_valued(current, a1), np.where(current, -a1, a1)
+        image = patterns @ optimum.gradient
+        squares = (image * patterns).sum(axis=1)[:, None]
+        squares = squares + 2 * step * image + step**2 * np.diagonal(optimum.gradient)
+        masses = (patterns @ prior)[:, None] + step * prior
+        costs = (patterns @ optimum.prices)[:, None] + step * optimum.prices
+        after = squares / masses - costs
+        best = after.argmax(axis=1)
+        now = violations(patterns, optimum, prior)
+        better = after[rows, best] > now + 1e-12 * optimum.variance
         if not better.any():
             break
         current[rows[better], best[better]] ^= True
     advantage = violations(two_valued(current, a1), optimum, prior)
     return np.unique(current[advantage > 0], axis=0)
-
-
-def flip_values(optimum: Optimum, sets: Sets, prior: Floats, a1: float) -> Floats:
-    patterns = two_valued(sets, a1)
-    step = np.where(sets, -a1, a1)
-    image = patterns @ optimum.gradient
-    squares = (image * patterns).sum(axis=1)[:, None]
-    squares = squares + 2 * step * image + step**2 * np.diagonal(optimum.gradient)
-    masses = (patterns @ prior)[:, None] + step * prior
-    costs = (patterns @ optimum.prices)[:, None] + step * optimum.prices
-    return np.asarray(squares / masses - costs)

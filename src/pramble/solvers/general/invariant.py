@@ -52,7 +52,6 @@ private up to :math:`t/(1-t) = (e^\alpha-1)p_{\min}`; information grows with t, 
 """
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -68,7 +67,6 @@ from pramble.mechanisms.uniform import keep_probabilities
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.information import informative_mixture
 from pramble.solvers.general.invariant_search import (
-    Goal,
     accuracy_goal,
     best_invariant,
     information_goal,
@@ -92,53 +90,69 @@ LARGEST_EXPONENT = 600.0
 
 def solve_invariant(problem: DesignProblem) -> Design:
     """Return the best invariant mechanism found, and what the invariance costs."""
-    prior = possible_prior(problem)
-    budget = problem.budget()
-    free, without = best_without(problem, budget)
-    bound = min(without, invariant_bound(prior, problem.alpha))
-    candidates, stopped = [keep_or_draw_matrix(prior, problem.alpha)], "search"
-    small = 2 <= len(prior) <= MOST_CLIMBED and problem.alpha <= LARGEST_ALPHA
+    prior, alpha, budget = possible_prior(problem), problem.alpha, problem.budget()
+    informed = problem.objective == "information"
+    # each followed by Bayes's rule: the best mechanism without invariance, randomised response
+    without, stopped = problem.ceiling, "search"
+    mechanisms = [response_matrix(len(prior), min(alpha, LARGEST_EXPONENT))]
+    if 2 <= len(prior) <= MOST_CATEGORIES and alpha <= LARGEST_ALPHA:
+        best = informative_mixture(prior, alpha, budget.part(1e-6, effort=budget.left() / 2))
+        mechanisms, without = [best.matrix(alpha), *mechanisms], min(best.bound, without)
+    bound = min(without, invariant_bound(prior, alpha))
+    candidates = [keep_or_draw_matrix(prior, alpha)]
     try:
-        candidates.extend(bayes_mechanisms(prior, problem.alpha, free))
+        candidates += [one / (prior @ one) @ (one.T * prior) for one in mechanisms]
         if budget.is_over():
             stopped = budget.reason
-        elif small:
-            best, stopped = best_invariant(
-                prior,
-                problem.alpha,
-                candidates,
-                goal=goal_of(problem, prior),
-                bound=bound if problem.objective == "information" else 0.0,
-                budget=budget,
+        elif 2 <= len(prior) <= MOST_CLIMBED and alpha <= LARGEST_ALPHA:
+            goal = (
+                information_goal(prior)
+                if informed
+                else accuracy_goal(prior, problem.queries[:, problem.prior > 0])
             )
-            candidates.append(best)
+            known = bound if informed else 0.0
+            found, stopped = best_invariant(
+                prior, alpha, candidates, goal=goal, bound=known, budget=budget
+            )
+            candidates.append(found)
     except KeyboardInterrupt:
         stopped = "interrupted"
     exact = [on_all_categories(one, problem) for one in candidates]
-    return best_invariant_design(
-        problem, exact, without=without, bound=bound, stopped=stopped, budget=budget
+    values = [mutual_information(problem.prior, one) for one in exact]
+    if informed:
+        k = int(np.argmax(values))
+        value, limit = values[k], max(bound, values[k])
+        if len(prior) <= 2 and stopped == "search":
+            limit = min(limit, value * (1 + MARGIN))
+    else:
+        variances = [query_variance(problem.prior, one, problem.workload) for one in exact]
+        k = int(np.argmin(variances))
+        value, limit = variances[k], min(variance_bound(problem, budget), variances[k])
+    note, details = invariance_cost(values[k], without, "a general matrix")
+    return diagnosed_answer(
+        problem,
+        exact[k],
+        value=value,
+        bound=limit,
+        stopped=stopped,
+        notes=(note,),
+        details=details,
     )
 
 
-def goal_of(problem: DesignProblem, prior: Floats) -> Goal:
-    if problem.objective == "information":
-        return information_goal(prior)
-    return accuracy_goal(prior, problem.queries[:, problem.prior > 0])
+def invariance_cost(value: float, without: float, what: str) -> tuple[str, dict[str, float]]:
+    """Return what invariance costs, as a note and as figures."""
+    cost = without - value
+    note = (
+        f"Invariance costs at most {max(cost, 0):.6g} nats: {value:.6g} of the {without:.6g} that "
+        f"{what} may carry at most."
+    )
+    return note, {"information_without_invariance": without, "invariance_cost": cost}
 
 
 def possible_prior(problem: DesignProblem) -> Floats:
     prior = problem.prior[problem.prior > 0]
     return np.asarray(prior / prior.sum())
-
-
-def best_without(problem: DesignProblem, budget: SearchBudget) -> tuple[Floats | None, float]:
-    """Return the best matrix without invariance on the possible categories, and a bound."""
-    prior = possible_prior(problem)
-    few = 2 <= len(prior) <= MOST_CATEGORIES
-    if not few or problem.alpha > LARGEST_ALPHA:
-        return None, problem.ceiling
-    best = informative_mixture(prior, problem.alpha, budget.part(1e-6, effort=budget.left() / 2))
-    return best.matrix(problem.alpha), min(best.bound, problem.ceiling)
 
 
 def keep_or_draw_matrix(prior: Floats, alpha: float) -> Floats:
@@ -148,56 +162,17 @@ def keep_or_draw_matrix(prior: Floats, alpha: float) -> Floats:
     return np.asarray(t * np.eye(len(prior)) + (1 - t) * prior)
 
 
-def bayes_mechanisms(prior: Floats, alpha: float, free: Floats | None) -> Iterator[Floats]:
-    """Yield the best mechanism and randomised response, each followed by Bayes's rule."""
-    response = response_matrix(len(prior), min(alpha, LARGEST_EXPONENT))
-    for matrix in [response] if free is None else [free, response]:
-        yield matrix / (prior @ matrix) @ (matrix.T * prior)
-
-
 def on_all_categories(matrix: Floats, problem: DesignProblem) -> Mechanism:
     """Return the exact mechanism on all categories: impossible ones are never released."""
-    possible = problem.prior > 0
-    full = np.tile(problem.prior, (problem.size, 1))
+    prior, possible = problem.prior, problem.prior > 0
+    full = np.tile(prior, (problem.size, 1))
     full[np.ix_(possible, possible)] = matrix
-    return round_invariant(full, problem)
 
+    def mixed(delta: float) -> Integers:
+        return balance_margins(round_rows((1 - delta) * full + delta * prior, TOTAL), prior)
 
-def best_invariant_design(
-    problem: DesignProblem,
-    candidates: list[Mechanism],
-    *,
-    without: float,
-    bound: float,
-    stopped: str,
-    budget: SearchBudget,
-) -> Design:
-    """Return the best candidate for the objective, with the cost of the invariance."""
-    prior = problem.prior
-    informed = [mutual_information(prior, one) for one in candidates]
-    if problem.objective == "information":
-        k = int(np.argmax(informed))
-        value, limit = informed[k], max(bound, informed[k])
-        if (problem.prior > 0).sum() <= 2 and stopped == "search":
-            limit = min(limit, value * (1 + MARGIN))
-    else:
-        values = [query_variance(prior, one, problem.workload) for one in candidates]
-        k = int(np.argmin(values))
-        value, limit = values[k], min(variance_bound(problem, budget), values[k])
-    cost = without - informed[k]
-    note = (
-        f"Invariance costs at most {max(cost, 0):.6g} nats: {informed[k]:.6g} of "
-        f"the {without:.6g} that a general matrix may carry at most."
-    )
-    return diagnosed_answer(
-        problem,
-        candidates[k],
-        value=value,
-        bound=limit,
-        stopped=stopped,
-        notes=(note,),
-        details={"information_without_invariance": without, "invariance_cost": cost},
-    )
+    weights = least_mixing(mixed, ratios_within(exp_below(problem.alpha)))
+    return General(problem.labels, problem.labels, weights)
 
 
 def variance_bound(problem: DesignProblem, budget: SearchBudget) -> float:
@@ -224,26 +199,23 @@ def invariant_bound(prior: Floats, alpha: float) -> float:
 
 def most_of_output(mass: float, alpha: float) -> float:
     """Return a bound on what one output of this probability tells."""
-    ends = np.linspace(-math.expm1(-alpha), 0.0, CELLS + 1)
+    grow, shrink = math.expm1(alpha), -math.expm1(-alpha)
+    ends = np.linspace(shrink, 0.0, CELLS + 1)
     low, high = ends[:-1], ends[1:]
     bound = math.inf
     for _ in range(ROUNDS):
-        upper = chord(low, most_ratio(high, mass, alpha))
-        lower = chord(high, most_ratio(high, mass, alpha)).max()
+        # the most that an entry can be above 1 where the least is ``high`` below it
+        rest = (shrink * (1 - mass) - mass * high * math.exp(-alpha)) / mass
+        most = np.maximum(np.minimum(grow - (1 + grow) * high, rest), 0.0)
+        upper = chord(low, most)
         bound = min(bound, float(upper.max()))
+        lower = chord(high, most).max()
         if bound <= lower * (1 + SHARP):
             break
         retained = upper > lower
         parts = np.linspace(low[retained], high[retained], PARTS + 1)
         low, high = parts[:-1].ravel(), parts[1:].ravel()
     return bound
-
-
-def most_ratio(low: Floats, mass: float, alpha: float) -> Floats:
-    grow, shrink = math.expm1(alpha), -math.expm1(-alpha)
-    own = grow - (1 + grow) * low
-    rest = (shrink * (1 - mass) - mass * low * math.exp(-alpha)) / mass
-    return np.maximum(np.minimum(own, rest), 0.0)
 
 
 def chord(below: Floats, above: Floats) -> Floats:
@@ -254,16 +226,6 @@ def chord(below: Floats, above: Floats) -> Floats:
 
 
 MOST_MOVES = 100_000
-
-
-def round_invariant(matrix: Floats, problem: DesignProblem) -> Mechanism:
-    prior = problem.prior
-
-    def mixed(delta: float) -> Integers:
-        return balance_margins(round_rows((1 - delta) * matrix + delta * prior, TOTAL), prior)
-
-    weights = least_mixing(mixed, ratios_within(exp_below(problem.alpha)))
-    return General(problem.labels, problem.labels, weights)
 
 
 def balance_margins(weights: Integers, prior: Floats) -> Integers:
@@ -306,7 +268,16 @@ def solve_uniform_invariant(problem: DesignProblem) -> Design:
     try:
         low, high = segment(problem)
     except PrivacyError as reason:
-        return nearest_kin(problem, str(reason))
+        matrix = keep_or_draw_matrix(possible_prior(problem), problem.alpha)
+        mechanism = on_all_categories(matrix, problem)
+        value = mutual_information(problem.prior, mechanism)
+        return problem.answer(
+            mechanism,
+            value=value,
+            bound=value * (1 + MARGIN),
+            notes=(f"{reason} {INSTEAD}",),
+            details={"kind": "keep or draw from the prior"},
+        )
     labels, alpha = problem.labels.values, problem.alpha
     stays = [np.clip(1 - theta / problem.prior, 0, 1) for theta in (low, high)]
     ends = [keep_probabilities(q, labels, alpha=alpha) for q in stays]
@@ -322,20 +293,6 @@ def solve_uniform_invariant(problem: DesignProblem) -> Design:
     )
 
 
-def nearest_kin(problem: DesignProblem, reason: str) -> Design:
-    """Return the matrix that keeps a value or draws from the prior, with the largest private t."""
-    matrix = keep_or_draw_matrix(possible_prior(problem), problem.alpha)
-    mechanism = on_all_categories(matrix, problem)
-    value = mutual_information(problem.prior, mechanism)
-    return problem.answer(
-        mechanism,
-        value=value,
-        bound=value * (1 + MARGIN),
-        notes=(f"{reason} {INSTEAD}",),
-        details={"kind": "keep or draw from the prior"},
-    )
-
-
 def segment(problem: DesignProblem) -> tuple[float, float]:
     p, n = np.sort(problem.prior), problem.size - 1
     if problem.keep_at_least is not None or problem.symmetric:
@@ -347,8 +304,9 @@ def segment(problem: DesignProblem) -> tuple[float, float]:
             f"times as likely as another; found {p[-1]:.6g} and {p[0]:.6g}. "
             'Use family="general", or a larger alpha.'
         )
-    low = max(least_theta(p[-1], p[-2], shrink * n), least_theta(p[-2], p[-1], shrink * n))
-    high = min(most_theta(p[0], p[1], shrink / n), most_theta(p[1], p[0], shrink / n))
+    # θ at which keeping a value is e^α times as likely as moving to it, and the other way round
+    low = max(1 / (1 / u + 1 / (v * shrink * n)) for u, v in (p[[-1, -2]], p[[-2, -1]]))
+    high = min(1 / (shrink / n / u + 1 / v) for u, v in (p[:2], p[1::-1]))
     if low > high:
         raise PrivacyError(
             f"No matrix with uniform rows keeps this prior at alpha = {problem.alpha:g}: moving "
@@ -356,13 +314,3 @@ def segment(problem: DesignProblem) -> tuple[float, float]:
             f'({p[-1]:.6g}) asks theta >= {low:.6g}. Use family="general", or a larger alpha.'
         )
     return low, high
-
-
-def least_theta(retained: float, other: float, scale: float) -> float:
-    """Return the θ at which keeping one value is e^α times as likely as moving to it."""
-    return 1 / (1 / retained + 1 / (other * scale))
-
-
-def most_theta(moved: float, retained: float, scale: float) -> float:
-    """Return the θ at which moving to a value is e^α times as likely as keeping it."""
-    return 1 / (scale / moved + 1 / retained)

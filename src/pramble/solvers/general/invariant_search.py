@@ -21,6 +21,7 @@ exchanged, or with three of its rows shaken.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,28 +46,22 @@ class Vertices:
     """The polytope of R for one prior and one α, with the vertex that a gradient points to."""
 
     def __init__(self, prior: Floats, alpha: float) -> None:
-        S = len(prior)
-        self.prior = prior
-        self.kappa = -math.expm1(-alpha)
+        from scipy.sparse import block_array, csc_array, eye_array, kron
+
+        S, self.prior, self.kappa = len(prior), prior, -math.expm1(-alpha)
         right = np.concatenate([np.zeros(S), np.ones(S), np.zeros(S * S)])
         left = np.concatenate([right[: 2 * S], np.full(S * S, -np.inf)])
+        # columns: Y by rows, C, E
+        one, shrink = eye_array(S), math.exp(-alpha)
+        blocks: list[list[Any]] = [
+            [kron(one, prior[None]), None, csc_array(np.full((S, 1), -1.0))],
+            [self.kappa * kron(prior[None], one), shrink * one, None],
+            [eye_array(S * S), kron(np.full((S, 1), -1.0), one), None],
+        ]
+        columns = block_array(blocks, format="csc")
+        starts, rows = columns.indptr[:-1].astype(np.int64), columns.indices.astype(np.int64)
         self._programme = LinearProgramme(right, left)
-        x, z = np.divmod(np.arange(S * S), S)
-        own = 2 * S + np.arange(S * S)
-        self._programme.add_sparse(
-            3 * np.arange(S * S),
-            np.column_stack([x, S + z, own]).ravel(),
-            np.column_stack([prior[z], self.kappa * prior[x], np.ones(S * S)]).ravel(),
-            gains=np.zeros(S * S),
-        )
-        ceilings = np.column_stack([S + np.arange(S), own.reshape(S, S).T])
-        lowest = np.column_stack([np.full(S, math.exp(-alpha)), np.full((S, S), -1.0)])
-        self._programme.add_sparse(
-            (S + 1) * np.arange(S), ceilings.ravel(), lowest.ravel(), gains=np.zeros(S)
-        )
-        self._programme.add_sparse(
-            np.zeros(1, dtype=np.int64), np.arange(S), np.full(S, -1.0), gains=np.zeros(1)
-        )
+        self._programme.add_sparse(starts, rows, columns.data, gains=np.zeros(len(starts)))
 
     def vertex_along(self, gradient: Floats, budget: SearchBudget) -> Floats | None:
         r"""Return R at the vertex with the largest :math:`\sum_{xz} p_x p_z g_{xz} R_{xz}`.

@@ -35,7 +35,7 @@ from pramble.solvers.general.generation import UNIT
 from pramble.solvers.general.loss_search import least_loss
 from pramble.solvers.problem import DesignProblem, diagnose
 from pramble.solvers.result import Design
-from pramble.values import Floats, Integers
+from pramble.values import Floats
 
 # Entries of the matrix that is searched; with more categories only the likeliest are released.
 MOST_ENTRIES = 4_000_000
@@ -52,6 +52,7 @@ class Excess:
     """The loss above the least of each row, divided by its largest entry at a possible value.
 
     Adding a number to a row of the loss changes no design, so nothing but this enters the search.
+    ``unprotected`` is the expected loss without any privacy.
     """
 
     loss: Floats
@@ -66,7 +67,6 @@ class Excess:
 
 
 def excess_of(prior: Floats, loss: Floats) -> Excess:
-    """Return the excess of a loss; ``unprotected`` is its expectation without any privacy."""
     least = loss.min(axis=1)
     above = loss - least[:, None]
     scale = float(above[prior > 0].max()) or 1.0
@@ -83,67 +83,56 @@ def solve_loss(problem: DesignProblem) -> Design:
         raise InvalidInput(
             f"A loss is for at most {MOST_LOSS_CATEGORIES} categories; found {problem.size}."
         )
-    p, alpha = problem.prior, problem.alpha
-    excess = excess_of(p, problem.loss)
-    candidates = loss_closed_forms(problem, excess)
+    p, alpha, labels = problem.prior, problem.alpha, problem.labels.values
+    true, excess = p > 0, excess_of(p, problem.loss)
+    # the release of one and the same value, and randomised response
+    same = np.zeros((problem.size, problem.size))
+    same[:, int((p @ excess.loss).argmin())] = 1.0
+    candidates: list[Mechanism] = [
+        Mechanism.from_matrix(same, labels, alpha=alpha),
+        randomized_response(labels, alpha),
+    ]
     constant, response = (excess.of(p, one.matrix) for one in candidates)
-    true = p > 0
     stopped, rounds = "tolerance", 0
     thresholds = np.zeros(int(true.sum()))
     if alpha > LARGEST_ALPHA:
-        stopped = "size limit"
-        candidates.append(nearest(problem, excess))
+        # randomised response towards the output of least loss
+        stopped, weights = (
+            "size limit",
+            np.full(problem.size, 1 / (problem.size + math.expm1(alpha))),
+        )
+        towards = NearestRows(excess.loss).best(weights, alpha)
+        candidates.append(Mechanism.from_matrix(towards, labels, alpha=alpha))
     elif min(constant, response) > 0:
-        outputs = likeliest(p)
+        # all categories may be released, or the likeliest when there are many
+        most = MOST_ENTRIES // int(true.sum())
+        outputs = np.sort(np.argsort(-p, kind="stable")[:most])
         budget = problem.budget(SHARP)
         found = least_loss(p[true], excess.loss[true][:, outputs], alpha, budget, excess.loss_of)
         weights = np.zeros(problem.size)
         weights[outputs] = found.least
         candidates += rounded_loss_designs(problem, excess, weights)
-        thresholds, rounds = found.thresholds, found.rounds
-        stopped = found.stopped
+        thresholds, rounds, stopped = found.thresholds, found.rounds, found.stopped
         if stopped == "tolerance" and len(outputs) < problem.size:
             stopped = "size limit"
-    value, mechanism = chosen(problem, excess, candidates)
+    # the first that is next to the best
+    values = [excess.of(p, one.matrix) for one in candidates]
+    enough = min(values) * (1 + problem.tolerance / 20)
+    k = next(k for k, value in enumerate(values) if value <= enough)
     proven = proven_loss(p[true], excess.loss[true], thresholds, alpha)
-    bound = min(max(proven, 0.0), value)
     return problem.answer(
-        mechanism,
-        value=excess.loss_of(value),
-        bound=excess.loss_of(bound),
+        candidates[k],
+        value=excess.loss_of(values[k]),
+        bound=excess.loss_of(min(max(proven, 0.0), values[k])),
         stopped=stopped,
         details={
-            **diagnose(p, mechanism),
+            **diagnose(p, candidates[k]),
             "unprotected": excess.unprotected,
             "constant": excess.loss_of(constant),
             "response": excess.loss_of(response),
             "rounds": rounds,
         },
     )
-
-
-def likeliest(prior: Floats) -> Integers:
-    """Return the categories that may be released: all, or the likeliest when there are many."""
-    most = MOST_ENTRIES // int((prior > 0).sum())
-    return np.sort(np.argsort(-prior, kind="stable")[:most])
-
-
-def loss_closed_forms(problem: DesignProblem, excess: Excess) -> list[Mechanism]:
-    """Return the release of one and the same value, and randomised response."""
-    constant = np.zeros((problem.size, problem.size))
-    constant[:, int((problem.prior @ excess.loss).argmin())] = 1.0
-    labels = problem.labels.values
-    return [
-        Mechanism.from_matrix(constant, labels, alpha=problem.alpha),
-        randomized_response(labels, problem.alpha),
-    ]
-
-
-def nearest(problem: DesignProblem, excess: Excess) -> Mechanism:
-    """Return randomised response towards the output of least loss, for a large α."""
-    weights = np.full(problem.size, 1 / (problem.size + math.expm1(problem.alpha)))
-    matrix = NearestRows(excess.loss).best(weights, problem.alpha)
-    return Mechanism.from_matrix(matrix, problem.labels.values, alpha=problem.alpha)
 
 
 def rounded_loss_designs(
@@ -163,15 +152,6 @@ def rounded_loss_designs(
         yield mechanism
         if excess.of(p, mechanism.matrix) <= lowest * (1 + problem.tolerance / 4):
             return
-
-
-def chosen(
-    problem: DesignProblem, excess: Excess, candidates: list[Mechanism]
-) -> tuple[float, Mechanism]:
-    """Return the excess and the mechanism of the first candidate that is next to the best."""
-    values = [excess.of(problem.prior, one.matrix) for one in candidates]
-    enough = min(values) * (1 + problem.tolerance / 20)
-    return next(pair for pair in zip(values, candidates, strict=True) if pair[0] <= enough)
 
 
 STEPS = 8

@@ -13,6 +13,7 @@ Flipping one entry of H changes its inverse by rank one, so a flip is judged in 
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
@@ -107,27 +108,20 @@ class SquareSearch:
         batch = BATCH if len(self.prior) < 40 else 5 * BATCH
         temperatures = heat * (1 - np.arange(0, steps, batch) / steps) ** 2
         sets = start
-        for temperature in [*temperatures, 0.0]:
-            if budget.is_over():
-                break
-            try:
+        with suppress(np.linalg.LinAlgError):
+            for temperature in [*temperatures, 0.0]:
+                if budget.is_over():
+                    break
                 sets = self._batch(sets, float(temperature), rng, batch, budget)
-            except np.linalg.LinAlgError:
-                break
-            best = self._better(best, sets)
-        return best if best is None else self._descend(best, rng, budget)
-
-    def _descend(self, best: Square, rng: np.random.Generator, budget: SearchBudget) -> Square:
-        """Try every flip in random order until none helps."""
-        S = len(self.prior)
-        while not budget.is_over():
-            try:
+                best = self._better(best, sets)
+        with suppress(np.linalg.LinAlgError):
+            # every flip in random order until none helps
+            while best is not None and not budget.is_over():
                 after = self._better(best, self._batch(best.sets, 0.0, rng, 0, budget)) or best
-            except np.linalg.LinAlgError:
-                return best
-            if after.variance >= best.variance * (1 - 1e-9) or S > 150:
-                return after
-            best = after
+                done = after.variance >= best.variance * (1 - 1e-9) or len(self.prior) > 150
+                best = after
+                if done:
+                    break
         return best
 
     def _better(self, best: Square | None, sets: Sets) -> Square | None:

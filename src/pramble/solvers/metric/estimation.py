@@ -33,6 +33,7 @@ from pramble.solvers.general.variance_bounds import sharp_bound, violations
 from pramble.solvers.metric.information import (
     best_metric_matrix,
     distinct_rays,
+    kronecker,
     pair_bound,
     path_rays,
     peaks,
@@ -108,8 +109,7 @@ def product_of_columns(
     """Return the product of the best matrices of the columns whose distances are summed."""
     if len(distance.parts) < 2:
         return []
-    table = problem.prior.reshape([part.size for part in distance.parts])
-    product: Floats = np.ones((1, 1))
+    table, found = problem.prior.reshape([part.size for part in distance.parts]), []
     for axis, part in enumerate(distance.parts):
         effort = max(budget.left() / (2 * len(distance.parts)), LEAST_EFFORT)
         own = replace(
@@ -121,10 +121,8 @@ def product_of_columns(
             outputs="same",
             search=budget.part(problem.tolerance, effort=effort, quiet=True),
         )
-        product = np.asarray(
-            np.kron(product, solve_metric_variance(own).mechanism.matrix), dtype=np.float64
-        )
-    return [product]
+        found.append(solve_metric_variance(own).mechanism.matrix)
+    return [kronecker(found)]
 
 
 def best_columns(
@@ -220,7 +218,10 @@ def best_metric_square(
         return float_variance(matrix, prior, queries)
 
     candidates = mixture / mixture.max(axis=0)
-    gains = candidates.sum(axis=0), column_gains(mixture, candidates, prior, queries)
+    # by how much more of each column lowers the variance: vᵀKv / p·v with K = J⁻¹WᵀWJ⁻¹
+    weighed = np.linalg.pinv(fisher(mixture, prior)) @ queries.T
+    slopes = ((candidates.T @ weighed) ** 2).sum(axis=1) / (prior @ candidates)
+    gains = candidates.sum(axis=0), slopes
     starts = sorted(vertex_matrices(candidates, gains, budget=budget), key=variance)
     found = [*first, *starts]
     found += [exchanged(one, candidates, prior, queries, budget=budget) for one in found]
@@ -231,15 +232,6 @@ def best_metric_square(
         again = exchanged(kicked, candidates, prior, queries, budget=budget)
         best = min(best, again, key=variance)
     return best
-
-
-def column_gains(mixture: Floats, columns: Floats, prior: Floats, queries: Floats) -> Floats:
-    r"""Return by how much more of each column lowers the variance of a mixture.
-
-    With :math:`K = J^{-1} W^\top W J^{-1}` it is :math:`v^\top K v / (p\cdot v)`.
-    """
-    weighed = np.linalg.pinv(fisher(mixture, prior)) @ queries.T
-    return np.asarray(((columns.T @ weighed) ** 2).sum(axis=1) / (prior @ columns))
 
 
 def vertex_matrices(

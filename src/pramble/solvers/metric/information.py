@@ -59,7 +59,8 @@ because a column falls off no faster. The inner sum is now about two numbers, wh
           \frac{(\operatorname{tr}(C^{1/2}HC^{1/2})^{1/2})^2}{\sum\gamma_{ij} m_{ij}} .
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -126,10 +127,12 @@ def best_metric_matrix(
         return best_ray_mixture(prior, alpha, distance, budget=budget)
     pairs = zip(margins, distance.parts, strict=True)
     found = [best_metric_matrix(p, alpha, part, budget=budget) for p, part in pairs]
-    product = found[0][0]
-    for matrix, _ in found[1:]:
-        product = np.asarray(np.kron(product, matrix), dtype=np.float64)
+    product = kronecker([matrix for matrix, _ in found])
     return product, next((why for _, why in found if why != "tolerance"), "tolerance")
+
+
+def kronecker(factors: Sequence[Floats]) -> Floats:
+    return reduce(lambda one, other: np.asarray(np.kron(one, other), np.float64), factors)
 
 
 def rounded_metric_design(problem: DesignProblem, matrix: Floats) -> Mechanism:
@@ -169,16 +172,16 @@ def best_ray_mixture(
         best = theta, rays, scale
         if size > MOST_SEARCHED:
             break
-        used = rays[theta > 0]
 
         def slopes(columns: Floats, prices: Floats = prices) -> Floats:
             with np.errstate(divide="ignore"):
                 logs = np.log(columns / (columns @ prior)[:, None])
             return np.asarray(prior * logs - prices)
 
-        found = [pushed(np.vstack([used, peaks(distance, alpha)]), distance, alpha, slopes)]
-        for _ in range(3):
+        found = [np.vstack([rays[theta > 0], peaks(distance, alpha)])]
+        for _ in range(4):
             found.append(pushed(found[-1], distance, alpha, slopes))
+        del found[0]
         fresh = distinct_rays(np.vstack(found))
         budget.spend(10 * sum(one.size for one in found) * size)
         means = fresh.mean(axis=1)
@@ -277,9 +280,8 @@ def column_gain(prior: Floats, columns: Floats) -> Floats:
 
 def tree_bound(prior: Floats, alpha: float, distance: Distance) -> float:
     r"""Return the bound of a tree, :math:`\sum_x\lambda_x = \sum_z\theta_z g(k_z)`."""
-    kernel = np.exp(-alpha * distance.matrix)
     weights = peak_weights(distance.size, distance.pairs, alpha * distance.lengths)
-    return float(weights @ column_gain(prior, kernel))
+    return float(weights @ column_gain(prior, np.exp(-alpha * distance.matrix)))
 
 
 def information_ceiling(prior: Floats, alpha: float, distance: Distance) -> float:
@@ -301,9 +303,7 @@ def independent_margins(prior: Floats, distance: Distance) -> list[Floats]:
     table = prior.reshape([part.size for part in distance.parts])
     axes = range(table.ndim)
     margins = [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
-    product = margins[0]
-    for margin in margins[1:]:
-        product = np.multiply.outer(product, margin)
+    product = reduce(np.multiply.outer, margins)
     return margins if np.abs(product - table).max() <= SAME_DISTRIBUTION else []
 
 
@@ -347,7 +347,13 @@ def pair_bound(prior: Floats, alpha: float, distance: Distance, variance: Varian
     if len(pairs) > MOST_PAIRS:
         near = distance.matrix[pairs[:, 0], pairs[:, 1]]
         pairs = pairs[np.argsort(near, kind="stable")[:MOST_PAIRS]]
-    most = np.array([pair_information(prior, alpha, distance, *pair) for pair in pairs.tolist()])
+    # the most that a record can tell about one of a pair against the other
+    to_one, to_other = (distance.matrix[side] for side in pairs.T)
+    nearer = to_one <= to_other
+    left = np.where(nearer, prior * np.exp(-alpha * to_one), 0.0).sum(axis=1)
+    right = np.where(nearer, 0.0, prior * np.exp(-alpha * to_other)).sum(axis=1)
+    rho = np.exp(np.minimum(alpha * distance.matrix[tuple(pairs.T)], 700.0))
+    most = (rho - 1) ** 2 / (1 + rho) * (1 / (left + right * rho) + 1 / (left * rho + right))
     basis = variance.basis
     sides = ((basis[pairs[:, 0]] - basis[pairs[:, 1]]) / np.sqrt(most)[:, None]) @ variance.root
     weights, best = np.full(len(pairs), 1 / len(pairs)), 0.0
@@ -359,13 +365,3 @@ def pair_bound(prior: Floats, alpha: float, distance: Distance, variance: Varian
         slope = ((sides @ vectors) ** 2 / roots).sum(axis=1)
         weights = weights * slope / (weights @ slope)
     return best * (1 - PAIR_MARGIN)
-
-
-def pair_information(prior: Floats, alpha: float, distance: Distance, i: int, j: int) -> float:
-    r"""Return :math:`m_{ij}`: the most that a record can tell about i against j."""
-    to_i, to_j = distance.matrix[i], distance.matrix[j]
-    nearer = to_i <= to_j
-    left = float((prior * np.exp(-alpha * to_i))[nearer].sum())
-    right = float((prior * np.exp(-alpha * to_j))[~nearer].sum())
-    rho = float(np.exp(min(alpha * to_i[j], 700.0)))
-    return (rho - 1) ** 2 / (1 + rho) * (1 / (left + right * rho) + 1 / (left * rho + right))

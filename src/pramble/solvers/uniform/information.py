@@ -39,12 +39,13 @@ LIKELY = 3
 def solve_uniform_information(problem: DesignProblem) -> Design:
     """Return the proven optimum over uniform rows."""
     if problem.invariant:
-        from pramble.solvers.general.invariant import solve_uniform_invariant
+        from pramble.solvers.general.invariant import invariance_cost, solve_uniform_invariant
 
-        return with_cost(
-            solve_uniform_invariant(problem),
-            solve_uniform_information(replace(problem, invariant=False)),
-        )
+        best = solve_uniform_invariant(problem)
+        free = solve_uniform_information(replace(problem, invariant=False))
+        note, cost = invariance_cost(best.value, free.bound, "uniform rows")
+        cost["invariance_cost"] = max(cost["invariance_cost"], 0.0)
+        return replace(best, notes=(note, *best.notes), details={**best.details, **cost})
     budget = problem.budget()
     search = Search(search_tolerance(problem))
     stopped = run_search(search, problem, vertex_kinds(problem), budget)
@@ -133,18 +134,6 @@ def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.i
         if top_left:
             for x in np.argsort(-rest)[:LIKELY]:
                 yield np.where(np.arange(len(rest)) == x, TOP, alike)
-
-
-def with_cost(invariant: Design, free: Design) -> Design:
-    cost = max(free.bound - invariant.value, 0.0)
-    note = (
-        f"Invariance costs at most {cost:.6g} nats: {invariant.value:.6g} of the {free.bound:.6g} "
-        "that uniform rows may carry at most."
-    )
-    details = {"information_without_invariance": free.bound, "invariance_cost": cost}
-    return replace(
-        invariant, notes=(note, *invariant.notes), details={**invariant.details, **details}
-    )
 
 
 def best_rounded(search: Search, problem: DesignProblem) -> tuple[Found, UniformRows]:
