@@ -139,7 +139,7 @@ def first_rows(records: Records) -> pa.Table:
 
 
 def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
-    """Return the columns to randomise, in the order of the file: all that can be, if they are few."""
+    """Return the columns to randomise, in the order of the file."""
     fit = [one for one in profiles if one.is_fit and one.size <= MOST_CATEGORIES]
     if len(fit) <= MOST_CHOSEN:
         return tuple(one.name for one in fit)
