@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from pramble.risk.models import (
     Intervals,
     JointKey,
     Operators,
-    RiskModel,
     Sample,
 )
 from pramble.values import Clock, Floats, value
@@ -390,7 +389,7 @@ def binomial_risks(p: Floats, rest: int) -> Floats:
 
 
 @value
-class Membership(RiskModel):
+class Membership:
     r"""The grade of membership model of Manrique-Vallier and Reiter (2012), and how to sample it.
 
     Every record i has memberships :math:`g_i \sim \mathrm{Dir}(\alpha_0\xi)` in K profiles, and
@@ -446,8 +445,6 @@ class Membership(RiskModel):
     effective_size: float = 200.0
     rounds: int = 100
     updates: float = 3e10
-    name: ClassVar[str] = "membership"
-    summary: ClassVar[str] = "the Bayesian grade of membership model, sampled by several chains"
 
     def __post_init__(self) -> None:
         for name, least in (
