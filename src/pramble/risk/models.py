@@ -104,15 +104,12 @@ def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
     return risk
 
 
-Interval = tuple[float, float]
-
-
 @value
 class Intervals:
     """95 % intervals of the numbers that τ1 and τ2 estimate."""
 
-    tau1: Interval
-    tau2: Interval
+    tau1: tuple[float, float]
+    tau2: tuple[float, float]
 
 
 # Of the double exponential rule, where both ends of the unit interval are met to 1e-12.
