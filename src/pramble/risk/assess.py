@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from inspect import cleandoc
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from pramble.risk.models import (
 )
 from pramble.shown import Display, Facts, number
 from pramble.values import Clock, Floats, Watcher, value
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # The share of the work that reading is taken for.
 READING = 0.1
@@ -216,12 +213,6 @@ class Assessment(Display):
         if "individual" not in self.records.dtype.names:
             return None
         return float(self.records["individual"] @ rows_each(self.records))
-
-    def plot(self) -> "Figure":
-        """Return a figure: how many records share their keys with how many."""
-        from pramble.plots.estimates import class_sizes_figure
-
-        return class_sizes_figure(self.table.counts)
 
     def summary(self) -> dict[str, Any]:
         """Return the figures of the whole file, as plain data for JSON."""
