@@ -76,7 +76,6 @@ PINNED = {
     "perturb",
     "perturb_file",
     "open_release",
-    "product",
     "randomized_response",
     "release",
     "released_distribution",

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from pramble.mechanisms.plan import Branch as Branch
     from pramble.mechanisms.plan import Mechanism as Mechanism
     from pramble.mechanisms.plan import Plan as Plan
-    from pramble.mechanisms.product import product as product
     from pramble.mechanisms.uniform import keep_probabilities as keep_probabilities
     from pramble.mechanisms.uniform import randomized_response as randomized_response
     from pramble.privacy.central import CentralGuarantee as CentralGuarantee
@@ -111,7 +110,6 @@ _NAMES = {
     "mechanisms.geometric": "geometric",
     "mechanisms.measured": "Measured",
     "mechanisms.plan": "Branch Mechanism Plan",
-    "mechanisms.product": "product",
     "mechanisms.uniform": "keep_probabilities randomized_response",
     "privacy.central": "CentralGuarantee central_guarantee",
     "privacy.certificate": "Certificate certify compose",

@@ -11,9 +11,9 @@ from math import gcd
 
 import numpy as np
 
-from pramble.solvers.uniform.polytope import clear_denominators, pair_constraints, paper_levels
+from pramble.solvers.uniform.polytope import clear_denominators, paper_levels
 from pramble.values import Floats
-from pramble_study.paper import Counts, keep_levels
+from pramble_study.paper import Counts, keep_levels, pair_constraints
 
 
 def information(p: Floats, q: Floats) -> Floats:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pramble.errors import InvalidPlan
 from pramble.mechanisms import arcs, general, uniform  # noqa: F401 (documents name every kind)
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.channel import Channel, factored
+from pramble.mechanisms.channel import Channel
 from pramble.mechanisms.column_labels import Coding, ColumnLabels, labels_by_column
 from pramble.mechanisms.json_form import parsed
 from pramble.mechanisms.plan_json import SCHEMA, as_block, branches_in
@@ -209,18 +209,6 @@ class Plan(Display, Mapping[Any, Mechanism]):
         }
         return tuple(found.values())
 
-    def without_products(self) -> "Plan":
-        """Return the plan with each factor of a product as a block of its own."""
-        if not any(len(factored(*one)) > 1 for one in self.mechanisms()):
-            return self
-        return self.once(
-            "factored",
-            lambda: Plan(branches=[
-                Branch(b.share, dict(part for one in b.blocks.items() for part in factored(*one)))
-                for b in self.branches
-            ]),
-        )  # fmt: skip
-
     def single_columns(self, *, what: str) -> dict[str, Mechanism]:
         """Return the mechanism of each column of a simple plan; refuse any other for ``what``."""
         if not self.is_simple:
@@ -331,8 +319,7 @@ def checked_block(key: Any, mechanism: Any) -> Mechanism:
         raise InvalidPlan(
             f"A plan maps columns to mechanisms; {key!r} has a {type(mechanism).__name__}."
         )
-    # The labels of a product are such tuples, and need not be listed.
-    if len(block) > 1 and len(factored(block, mechanism)) == 1:
+    if len(block) > 1:
         for label in (*mechanism.labels.values, *mechanism.output_labels.values):
             if not isinstance(label, tuple) or len(label) != len(block):
                 raise InvalidPlan(

@@ -21,7 +21,6 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.mechanisms.product import Product
 from pramble.mechanisms.ratios import (
     Ratio,
     ratio_of,
@@ -201,8 +200,6 @@ def certify(mechanism: Any, *, distance: Any = None) -> Certificate:
 
 @once
 def _certify_mechanism(mechanism: Mechanism) -> Certificate:
-    if isinstance(mechanism, Product):
-        return compose(map(_certify_mechanism, mechanism.factors))
     ratio = mechanism.largest_ratio()
     return Certificate(ratio.numerator, ratio.denominator, witness_of(mechanism, ratio))
 
@@ -326,31 +323,19 @@ def distance_sentence(distance: Distance, alpha: float) -> str:
     """Say how well values are hidden that are near to each other, and those farthest apart.
 
     >>> print(distance_sentence(Distance.path(9), 0.25))
-    Values 1 step apart are hidden from each other as well as at α = 0.25, values 2 steps apart as
-    well as at α = 0.5, and the two that are farthest apart (8 steps) as well as at α = 2.
+    Values 1 step apart are hidden from each other as well as at α = 0.25, and the two that are
+    farthest apart (8 steps) as well as at α = 2.
     """
-    near = distance.matrix[distance.matrix > 0].min()
-    levels = [near, 2 * near] if 2 * near < distance.diameter else [near]
-    said = [
-        f"values {length(distance, level)} apart "
-        + ("are hidden from each other as well as" if level == near else "as well as")
-        + f" at α = {alpha * level:.3g}"
-        for level in levels
-    ]
-    if near == distance.diameter:
-        return sentence(f"any two {said[0]}")
-    farthest = length(distance, distance.diameter)
-    said.append(
-        f"and the two that are farthest apart ({farthest}) as well as at "
-        f"α = {alpha * distance.diameter:.3g}"
+
+    def length(level: float) -> str:
+        plural = "" if level == 1 or distance.unit == "km" else "s"
+        return f"{level:.3g} {distance.unit}{plural}"
+
+    near, far = distance.matrix[distance.matrix > 0].min(), distance.diameter
+    hidden = f"{length(near)} apart are hidden from each other as well as at α = {alpha * near:.3g}"
+    if near == far:
+        return f"Any two values {hidden}."
+    return (
+        f"Values {hidden}, and the two that are farthest apart ({length(far)}) as well as at "
+        f"α = {alpha * far:.3g}."
     )
-    return sentence(", ".join(said))
-
-
-def length(distance: Distance, level: float) -> str:
-    plural = "" if level == 1 or distance.unit == "km" else "s"
-    return f"{level:.3g} {distance.unit}{plural}"
-
-
-def sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."

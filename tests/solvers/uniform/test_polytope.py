@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial import HalfspaceIntersection
 
 from pramble.mechanisms.ratios import exp_below
-from pramble.solvers.uniform.polytope import Corner, corners, pair_constraints, vertices
+from pramble.solvers.uniform.polytope import Corner, corners, vertices
 from pramble_study import paper
 
 BOTH_SIDES = [
@@ -16,7 +16,7 @@ BOTH_SIDES = [
 
 
 def exact_rows(size, a):
-    for on_k, on_l, limit in pair_constraints(size, a):
+    for on_k, on_l, limit in paper.pair_constraints(size, a):
         for k, other in permutations(range(size), 2):
             row = [Fraction(0)] * size
             row[k], row[other] = on_k, on_l

@@ -19,8 +19,8 @@ from pramble.estimation.draws.released import (
     Units,
     count_patterns,
     fitting_columns,
-    gathered_records,
     given_columns,
+    in_memory,
     refuse_no_whole,
     released_patterns,
     units_of,
@@ -77,7 +77,8 @@ def imputation(
     if not plan.columns:
         raise InvalidInput("The plan must randomise a column; without one nothing is to be filled.")
     clock = Clock(progress)
-    records = gathered_records(open_records(data, reading))
+    records = open_records(data, reading)
+    records = in_memory(records, records.names)
     given = given_columns(records, plan, None if using is None else names_of(using))
     counted = count_patterns(given.records, plan, given.columns)
     names, left = fitting_columns(counted, plan, given.columns)

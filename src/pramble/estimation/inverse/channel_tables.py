@@ -98,7 +98,6 @@ def part_of(seen: SeenBlock) -> Part | None:
 
 
 def part_of_margin(margin: BlockMargin) -> Part | None:
-    """Return what margins say that a matrix of their own randomises; None if there is none."""
     if margin.matrix is None:
         return None
     try:
@@ -179,7 +178,6 @@ class BranchTable:
         return finer if set(finer.needed) <= set(self.needed) else None
 
     def onto(self, parts: Sequence[Part]) -> Integers:
-        """Return which cell of what a branch tells each cell of the table is in, or −1."""
         place, possible = np.zeros(self.size, dtype=np.int64), np.ones(self.size, dtype=np.bool_)
         for part in parts:
             shared = list(part.cells)
@@ -202,11 +200,12 @@ class BranchTable:
                 others = tuple(i for i in range(len(parts)) if i != axis)
                 pairs.append(part.at(cube.sum(axis=others)))
             matrix, u = (reduce(np.kron, side) for side in zip(*pairs, strict=True))
+            basis = None  # all sums are estimable, unless some part leaves some out
+            if any(part.basis is not None for part in parts):
+                each: list[Any] = [np.eye(p.margins) if p.basis is None else p.basis for p in parts]
+                basis = np.asarray(reduce(np.kron, each))
             exact = all(part.is_exact for part in parts)
-            aspect = Aspect(
-                np.where(impossible, -1, onto), matrix, u, estimable_basis(parts), exact
-            )
-            answer.append(aspect)
+            answer.append(Aspect(np.where(impossible, -1, onto), matrix, u, basis, exact))
         return tuple(answer)
 
     @cached_property
@@ -229,29 +228,15 @@ class BranchTable:
                 f"The plan can give the table of {names}, but this release has too few records: "
                 "none are in a branch that the table needs."
             )
-        what = what_is_missing(self.plan, self.columns)
+        parts = (some for size in (1, 2) for some in combinations(self.columns, size))
+        missing = next((some for some in parts if not answerable(self.plan, some)), self.columns)
+        what = "pairs of them are shown, but not all of them together"
+        if len(missing) == 2:
+            together = " and ".join(missing)
+            what = f"no records show {together} together so that all cells can be told"
+        elif len(missing) == 1:
+            what = f"the categories of {missing[0]} cannot be told apart from what is released"
         return NotShown(f"The plan cannot give the table of {names}: {what}. It shows {shown}.")
-
-
-def what_is_missing(plan: Plan, columns: Sequence[str]) -> str:
-    parts = (some for size in (1, 2) for some in combinations(columns, size))
-    missing = next((some for some in parts if not answerable(plan, some)), tuple(columns))
-    if len(missing) > 2:
-        return "pairs of them are shown, but not all of them together"
-    if len(missing) == 2:
-        together = " and ".join(missing)
-        return f"no records show {together} together so that all cells can be told"
-    return f"the categories of {missing[0]} cannot be told apart from what is released"
-
-
-def estimable_basis(parts: Sequence[Part]) -> Floats | None:
-    """Return a basis of the sums that blocks give together; None if they give all."""
-    if all(part.basis is None for part in parts):
-        return None
-    bases: list[Any] = [
-        np.eye(part.margins) if part.basis is None else part.basis for part in parts
-    ]
-    return np.asarray(reduce(np.kron, bases))
 
 
 def answerable(plan: Plan, columns: Sequence[str]) -> bool:

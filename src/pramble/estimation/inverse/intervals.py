@@ -147,7 +147,6 @@ def nothing_known(lower: Floats, upper: Floats, what: str) -> tuple[str, ...]:
 
 
 def acceptance(y: Floats, mu: Floats, *, deviation: Floats) -> Floats:
-    """Return the probability, under the mean mu, of a smaller likelihood ratio than that of y."""
     from scipy.special import ndtr
 
     nearest = np.clip(y, 0.0, 1.0)

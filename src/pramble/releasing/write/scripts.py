@@ -68,7 +68,6 @@ class Unwritable(Exception):
 
 
 def plan_code(plan: Plan) -> dict[str, str]:
-    plan = plan.without_products()
     views = plan.channel().views
     if len({frozenset(view.columns) for view in views}) < len(views):
         raise Unwritable("two branches of the plan show the same columns")
@@ -109,7 +108,7 @@ def labels_code(labels: Mapping[str, Labels]) -> str:
 
 def mechanism_code(mechanism: Mechanism) -> str:
     """Return a mechanism: two numbers for each row, or its matrix; NULL where it is too large."""
-    whole = f"2^{mechanism.bits}"
+    whole = "2^53"
     if isinstance(mechanism, UniformRows):
         off, d = mechanism.off.tolist(), (mechanism.keep - mechanism.off).tolist()
         return f"list(off = {r_numbers(off)} / {whole},\n    d = {r_numbers(d)} / {whole})"
