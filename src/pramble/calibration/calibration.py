@@ -30,10 +30,6 @@ MEASURES = {
 OF_RISK = ("tau1", "tau2", "worst")
 
 
-def list_measures() -> str:
-    return "; ".join(f"{name}: {words}" for name, words in MEASURES.items())
-
-
 @value
 class Target:
     """A measure that must be at most a given value.
