@@ -205,8 +205,9 @@ class Entry:
         number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
         epsilon, delta, mu_squared, target, state = row[10:]
         spent = no_local_promise(most) if alpha == "inf" else LocalPromise(Fraction(alpha), most)
-        central = CentralPromise.of_local(spent)  # entries of earlier versions say nothing of it
-        if epsilon is not None:
+        if epsilon is None:  # entries of earlier versions say nothing of it
+            central = CentralPromise.of_local(spent)
+        else:
             gaussian = None if mu_squared is None else Fraction(mu_squared)
             central = CentralPromise(Fraction(epsilon), Fraction(delta), most, gaussian)
         return cls(
