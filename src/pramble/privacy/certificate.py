@@ -21,13 +21,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.mechanisms.ratios import (
-    Ratio,
-    ratio_of,
-    ratio_within,
-    smallest_alpha,
-    steepest,
-)
+from pramble.mechanisms.ratios import Ratio, ratio_of, ratio_within, smallest_alpha, steepest
 from pramble.privacy.gaussian import float_above, float_below
 from pramble.privacy.promise import LocalPromise
 from pramble.values import value
