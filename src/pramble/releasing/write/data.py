@@ -45,8 +45,7 @@ def writer_of(job: Prepared, records: Records, *, key: bytes) -> tuple[Canonical
 
     They are where the file is longer than what was looked at before.
     """
-    missing = {column.name: column.missing for column in job.spec.columns}
-    nulls = {name: None if label is True else label for name, label in missing.items()}
+    nulls = {column.name: column.null_label for column in job.spec.columns}
     record = Record(job.plan, key, from_text=not records.typed, null_labels=nulls)
     work = Canonical(records.schema, record, names=job.names)
     return work, job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
