@@ -104,11 +104,9 @@ def estimate(
     .. math:: \hat p = \arg\max_{p \in \Delta} \sum_z c_z \log (pM)_z ,
 
     to a proven optimality gap (``e.gap``); or by the unbiased inverse
-    :math:`\hat p = \hat c\,G`, :math:`MG = I`, which may leave the simplex. The covariance is
-    :math:`G^\top(\operatorname{diag} m - m m^\top)G/n`, the whole multinomial variance of
-    sampling and randomisation. Intervals respect the simplex: far from its boundary they
-    are score intervals, at it they become one-sided
-    (:mod:`pramble.estimation.inverse.intervals`), around the unbiased estimate.
+    :math:`\hat p = \hat c\,G`, :math:`MG = I`, which may leave the simplex. Intervals are around
+    the unbiased estimate and respect the simplex: far from its boundary they are score intervals,
+    at it they become one-sided (:mod:`pramble.estimation.inverse.intervals`).
 
     Parameters
     ----------
@@ -179,12 +177,6 @@ def estimate(
     >>> plan = {"sex": pramble.randomized_response(["f", "m"], 2.0)}
     >>> pramble.estimate(frame, plan, by=["town", "sex"]).probabilities
     array([0.2, 0.2, 0.3, 0.3])
-
-    Shares of one column given another:
-
-    >>> e = pramble.estimate(frame, plan, by="sex", given="town")
-    >>> e.values, e.given
-    (array([0.5, 0.5, 0.5, 0.5]), ('town',))
 
     A query, here the difference of two shares:
 
