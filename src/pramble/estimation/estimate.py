@@ -9,13 +9,13 @@ import numpy as np
 from pramble.data.recode import Reading
 from pramble.data.records import Job, Records, scan
 from pramble.errors import InvalidInput, PrambleError
-from pramble.estimation.follow.functions import conditional
-from pramble.estimation.follow.queries import group_estimate, query_estimate
-from pramble.estimation.follow.result import Covers, Estimate, Method, Settings
-from pramble.estimation.inverse.intervals import errors_within, nothing_known
-from pramble.estimation.inverse.likelihood import FittedTable, fit_table
-from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
-from pramble.estimation.inverse.tabulate import (
+from pramble.estimation.functionals.queries import group_estimate, query_estimate
+from pramble.estimation.functionals.ratios import conditional
+from pramble.estimation.functionals.result import Covers, Estimate, Method, Settings
+from pramble.estimation.records.intervals import errors_within, nothing_known
+from pramble.estimation.records.likelihood import FittedTable, fit_table
+from pramble.estimation.records.moments import CellAnswers, SecondMoments, right_inverses
+from pramble.estimation.records.tabulate import (
     Counting,
     Tabulated,
     as_tabulated,
@@ -106,7 +106,7 @@ def estimate(
     to a proven optimality gap (``e.gap``); or by the unbiased inverse
     :math:`\hat p = \hat c\,G`, :math:`MG = I`, which may leave the simplex. Intervals are around
     the unbiased estimate and respect the simplex: far from its boundary they are score intervals,
-    at it they become one-sided (:mod:`pramble.estimation.inverse.intervals`).
+    at it they become one-sided (:mod:`pramble.estimation.records.intervals`).
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def estimate(
     given : str or sequence of str, optional
         Further columns: the shares of the table within each combination of their labels, as of
         the employed among women. Their intervals know that the size of the group is itself
-        estimated (:mod:`pramble.estimation.follow.functions`).
+        estimated (:mod:`pramble.estimation.functionals.ratios`).
     counts : bool
         Whether ``data`` holds counts.
     method : {"mle", "inverse"}

@@ -25,7 +25,7 @@ from pramble.estimation.draws.released import (
     released_patterns,
     units_of,
 )
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
+from pramble.estimation.records.tabulate import data_and_plan, measured_of
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan

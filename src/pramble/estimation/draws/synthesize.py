@@ -34,7 +34,7 @@ from pramble.estimation.draws.target import (
     target_of_records,
     target_of_tables,
 )
-from pramble.estimation.inverse.tabulate import measured_of
+from pramble.estimation.records.tabulate import measured_of
 from pramble.information.distributions import Table, margin_of
 from pramble.information.proportional import Margin, fit_array, flat, margin_over
 from pramble.information.structural_zeros import Possible

@@ -10,9 +10,9 @@ from pramble.data.crosstab import totals
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.errors import NotShown
-from pramble.estimation.follow.result import Covers, Settings
-from pramble.estimation.inverse.signed import RecordSource, patterns_of
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of, plan_for
+from pramble.estimation.functionals.result import Covers, Settings
+from pramble.estimation.records.signed import RecordSource, patterns_of
+from pramble.estimation.records.tabulate import data_and_plan, measured_of, plan_for
 from pramble.estimation.regression.design_matrix import (
     ModelColumn,
     Response,

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import NotConverged, NotIdentifiable
-from pramble.estimation.inverse.signed import Function, RecordSource
+from pramble.estimation.records.signed import Function, RecordSource
 from pramble.estimation.regression.design_matrix import DesignMatrix
 from pramble.estimation.regression.families import Family, OnePredictor, Parameters, Pieces
 from pramble.estimation.tables.cells import TableSource

@@ -18,7 +18,7 @@ import numpy as np
 
 from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.errors import InvalidData, InvalidInput, NotShown
-from pramble.estimation.inverse.stacked import Aspect, Pooled, StackedOperator, stack
+from pramble.estimation.records.stacked import Aspect, Pooled, StackedOperator, stack
 from pramble.information.fisher import covariance_of_cells, inner, sums_onto
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock

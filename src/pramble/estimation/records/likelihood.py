@@ -26,10 +26,10 @@ from typing import cast
 import numpy as np
 
 from pramble.errors import InvalidData, NotConverged, NotIdentifiable
-from pramble.estimation.inverse.interior_point import interior_point, ratio
-from pramble.estimation.inverse.moments import SecondMoments, right_inverses
-from pramble.estimation.inverse.stacked import GroupOperator, StackedOperator
-from pramble.estimation.inverse.tabulate import Tabulated
+from pramble.estimation.records.interior_point import interior_point, ratio
+from pramble.estimation.records.moments import SecondMoments, right_inverses
+from pramble.estimation.records.stacked import GroupOperator, StackedOperator
+from pramble.estimation.records.tabulate import Tabulated
 from pramble.information.consistent import nearest_on_simplex
 from pramble.mechanisms.operators.base import (
     Axes,
