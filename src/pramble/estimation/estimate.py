@@ -188,17 +188,19 @@ def estimate(
         raise InvalidInput("Ask for one of query=, mean=, total= and given= at a time.")
     if given is not None:
         by = [*names_of(given), *names_of(by or ())]
-    survey = as_survey(survey, covers=covers, weights=weights)
-    settings = Settings(level, covers, survey.population_size, method)
+    population_size, design = None, None
+    if survey is not None:
+        survey = as_survey(survey, covers=covers, weights=weights)
+        population_size, design = survey.population_size, None if survey.is_simple else survey
+    settings = Settings(level, covers, population_size, method)
     measure = mean if mean is not None else total
-    if not survey.is_simple and not (query is None and measure is None):
+    if design is not None and not (query is None and measure is None):
         raise InvalidInput(
             "survey= with strata, clusters or replicates goes with tables, given= and what follows "
             "from them; for means and other functions take estimate_regression, or e.function."
         )
     measured = measured_of(data)
     if measured is not None:
-        design = None if survey.is_simple else survey
         refuse_records(
             plan=plan,
             counts=counts,
@@ -228,8 +230,8 @@ def estimate(
         if measure is not None:
             return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
         table = cell_estimate(tabulated, settings)
-        if not survey.is_simple:
-            table = surveyed(table, data, plan, survey=survey, weights=weights, reading=reading)
+        if design is not None:
+            table = surveyed(table, data, plan, survey=design, weights=weights, reading=reading)
         return table if given is None else conditional(table, names_of(given))
 
 

@@ -8,8 +8,8 @@ Within a band :math:`[l_j, u_j)` numbers count as spread evenly. With its share 
           F(x) = \sum_j p_j \min\Bigl(\max\Bigl(\frac{x - l_j}{w_j}, 0\Bigr), 1\Bigr).
 
 All are sums of cells, so they have the intervals of ratios
-(:mod:`pramble.estimation.functionals.ratios`); μ may be held at its estimate in σ², whose derivative
-by it is zero.
+(:mod:`pramble.estimation.functionals.ratios`); μ may be held at its estimate in σ², whose
+derivative by it is zero.
 
 A quantile is where the share F(x) of numbers up to x reaches a share q, and its interval holds the
 x whose interval of F(x) holds q (Woodruff 1952). Its standard error is the length of the interval
