@@ -27,17 +27,16 @@ def exact_probability(cell, alpha, levels):
     return total
 
 
-def fixed_chain(rng, *, shape=(2, 3, 2), memberships=200_000):
+def fixed_chain(rng, *, shape=(2, 3, 2)):
     codes = np.stack([rng.integers(0, size, 50) for size in shape], axis=1).astype(np.int32)
-    model = Membership(profiles=3, memberships=memberships)
-    return MembershipChain(model, codes, shape, rng)
+    return MembershipChain(Membership(profiles=3), codes, shape, rng)
 
 
 def test_cell_probabilities_are_those_of_the_model():
     chain = fixed_chain(np.random.default_rng(1))
     chain.alpha = np.array([0.3, 0.8, 0.1])
     cells = np.array(list(product(range(2), range(3), range(2))), dtype=np.int32)
-    tables, weights = chain.components()
+    tables, weights = chain.components(200_000)
     sampled = cell_probabilities(cells, tables, weights)
     exact = [exact_probability(cell, chain.alpha, chain.levels) for cell in cells.tolist()]
     assert sum(exact) == pytest.approx(1.0)

@@ -195,7 +195,8 @@ def title_of_table(answer: Estimate, question: TableQuestion) -> str:
 def wide_cells(answer: Estimate) -> tuple[str, ...]:
     """Say how many intervals are wider than what they are about; plainly, where most are."""
     is_wide = answer.upper - answer.lower > answer.values
-    wide, from_zero, cells = is_wide.sum(), (is_wide & (answer.lower <= 0)).sum(), len(is_wide)
+    wide, cells = int(is_wide.sum()), len(is_wide)
+    from_zero = int((is_wide & (answer.lower <= 0)).sum())
     if not wide:
         return ()
     many = "Most of this table is noise: " if 2 * wide > cells else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 # Categories whose frequencies are drawn; of more, the most frequent ones.
 MOST_CATEGORIES = 60
 
-# Sizes of classes from which a new bar begins.
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -139,24 +137,3 @@ def frequency_note(size: int) -> str:
 
 def _shares(counts: Sequence[int]) -> Floats:
     return np.array(counts) / max(sum(counts), 1)
-
-
-@house_style()
-def class_sizes_figure(sizes: Any) -> Figure:
-    """Return how many records share their keys with how many; those alone stand out."""
-    sizes = np.asarray(sizes)
-    ends = [*pairwise(EDGES), (EDGES[-1], np.inf)]
-    records = [int(sizes[(sizes >= low) & (sizes < high)].sum()) for low, high in ends]
-    names = [
-        f"{low}" if high == low + 1 else f"{low} to {high - 1:.0f}" for low, high in ends[1:-1]
-    ]
-    names = ["alone", *names, f"{EDGES[-1]:,} or more"]
-    figure = new_figure(height=3.2)
-    axes = figure.add_subplot()
-    bars = axes.bar(range(len(names)), records, color=[VERMILION, *[BLUE] * (len(names) - 1)])
-    axes.bar_label(bars, [f"{count:,}" for count in records], fontsize=8)
-    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axes.set_xlabel("records with the same keys")
-    axes.set_ylabel("records")
-    axes.grid(visible=False, axis="x")
-    return figure

@@ -108,37 +108,6 @@ def regroup(codes: Any, z: Any, alpha: Any, uniforms: Any, tally: Any) -> None:
 
 
 @compiled
-def cell_estimates(cells: Any, alpha: Any, levels: Any, uniforms: Any, out: Any) -> None:
-    """Fill ``out`` with unbiased estimates of the cells' probabilities, from left to right.
-
-    A particle begins in each profile, with its weight; it draws the profile of one column after the
-    other given the levels so far, and multiplies the chances of those levels.
-    """
-    repeats, columns = uniforms.shape[1], cells.shape[1]
-    profiles = len(alpha)
-    total = alpha.sum()
-    held = np.zeros(profiles, np.int64)
-    weights = np.zeros(profiles)
-    for i in range(len(cells)):
-        out[i] = 0.0
-        for m in range(repeats):
-            for start in range(profiles):
-                held[:] = 0
-                held[start] = 1
-                first = (m * columns) // repeats
-                chance = alpha[start] / total * levels[first, cells[i, first], start] / repeats
-                for c in range(1, columns):
-                    j = (first + c) % columns
-                    mass = 0.0
-                    for k in range(profiles):
-                        weights[k] = (alpha[k] + held[k]) * levels[j, cells[i, j], k]
-                        mass += weights[k]
-                    chance *= mass / (total + c)
-                    held[_pick(weights, uniforms[i, m, start, c])] += 1
-                out[i] += chance
-
-
-@compiled
 def exact_probabilities(cells: Any, alpha: Any, levels: Any, out: Any) -> None:
     r"""Fill ``out`` with the probabilities of cells, exactly, in :math:`3^d` steps per profile.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,14 @@ from pramble.risk.models import (
     Intervals,
     JointKey,
     Operators,
-    RiskModel,
     Sample,
 )
 from pramble.values import Clock, Floats, value
 
 # Columns up to which the probabilities of cells are exact: 3^8 steps for a cell and profile.
 MOST_EXACT = 8
-# Particles that begin in each profile, to estimate a cell's probability.
-REPEATS = 8
+# Memberships that are drawn to estimate the probabilities of cells of more columns: to some 3 %.
+MEMBERSHIPS = 8000
 # Metropolis steps on logarithms in a sweep, and their sizes in turn: small ones are accepted where
 # a parameter is well known, large ones leave regions where it is not.
 MOVES, STEPS = 12, (0.1, 0.3, 1.0, 3.0)
@@ -118,19 +117,16 @@ class MembershipChain:
         self._move_priors()
 
     def probabilities(self, cells: Codes) -> Floats:
-        from pramble.risk.kernels import cell_estimates, exact_probabilities
+        from pramble.risk.kernels import exact_probabilities
 
+        if cells.shape[1] > MOST_EXACT:
+            return cell_probabilities(cells, *self.components(MEMBERSHIPS))
         out = np.zeros(len(cells))
-        if cells.shape[1] <= MOST_EXACT:
-            exact_probabilities(cells, self.alpha, self.levels, out)
-        else:
-            uniforms = self.rng.random((len(cells), REPEATS, len(self.alpha), cells.shape[1]))
-            cell_estimates(cells, self.alpha, self.levels, uniforms, out)
+        exact_probabilities(cells, self.alpha, self.levels, out)
         return out
 
-    def components(self) -> tuple[Floats, Floats]:
-        """Return level tables and weights of a mixture: memberships drawn from their law."""
-        count = self.model.memberships
+    def components(self, count: int) -> tuple[Floats, Floats]:
+        """Return level tables and weights of a mixture: so many memberships, drawn."""
         gammas = self.rng.standard_gamma(np.broadcast_to(self.alpha, (count, len(self.alpha))))
         gammas += 1e-300  # all of a row may underflow, and 0/0 is no share
         memberships = gammas / gammas.sum(axis=1, keepdims=True)
@@ -297,7 +293,7 @@ class Walker:
             risks += found
             expected[made] = found.sum(axis=1)
             if made % max(draws // DRAWS_RETAINED, 1) == 0:
-                states.append(self.chain.components())
+                states.append(self.chain.components(self.chain.model.memberships))
         self.sweeps += draws * thin
         return Round(risks, expected, predicted, states)
 
@@ -350,8 +346,8 @@ def schedule(model: "Membership", walker: Walker) -> tuple[int, list[int]]:
     profiles, (cells, columns) = model.profiles, walker.uniques.shape
     sweep = float(walker.chain.codes.size * profiles)
     exact = columns <= MOST_EXACT
-    weighed = 3**columns / 4 if exact else REPEATS * columns * profiles / 2
-    draw = model.thin * sweep + cells * profiles * weighed
+    cell = profiles * 3**columns / 4 if exact else MEMBERSHIPS * columns / 5
+    draw = model.thin * sweep + cells * cell
     burn_in = min(model.burn_in, max(int(model.updates / 2 / sweep), 1))
     left = max(int((model.updates - burn_in * sweep) / draw), LEAST_DRAWS)
     full, rest = divmod(min(left, model.rounds * model.draws), model.draws)
@@ -390,7 +386,7 @@ def binomial_risks(p: Floats, rest: int) -> Floats:
 
 
 @value
-class Membership(RiskModel):
+class Membership:
     r"""The grade of membership model of Manrique-Vallier and Reiter (2012), and how to sample it.
 
     Every record i has memberships :math:`g_i \sim \mathrm{Dir}(\alpha_0\xi)` in K profiles, and
@@ -446,8 +442,6 @@ class Membership(RiskModel):
     effective_size: float = 200.0
     rounds: int = 100
     updates: float = 3e10
-    name: ClassVar[str] = "membership"
-    summary: ClassVar[str] = "the Bayesian grade of membership model, sampled by several chains"
 
     def __post_init__(self) -> None:
         for name, least in (

@@ -33,7 +33,6 @@ from pramble.mechanisms.channel import Channel, SeenBlock
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import Inverting, output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
-from pramble.mechanisms.product import axes_of
 from pramble.values import Floats, Integers, names_of, value
 
 # The column of values that came without a name.
@@ -280,7 +279,7 @@ def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights:
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(values, mechanism.shape[1])
-    channel, axes = plan.channel(), axes_of(mechanism)
+    channel, axes = plan.channel(), (mechanism.operator,)
     cells, categories = channel.cells, {ONE_COLUMN: channel.labels[ONE_COLUMN].values}
     layout = Layout((ONE_COLUMN,), cells, categories, {}, NO_GROUPS)
     sums = {(1, 0): vector.reshape(1, *output_shape(axes))}
@@ -302,7 +301,7 @@ def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False)
     )
     if table is None:
         place = np.ravel_multi_index((group_of, *counted.places()), (len(groups), *outputs))
-        axes = tuple(axis for seen in blocks for axis in axes_of(seen.mechanism))
+        axes = tuple(seen.mechanism.operator for seen in blocks)
         sums = sums_of_cells(found, place, (len(groups), *output_shape(axes)))
         known = {seen.columns: seen.mechanism for seen in blocks}
         return Tabulated(layout, axes, sums, float(found.n), known, backend=backend)

@@ -68,7 +68,6 @@ class Unwritable(Exception):
 
 
 def plan_code(plan: Plan) -> dict[str, str]:
-    plan = plan.without_products()
     views = plan.channel().views
     if len({frozenset(view.columns) for view in views}) < len(views):
         raise Unwritable("two branches of the plan show the same columns")
@@ -109,7 +108,7 @@ def labels_code(labels: Mapping[str, Labels]) -> str:
 
 def mechanism_code(mechanism: Mechanism) -> str:
     """Return a mechanism: two numbers for each row, or its matrix; NULL where it is too large."""
-    whole = f"2^{mechanism.bits}"
+    whole = "2^53"
     if isinstance(mechanism, UniformRows):
         off, d = mechanism.off.tolist(), (mechanism.keep - mechanism.off).tolist()
         return f"list(off = {r_numbers(off)} / {whole},\n    d = {r_numbers(d)} / {whole})"
@@ -209,12 +208,7 @@ def r_vectors(tables: Iterable[Iterable[str]]) -> str:
     return f"list({', '.join(r_vector(map(r_text, table)) for table in tables)})"
 
 
-def script_texts(
-    plan: Plan,
-    names: Sequence[str],
-    *,
-    rows: int,
-) -> dict[str, str]:
+def script_texts(plan: Plan, names: Sequence[str], *, rows: int) -> dict[str, str]:
     """Return the text of each script by its name; names and labels stand in it as escaped texts.
 
     ``names`` are those of all columns of the data file, in order.
