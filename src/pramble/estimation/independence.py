@@ -97,6 +97,15 @@ class Independence(Display):
         dependence. NaN where no one table of them is released.
     n : float
         Number of records.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> plan = {"x": pramble.randomized_response(2, 2.0), "y": pramble.randomized_response(2, 2.0)}
+    >>> frame = {"x": [0] * 100 + [1] * 100, "y": [0] * 80 + [1] * 100 + [0] * 20}
+    >>> test = pramble.independence_test(frame, plan, columns=["x", "y"])
+    >>> type(test).__name__, test.degrees_of_freedom, round(test.statistic, 2)
+    ('Independence', 1, 72.0)
     """
 
     statistic: float

@@ -45,6 +45,13 @@ class Combined(Display, Tidy):
         Of the estimates, where covariances were given.
     copies : int
     level : float
+
+    Examples
+    --------
+    >>> import pramble
+    >>> c = pramble.combine([[1.0, 5.0], [1.2, 5.2], [1.1, 5.4]], [[0.04, 0.09]] * 3)
+    >>> c.estimate, c.standard_errors.round(3)
+    (array([1.1, 5.2]), array([0.231, 0.379]))
     """
 
     names: tuple[str, ...]

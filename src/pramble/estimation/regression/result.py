@@ -80,6 +80,16 @@ class Regression(Display, Tidy):
         Of the intervals, and what they cover.
     notes : tuple of str
         What to know about these estimates.
+
+    Examples
+    --------
+    >>> import pramble
+    >>> m = pramble.randomized_response(["no", "yes"], 2.0)
+    >>> frame = {"smokes": ["no", "yes"] * 50, "age": list(range(100)), "ill": [0, 1, 1, 0] * 25}
+    >>> r = pramble.estimate_regression(
+    ...     frame, {"smokes": m}, response="ill", covariates=["smokes"])
+    >>> r.names
+    ('intercept', 'smokes[yes]')
     """
 
     names: tuple[str, ...]
