@@ -11,8 +11,9 @@ from math import gcd
 
 import numpy as np
 
-from pramble.solvers.uniform.polytope import clear_denominators, pair_constraints, paper_levels
+from pramble.solvers.uniform.polytope import clear_denominators, paper_levels
 from pramble.values import Floats
+from pramble_study.feasible_set import pair_constraints
 from pramble_study.paper import Counts, keep_levels
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.solvers.uniform.polytope import (
+from pramble.values import Floats, read_only
+from pramble_study.feasible_set import (
     KeepLevels,
     SymmetricOptimum,
     keep_levels,
@@ -20,7 +21,6 @@ from pramble.solvers.uniform.polytope import (
     symmetric_optimum,
     vertex_threshold,
 )
-from pramble.values import Floats, read_only
 
 __all__ = [
     "ALPHAS",

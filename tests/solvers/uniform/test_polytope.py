@@ -6,8 +6,9 @@ import pytest
 from scipy.spatial import HalfspaceIntersection
 
 from pramble.mechanisms.ratios import exp_below
-from pramble.solvers.uniform.polytope import Corner, corners, pair_constraints, vertices
+from pramble.solvers.uniform.polytope import Corner, corners, vertices
 from pramble_study import paper
+from pramble_study.feasible_set import pair_constraints
 
 BOTH_SIDES = [
     (2, 1.0), (3, 0.1), (3, 1.0), (3, 3.0), (4, 0.5), (4, 0.69), (4, 0.70), (4, 2.0),

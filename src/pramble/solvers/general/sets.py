@@ -24,6 +24,7 @@ orbits of x ↦ tx. Smaller primes are tried too, which finds more than the theo
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
@@ -31,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.mechanisms.operators.dense import entropy_excess
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 Sets = NDArray[np.bool_]
 
@@ -81,6 +82,28 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
     """Return the row-stochastic matrix of columns with these high sets and weights."""
     columns = theta[:, None] * np.where(sets, math.exp(alpha), 1.0)
     return np.asarray((columns / columns.sum(axis=0)).T)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Columns by their high sets (rows of ``sets``) and weights θ, with a bound and its prices."""
+
+    sets: Sets
+    theta: Floats
+    value: float
+    bound: float
+    prices: Floats
+    stopped: str
+
+    def matrix(self, alpha: float) -> Floats:
+        return matrix_of(self.sets, self.theta, alpha)
+
+
+def shares_in_groups(groups: Integers, prior: Floats) -> Floats:
+    """Return the share of each category in its group, by mass; alike where there is none."""
+    mass, size = np.bincount(groups, weights=prior), np.bincount(groups)
+    heavy = mass[groups] > 0
+    return np.where(heavy, prior / np.where(mass > 0, mass, 1.0)[groups], 1 / size[groups])
 
 
 def polish_weights(sets: Sets, theta: Floats, gain: Gain) -> Floats:
