@@ -54,8 +54,8 @@ DOORS = {
     ),
     "engine": "block canonical files keystream measure perturb record sampling shuffle",
     "estimation": (
-        "draws.impute draws.released draws.synthesize estimate follow.result "
-        "inverse.channel_tables regression.families regression.result survey"
+        "draws.impute draws.released draws.synthesize estimate functionals.result "
+        "records.channel_tables regression.families regression.result survey"
     ),
     "geography": "areas reading",
     "information": (
@@ -64,7 +64,7 @@ DOORS = {
     "ledger": "account book",
     "mechanisms": (
         "arcs base channel column_labels csv_form distance general geometric json_form "
-        "measured operators.base operators.dense operators.uniform plan plan_json product "
+        "measured operators.base operators.dense operators.uniform plan "
         "ratios table_plan uniform"
     ),
     "plots": "estimates images map mechanisms tradeoffs",

@@ -145,12 +145,6 @@ def regression(formula, family):
 LOGISTIC = "WORKS ~ SEX + MARST + YEARS"
 
 
-def effects(frame, plan):
-    found = pramble.estimate_regression(frame, plan, LOGISTIC).marginal_effects()
-    found = {name: found[name].to_list() for name in ("effect", "value", "lower", "upper")}
-    return Answer(*found.values())
-
-
 COPIES = 5
 
 
@@ -188,6 +182,5 @@ QUANTITIES = {
     "multinomial": regression("MARST ~ SEX + YEARS", "multinomial"),
     "ordinal": regression("EDUC ~ SEX + YEARS", "ordinal"),
     "Poisson": regression("VISITS ~ SEX + MARST + YEARS", "poisson"),
-    "average effects": effects,
     "imputations": imputed,
 }

@@ -30,7 +30,9 @@ def split_cost(alpha):
     """Sum of n times the variance of the cells of all two-way tables, at a uniform prior."""
     alone = {name: pramble.randomized_response(v, alpha / 3) for name, v in columns.items()}
     pairs = [(a, b) for a in alone for b in alone if a < b]
-    blocks = [pramble.product([alone[a], alone[b]]) for a, b in pairs]
+    blocks = [
+        pramble.Mechanism.from_matrix(np.kron(alone[a].matrix, alone[b].matrix)) for a, b in pairs
+    ]
     return sum(pramble.estimation_variance(np.full(m.shape[0], 1 / m.shape[0]), m) for m in blocks)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pramble.estimation.draws.impute import impute as impute
     from pramble.estimation.draws.synthesize import synthesize as synthesize
     from pramble.estimation.estimate import estimate as estimate
-    from pramble.estimation.follow.result import Estimate as Estimate
+    from pramble.estimation.functionals.result import Estimate as Estimate
     from pramble.estimation.independence import Independence as Independence
     from pramble.estimation.independence import independence_test as independence_test
     from pramble.estimation.regression.regression import estimate_regression as estimate_regression
@@ -52,14 +52,12 @@ if TYPE_CHECKING:
     from pramble.mechanisms.plan import Branch as Branch
     from pramble.mechanisms.plan import Mechanism as Mechanism
     from pramble.mechanisms.plan import Plan as Plan
-    from pramble.mechanisms.product import product as product
     from pramble.mechanisms.uniform import keep_probabilities as keep_probabilities
     from pramble.mechanisms.uniform import randomized_response as randomized_response
     from pramble.privacy.central import CentralGuarantee as CentralGuarantee
     from pramble.privacy.central import central_guarantee as central_guarantee
     from pramble.privacy.certificate import Certificate as Certificate
     from pramble.privacy.certificate import certify as certify
-    from pramble.privacy.certificate import compose as compose
     from pramble.privacy.promise import Promise as Promise
     from pramble.releasing.folder.open import Release as Release
     from pramble.releasing.folder.open import open_release as open_release
@@ -97,7 +95,7 @@ _NAMES = {
     "estimation.draws.impute": "impute",
     "estimation.draws.synthesize": "synthesize",
     "estimation.estimate": "estimate",
-    "estimation.follow.result": "Estimate",
+    "estimation.functionals.result": "Estimate",
     "estimation.independence": "Independence independence_test",
     "estimation.regression.regression": "estimate_regression",
     "estimation.regression.result": "Regression",
@@ -111,10 +109,9 @@ _NAMES = {
     "mechanisms.geometric": "geometric",
     "mechanisms.measured": "Measured",
     "mechanisms.plan": "Branch Mechanism Plan",
-    "mechanisms.product": "product",
     "mechanisms.uniform": "keep_probabilities randomized_response",
     "privacy.central": "CentralGuarantee central_guarantee",
-    "privacy.certificate": "Certificate certify compose",
+    "privacy.certificate": "Certificate certify",
     "privacy.promise": "Promise",
     "releasing.try_release": "Candidates try_release",
     "releasing.folder.open": "Release open_release",

@@ -15,7 +15,7 @@ LARGEST_TOTAL = 10.0**6
 # Categories, or outputs, of a mechanism that is read from a document, products included.
 MOST_LABELS = 10**6
 
-# Categories and outputs of all mechanisms of a document together, factors of products included.
+# Categories and outputs of all mechanisms of a document together.
 MOST_LABELS_TOGETHER = 4 * 10**6
 
 # Size of a manifest, plan or mechanism in JSON that is read.
@@ -41,9 +41,6 @@ MOST_PALETTE_ENTRIES = 10**7
 
 # Categories of a design for a loss, which is a matrix of as many rows and columns.
 MOST_LOSS_CATEGORIES = 5000
-
-# How deep products may be nested in a document.
-MOST_NESTED = 20
 
 # Distinct values above which a column without declared categories is not randomised.
 MOST_CATEGORIES_SEEN = 10_000

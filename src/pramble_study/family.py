@@ -13,8 +13,7 @@ import numpy as np
 
 from pramble.solvers.uniform.polytope import clear_denominators, paper_levels
 from pramble.values import Floats
-from pramble_study.feasible_set import pair_constraints
-from pramble_study.paper import Counts, keep_levels
+from pramble_study.paper import Counts, keep_levels, pair_constraints
 
 
 def information(p: Floats, q: Floats) -> Floats:

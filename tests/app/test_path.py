@@ -179,12 +179,12 @@ def test_a_design_is_stopped_and_leaves_nothing(page, served, file):
     to_columns(page, file)
     page.get_by_role("button", name="Go on: the promise").click()
     page.get_by_role("button", name="Stop").click()
-    page.get_by_text("; stopped").wait_for()
+    page.get_by_text("Stopped; nothing was changed.").wait_for()
     page.get_by_role("button", name="Go on: release").click()
     page.get_by_role("button", name="Dry run").click()
     page.get_by_text("designing").wait_for()
     page.get_by_role("button", name="Stop").click()
-    page.get_by_text("Stopped; nothing was changed.").wait_for()
+    page.get_by_label("Release", exact=True).get_by_text("Stopped; nothing was changed.").wait_for()
     assert sorted(path.name for path in file.parent.iterdir()) == ["people.csv"]
     page.get_by_role("button", name="Dry run").click()  # and it works on
     page.get_by_text("The dry run: nothing was written").wait_for()

@@ -106,7 +106,7 @@ def test_tables_and_regressions_are_those_of_the_verbs_and_outlive_a_reload(page
     release = pramble.open_release(folders / "local")
     page.get_by_role("heading", name="What is promised").wait_for()
     text = page.locator("#read-promised").inner_text()
-    assert "α = 2" in text
+    assert "α of a person\t2" in text
     assert release.manifest["promise"]["sentence"] in text
     assert "not protected: AGE" in text
 
@@ -119,7 +119,7 @@ def test_tables_and_regressions_are_those_of_the_verbs_and_outlive_a_reload(page
     page.get_by_text("Shares by MARST × AGE").wait_for()
     page.get_by_text("intervals are wider than the estimate").wait_for()
     two = pramble.estimate(release, by=["MARST", "AGE"])
-    assert rows_of(page, "table_answer") == shown(two)[:200]
+    assert rows_of(page, "table_answer")[:200] == shown(two)[:200]
 
     page.get_by_label("Second column").select_option("")
     page.get_by_label("Shares within each").select_option("SEX")
@@ -161,7 +161,7 @@ def test_tables_and_regressions_are_those_of_the_verbs_and_outlive_a_reload(page
 
 def test_a_shuffled_file_is_asked_for_numbers_of_records(page, folders):
     open_folder(page, folders / "central")
-    page.get_by_text("against readers, δ = 10⁻⁶").wait_for()
+    page.get_by_text("3 at δ = 1e-06").wait_for()
     page.get_by_label("First column").select_option("SEX")
     page.get_by_label("Answer in").select_option("counts")
     release = pramble.open_release(folders / "central")

@@ -63,7 +63,7 @@ def test_a_dry_run_then_the_release_itself(page, served, small_file):
     opened = pramble.open_release(small_file.parent / "small-release")
     assert opened.data.num_rows == 2000
     assert opened.alpha <= 2.0
-    page.get_by_text("In the ledger these people are called").wait_for()
+    page.get_by_text("What all releases of these people have spent").wait_for()
     page.set_viewport_size({"width": 390, "height": 900})
     assert fits(page)
     assert not faults(page)

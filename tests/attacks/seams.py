@@ -14,8 +14,8 @@ import pramble.releasing.write.verify as check
 from pramble.data.records import TableRecords
 from pramble.engine import canonical
 from pramble.engine.block import ColumnBlock
-from pramble.engine.shuffle import random_order
 from pramble.solvers.record.problem import RecordDesign
+from tests.engine.cuts import random_order
 
 contents = import_module("pramble.releasing.write.contents")
 release_verb = import_module("pramble.releasing.release")

@@ -30,16 +30,6 @@ COMPACT = {
         "outputs": BIG,
         "weights": [[1], [1]],
     },
-    "a product": {"kind": "product", "factors": [SHORT] * 3},
-    "a product of long ranges": {
-        "kind": "product",
-        "factors": [{"kind": "uniform", "categories": BIG, "off": 1}] * 3,
-    },
-    "a product of many": {"kind": "product", "factors": [SHORT] * 5000},
-    "a product of small ones": {
-        "kind": "product",
-        "factors": [{"kind": "uniform", "categories": {"range": 2}, "off": 1}] * 40,
-    },
     "arcs": {
         "kind": "arcs",
         "categories": BIG,
@@ -200,7 +190,6 @@ DOCUMENTS = [
     pramble.randomized_response(5, 1.0).to_json(),
     pramble.keep_probabilities([0.5, 0.6, 0.7]).to_json(),
     pramble.Mechanism.from_matrix([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]]).to_json(),
-    pramble.product([pramble.randomized_response(2, 1.0)] * 2).to_json(),
 ]
 scalars = st.one_of(
     st.none(),

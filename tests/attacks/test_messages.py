@@ -135,7 +135,6 @@ COMMANDS = [
     ("assess", "FILE", "--keys", "sex,town", "--weights", "age", "--model", "none"),
     ("assess", "FILE", "--keys", "sex,town", "--model", "none", "--impossible", "sex=f|m,town=x"),
     ("calibrate", "FILE", "--keys", "sex,town", "--column", "nothing", "--at-most", "9"),
-    ("design", "--from", "FILE", "--column", "town", "--alpha", "1", "--categories", "x,y"),
     ("init", "FILE", "--out", "OUT.toml"),
 ]
 

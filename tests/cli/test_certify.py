@@ -74,15 +74,6 @@ def test_an_epsilon_is_proven_refuted_or_neither(inside, epsilon, code, words):
     assert words in answer.stdout.splitlines()[-1]
 
 
-def test_a_person_of_two_rows(inside):
-    found = answered("m.json", "--rows", 10_000, "--rows-per-person", 2)
-    expected = pramble.central_guarantee(M, rows=10_000, delta=1e-6, rows_per_person=2)
-    assert found["alpha"] == pytest.approx(4.0)
-    assert found["rows_per_person"] == found["central"]["rows_per_person"] == 2
-    assert found["central"]["epsilon"] == expected.epsilon
-    assert "any 2 records of a person than with others in their place" in expected.sentence()
-
-
 def test_alpha_that_is_not_satisfied_still_ends_with_one(inside):
     assert run("m.json", "--rows", 100, "--alpha", 1.9, "--epsilon", 2.5).exit_code == 1
     assert run("m.json", "--rows", 100, "--alpha", 2, "--epsilon", 2.5).exit_code == 0
@@ -93,7 +84,6 @@ def test_alpha_that_is_not_satisfied_still_ends_with_one(inside):
     [
         (["--delta", 1e-6], "--delta goes with --rows"),
         (["--epsilon", 1], "--epsilon goes with --rows"),
-        (["--rows-per-person", 0], "one row or more"),
     ],
 )
 def test_usage(inside, words, sentence):
@@ -118,5 +108,4 @@ def test_releases(inside):
     assert central["rows"] == 1200
     assert central["epsilon"] <= shuffled.central.shown * (1 + 1e-9)
     assert run("shuffled", "--rows", 1199).exit_code == 2
-    assert run("shuffled", "--rows-per-person", 2).exit_code == 2
     assert run("shuffled", "--epsilon", 1).exit_code == 0

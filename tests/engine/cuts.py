@@ -4,6 +4,7 @@ import pytest
 
 from pramble.data.formats import arrow, base, delimited, programs
 from pramble.engine import canonical
+from pramble.engine.shuffle import in_word_order, sorting_words
 
 
 @pytest.fixture
@@ -20,3 +21,8 @@ def small_batches(monkeypatch):
 def small_groups(monkeypatch):
     monkeypatch.setattr(arrow, "GROUP_ROWS", 1024)
     monkeypatch.setattr(arrow, "BATCH_ROWS", 512)
+
+
+def random_order(rows, *, key):
+    """The secret order of so many rows, sorted at once."""
+    return in_word_order(sorting_words(range(rows), key=key))

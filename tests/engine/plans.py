@@ -34,9 +34,8 @@ PLAN = pramble.Plan(
             Fraction(3, 8),
             {
                 "job": WIDE,
-                ("ill", "sex"): pramble.product(
-                    [pramble.randomized_response(ILL, 0.5), pramble.randomized_response(SEX, 1.5)]
-                ),
+                "ill": pramble.randomized_response(ILL, 0.5),
+                "sex": pramble.randomized_response(SEX, 1.5),
             },
         ),
     ]

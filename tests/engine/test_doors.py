@@ -413,15 +413,6 @@ def test_a_name_that_stands_twice_is_refused():
         pramble.perturb(table.to_reader(), {"word": TEXT})
 
 
-def test_joint_labels_of_a_product():
-    pair = pramble.product({"a": TEXT, "b": WHOLE})
-    values = list(zip(WORDS, NUMBERS, strict=True))
-    out = pramble.perturb(values, pair, key=KEY, column="x")
-    assert set(out) <= set(pair.outputs)
-    with pytest.raises(InvalidData, match="row 0"):
-        pramble.perturb([("a", 11)], pair)
-
-
 def test_the_first_small_release_loads_no_compiler():
     import subprocess
     import sys

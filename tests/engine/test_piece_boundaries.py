@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.engine.cuts import random_order
 
 from pramble.engine import shuffle
 from pramble.engine.shuffle import (
     in_word_order,
     leading_words,
     piece_boundaries,
-    random_order,
     sorting_words,
 )
 

@@ -3,9 +3,9 @@
 from collections import Counter
 
 import numpy as np
+from tests.engine.cuts import random_order
 
 from pramble.engine.keystream import KeyStream, derived_key
-from pramble.engine.shuffle import random_order
 
 KEY = bytes(range(32))
 

@@ -7,16 +7,15 @@ from hypothesis import strategies as st
 from tests.laws.strategies import mechanisms, seeds
 
 import pramble
-from pramble.estimation.inverse.likelihood import maximise
-from pramble.estimation.inverse.moments import right_inverses
+from pramble.estimation.records.likelihood import maximise
+from pramble.estimation.records.moments import right_inverses
 from pramble.mechanisms.operators.base import apply_axes, category_shape, output_shape
-from pramble.mechanisms.product import axes_of
 
 
 def counts_from(m, seed, n):
     """Counts that the mechanism could have led to."""
     rng = np.random.default_rng(seed)
-    axes = axes_of(m)
+    axes = (m.operator,)
     p = rng.dirichlet(np.full(m.shape[0], 0.5)).reshape(category_shape(axes))
     law = np.maximum(apply_axes(axes, p), 0).ravel()
     return axes, rng.multinomial(n, law / law.sum()).astype(float).reshape(output_shape(axes))
@@ -36,7 +35,7 @@ def test_every_maximum_is_proven(m, seed, n):
 @given(m=mechanisms, seed=seeds)
 def test_structured_algebra_equals_the_dense_matrix(m, seed):
     rng = np.random.default_rng(seed)
-    axes = axes_of(m)
+    axes = (m.operator,)
     M = m.matrix
     p = rng.random(m.shape[0])
     assert np.allclose(apply_axes(axes, p.reshape(category_shape(axes))).ravel(), p @ M, atol=1e-12)
@@ -72,7 +71,7 @@ def test_a_wide_matrix_with_two_equal_rows_is_told_from_an_invertible_one():
     rows[[0, 1, 2], [0, 3, 3]] = 1 - 3 * rare
     m = pramble.Mechanism.from_matrix(rows)
     with pytest.raises(pramble.NotIdentifiable):
-        right_inverses(axes_of(m))
+        right_inverses((m.operator,))
 
 
 @settings(max_examples=100)

@@ -195,15 +195,6 @@ def test_the_table_of_a_plan_with_one_block_needs_no_name():
         pramble.estimate(z, SAMPLED)
 
 
-def test_a_product_is_its_columns():
-    joint = pramble.Plan({("a", "b"): pramble.product([SINGLE["a"], SINGLE["b"]])})
-    z = pramble.perturb(people(2000, np.random.default_rng(8)), joint)
-    for by in (["a"], ["b", "a"]):
-        one, two = (pramble.estimate(z, plan, by=by) for plan in (joint, SINGLE))
-        np.testing.assert_array_equal(one.probabilities, two.probabilities)
-        np.testing.assert_array_equal(one.upper, two.upper)
-
-
 def test_a_block_of_a_hundred_thousand_cells_gives_its_margins():
     sizes = {"u": 40, "v": 50, "w": 50}
     cells = list(product(*(range(size) for size in sizes.values())))

@@ -37,7 +37,8 @@ def some_frame(rng, n=600):
 def test_a_joint_table_is_the_product_of_the_mechanisms():
     frame = some_frame(np.random.default_rng(0))
     e = pramble.estimate(frame, PLAN, by=["sex", "age"])
-    joint = pramble.product([SEX, AGE])
+    cells = list(cartesian(SEX.categories, AGE.categories))
+    joint = pramble.Mechanism.from_matrix(np.kron(SEX.matrix, AGE.matrix), cells)
     pairs = list(zip(frame.sex, frame.age, strict=True))
     counts = [pairs.count(z) for z in joint.outputs]
     d = pramble.estimate(counts, joint, counts=True)

@@ -67,13 +67,6 @@ def tiny_generals(draw):
 
 
 @st.composite
-def products(draw):
-    """Products of two small mechanisms."""
-    factor = st.one_of(uniform_rows(size=2), uniform_rows(size=3), generals(size=2, outputs=3))
-    return pramble.product([draw(factor), draw(factor)])
-
-
-@st.composite
 def arcs(draw):
     """Arcs on a circle, square or not, from narrow to wide."""
     size, outputs = draw(st.integers(2, 7)), draw(st.integers(2, 8))
@@ -95,7 +88,6 @@ KINDS = {
     "general": generals(),
     "tiny": tiny_generals(),
     "arcs": arcs(),
-    "product": products(),
 }
 """Every kind of mechanism; a new kind joins here and is then under every law."""
 

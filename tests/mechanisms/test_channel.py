@@ -24,7 +24,7 @@ def rough(names, seed, cells=None):
 
 SINGLE = {name: pramble.randomized_response(labels, 1.0) for name, labels in LABELS.items()}
 SPLIT = pramble.Plan(branches=[
-    pramble.Branch(Fraction(1, 2), {("a", "b"): pramble.product([SINGLE["a"], SINGLE["b"]])}),
+    pramble.Branch(Fraction(1, 2), {"a": SINGLE["a"], "b": SINGLE["b"]}),
     pramble.Branch(Fraction(1, 3), {("c", "a"): rough("ca", 1), "b": SINGLE["b"]}),
     pramble.Branch(Fraction(1, 6), {("b", "c"): pramble.randomized_response(cells_of("bc"), 2.0)}),
 ])  # fmt: skip
@@ -40,7 +40,7 @@ def test_views_are_the_branches_with_the_blocks_that_bear_on_the_columns():
         Fraction(1, 6),
     ]
     assert [[(s.columns, s.asked) for s in view.seen] for view in channel.views] == [
-        [(("a",), ("a",))],  # of the product one factor bears
+        [(("a",), ("a",))],
         [(("c", "a"), ("c", "a"))],
         [(("b", "c"), ("c",))],
     ]

@@ -136,7 +136,9 @@ def test_a_plan_is_certified_by_the_sum_over_its_columns():
     assert pramble.certify(plan, distance={"age": "path"}).alpha == pytest.approx(0.75)
     stronger = {"age": pramble.geometric(4, 1.0), "sex": plain}
     assert pramble.certify(stronger, distance={"age": "path"}).alpha == pytest.approx(1.0)
-    joint = pramble.product([m, pramble.geometric(3, 0.5)])
+    cells = [(age, size) for age in range(4) for size in range(3)]
+    kron = np.kron(m.matrix, pramble.geometric(3, 0.5).matrix)
+    joint = pramble.Mechanism.from_matrix(kron, cells)
     block = {("age", "size"): joint}
     found = pramble.certify(block, distance={"age": "path", "size": "path"})
     assert found.alpha == pytest.approx(0.5)

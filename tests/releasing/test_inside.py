@@ -42,7 +42,7 @@ from tests.releasing.conftest import (
 
 import pramble
 import pramble.releasing.folder.layout as layout
-import pramble.releasing.noise as laplace
+import pramble.releasing.priors as laplace
 import pramble.releasing.record_design as record_design
 import pramble.releasing.try_release as trials
 import pramble.releasing.write.contents as writing_tables

@@ -12,8 +12,13 @@ from scipy import stats
 from pramble.errors import InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import nearest_on_simplex
 from pramble.information.structural_zeros import Possible
-from pramble.releasing.noise import bernoulli_exp, discrete_laplace, noisy_histogram
-from pramble.releasing.priors import Prior, private_prior
+from pramble.releasing.priors import (
+    Prior,
+    bernoulli_exp,
+    discrete_laplace,
+    noisy_histogram,
+    private_prior,
+)
 
 
 class OutOfDrawsError(Exception):

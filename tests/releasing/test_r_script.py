@@ -42,8 +42,6 @@ PLANS = {
         {"a": general(A, ["p", "q", "r"], seed=2), "b": general(B, list("1234"), seed=5),
          "c": RR(C, 2.0)}
     ),
-    "product": pramble.Plan({("a", "b"): pramble.product([RR(A, 1.0), RR(B, 1.0)]),
-                             "c": RR(C, 1.0)}),
     "a block": pramble.Plan({("a", "b"): general(cells(A, B), seed=3), "c": RR(C, 1.0)}),
     "a block with more outputs": pramble.Plan(
         {("a", "b"): general(cells(A, B), cells(A, [*B, "no"]), seed=3), "c": RR(C, 1.0)}

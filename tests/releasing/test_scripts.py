@@ -135,9 +135,8 @@ def test_what_the_manifest_states_of_scripts_is_named(tmp_path):
 
 def test_the_first_tables_are_some_that_can_be_told(tmp_path):
     m = pramble.randomized_response(["no", "yes"], 1.0)
-    pair = pramble.product([m, m])
     half = Fraction(1, 2)
     plan = pramble.Plan(branches=[
-        pramble.Branch(half, {"a": m}), pramble.Branch(half, {("b", "c"): pair})
+        pramble.Branch(half, {"a": m}), pramble.Branch(half, {"b": m, "c": m})
     ])  # fmt: skip
     assert texts_of(plan, tmp_path)[1] == [["a"], ["b", "c"]]

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.engine.cuts import random_order
 from tests.releasing.conftest import release_by
 
 import pramble
@@ -14,7 +15,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.open import open_records
 from pramble.data.records import TableRecords
 from pramble.engine import keystream, shuffle
-from pramble.engine.shuffle import ShuffledRecords, random_order
+from pramble.engine.shuffle import ShuffledRecords
 from pramble.errors import InvalidInput
 
 KEY = bytes(range(32))

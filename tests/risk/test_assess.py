@@ -119,6 +119,11 @@ def test_rules_that_the_data_breaks_are_refused_with_the_row():
         )
     with pytest.raises(InvalidInput, match="'height', which is not among"):
         pramble.assess(data, ["age"], population_size=9, impossible=[{"height": 5}])
+    with pytest.raises(InvalidInput, match="membership model spreads people over every cell"):
+        pramble.assess(
+            data, ["age", "wed"], population_size=9, model="membership",
+            impossible=[{"age": 5, "wed": "no"}],
+        )  # fmt: skip
     with pytest.raises(InvalidInput, match="must map columns"):
         pramble.assess(data, ["age"], population_size=9, impossible=["age"])
 

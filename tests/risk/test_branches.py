@@ -120,10 +120,9 @@ def test_the_risk_is_that_of_the_attack_by_definition(plan, model, monkeypatch):
     "written",
     [
         pramble.Plan(branches=[pramble.Branch(Fraction(1), SINGLE)]),
-        pramble.Plan({("a", "b"): pramble.product([SINGLE["a"], SINGLE["b"]])}),
         pramble.Plan({("b", "a"): kron("ba", SINGLE)}),
     ],
-    ids=["one branch", "product", "joint"],
+    ids=["one branch", "joint"],
 )
 def test_one_plan_written_in_many_ways_leaves_the_same(written):
     plain, other = risk(SINGLE), risk(written)

@@ -9,7 +9,8 @@ from tests.engine import plans
 import pramble
 from pramble.data.arrays import even_batches
 from pramble.engine.record import as_record
-from pramble.spark.frames import SparkDraws, rows_by_tasks
+from pramble.spark.frames import SparkDraws
+from pramble.spark.records import SparkRecords
 
 KEY = bytes(range(32))
 N = 4000
@@ -37,7 +38,7 @@ def frame_of(spark, table=None):
 
 def partitions(frame):
     """How many partitions a frame has, as tasks meet them."""
-    return len(rows_by_tasks(frame, "sex"))
+    return len(SparkRecords(frame.select("sex")).spans)
 
 
 def same(out, table):

@@ -318,7 +318,6 @@ def test_a_dry_run_brings_few_rows(sessions, source, tmp_path, rows_stay):
     del rows_stay
     frame = read(sessions["classic"], source)
     r = release_by(PLAN, frame, tmp_path / "out", drop=["person"], dry_run=True)
-    assert r.outcome.data_bytes > 0
     assert r.outcome.data_file == "1 file in data/"
     assert list(tmp_path.iterdir()) == []
 

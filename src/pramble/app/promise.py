@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from shiny import Inputs, Outputs, Session, module, reactive, ui
 from shiny.ui import Tag, TagChild, TagList, tags
@@ -13,13 +12,10 @@ from pramble.app import trials
 from pramble.app.forms import Form, under_label
 from pramble.app.tasks import try_promise
 from pramble.app.trials import pictures, promise_figures
-from pramble.app.view import PageView, notice, refusal, refused, step_section, when
+from pramble.app.view import PageView, notice, refused, status, step_section, when
 from pramble.app.wizard import FIRST, Wizard
 from pramble.releasing.try_release import PEEK
 from pramble.words import visible
-
-# Seconds after the figures in numbers in which pictures are begun.
-AFTER = 0.05
 
 KINDS = {
     "local": (
@@ -52,7 +48,7 @@ def promise_ui() -> Tag:
 
 @module.server
 def promise_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
-    wizard, trial = view.wizard, ("trial", "plan", "source", "trying")
+    wizard, trial = view.wizard, ("trial", "plan", "source")
     choice = Choice(session, view)
     view.fill("kinds", choice.kinds, "source", "columns", "draw kinds")
     view.fill(
@@ -64,11 +60,10 @@ def promise_server(input: Inputs, output: Outputs, session: Session, view: PageV
     when(input.mend, lambda: view.go("columns"))
     when(input.onwards, lambda: view.go("release"))
     view.fill("figures", partial(if_ready, wizard, partial(promise_figures, wizard)), *trial)
-    view.fill("state", partial(trial_state, view), *trial)
-    view.fill("pictures", partial(if_ready, wizard, partial(pictures, wizard)), "pictures")
+    view.fill("state", lambda: TagList(refused(view, "promise"), status(view, "trial")), *trial)
+    view.fill("pictures", partial(if_ready, wizard, partial(pictures, wizard)), *trial)
     view.fill("below", partial(if_ready, wizard, onwards_line), "source")
-    serve_trials(input, view)
-    time_pictures(view)
+    serve_trials(view)
 
 
 def if_ready(wizard: Wizard, drawn: Callable[[], TagChild]) -> TagChild:
@@ -177,77 +172,22 @@ class Choice:
         self.view.changed("plan", *others)
 
 
-def serve_trials(input: Inputs, view: PageView) -> None:
+def serve_trials(view: PageView) -> None:
     """Try the promises of the slider one after another, while this step is shown."""
     wizard = view.wizard
 
     @reactive.effect
     def _() -> None:
-        view.watch("trial", "plan", "source", "shown", "trying")
+        view.watch("trial", "plan", "source", "shown")
         is_idle = wizard.step != "promise" or "trial" in wizard.then
-        if is_idle or not trials.is_ready(wizard) or not trials.goes_on(wizard):
+        if is_idle or not trials.is_ready(wizard) or trials.is_halted(wizard):
             return
         left = trials.waiting(wizard)
         if not left or wizard.source is None:
             return
-        key = trials.trial_key(wizard, left[0])
-        wizard.found["tried last"] = key[:-1]
+        wizard.found["tried last"] = trials.trial_key(wizard, wizard.promise)
         view.begin(
             "trial", try_promise, wizard.ground, wizard.source.path, wizard.plan, wizard.kind,
             left[0], trials.delta_of(wizard), worker=wizard.trier,
-            then=partial(trials.store, wizard, key),
+            then=partial(trials.store, wizard, trials.trial_key(wizard, left[0])),
         )  # fmt: skip
-
-    def stop() -> None:
-        wizard.found["trying"] = False
-        wizard.trier.stop()
-        view.changed("work", "trying")
-
-    def go_on() -> None:
-        wizard.found["trying"], wizard.found["tried last"] = True, None
-        view.changed("trying")
-
-    when(input.stop, stop)
-    when(input.go_on, go_on)
-
-
-def trial_state(view: PageView) -> TagChild:
-    """Return how many promises have been tried, and why one was refused."""
-    wizard, said = view.wizard, refused(view, "promise")
-    if not trials.is_ready(wizard):
-        return said
-    go_on = ui.input_action_button("go_on", "Go on", class_="btn-sm")
-    if trials.has_failed(wizard):
-        work = wizard.works["trial"]
-        return TagList(said, refusal(work.error, work.values), go_on)
-    done, left = len(trials.known(wizard)), len(trials.waiting(wizard))
-    if not left:
-        return said
-    is_on = trials.goes_on(wizard)
-    words = f"{done} of {done + left} promises computed" + ("" if is_on else "; stopped")
-    line = tags.div(
-        tags.progress(value=str(done), max=str(done + left), aria_label="promises computed"),
-        tags.span(words, class_="doing", role="status"),
-        ui.input_action_button("stop", "Stop", class_="btn-sm") if is_on else go_on,
-        class_="progress-line",
-    )
-    return TagList(said, line)
-
-
-def time_pictures(view: PageView) -> None:
-    """Draw what is known as pictures after all the rest, for they take longer."""
-    wizard = view.wizard
-    drawn: dict[str, Any] = {}
-
-    @reactive.effect
-    def _() -> None:
-        view.watch("trial", "plan", "source")
-        now: tuple[Any, ...] = ()
-        if trials.is_ready(wizard):
-            now = (trials.trial_key(wizard, wizard.promise), *trials.known(wizard))
-        if now != drawn.get("next"):
-            drawn["next"] = now
-            reactive.invalidate_later(AFTER)
-        elif now != drawn.get("last"):
-            drawn["last"] = now
-            view.changed("pictures")

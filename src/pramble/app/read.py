@@ -7,7 +7,6 @@ from typing import Any
 from shiny import Inputs, Outputs, Session, module, render, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
-from pramble import numbers
 from pramble.app.forms import Form
 from pramble.app.read_tasks import (
     FolderFacts,
@@ -17,11 +16,11 @@ from pramble.app.read_tasks import (
     ask_table,
     look_into,
 )
-from pramble.app.view import PageView, cards, figure, notice, status, step_section, table, when
+from pramble.app.view import PageView, figure, notice, status, step_section, table, text_of, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.families import FAMILIES
-from pramble.words import several, visible, visible_names
+from pramble.words import visible, visible_names
 
 BY = {
     "first": "First column",
@@ -99,48 +98,17 @@ def folder_facts(wizard: Wizard) -> TagChild:
     facts: FolderFacts | None = wizard.found.get("read")
     if facts is None:
         return None
-    done = "protected" if facts.tables else "randomised"
+    rows = [(what, visible(said)) for what, said in facts.shown.rows]
     untouched = visible(visible_names(facts.untouched))
     return TagList(
         tags.h3("What is promised", class_="mt-4"),
-        cards(
-            [
-                (numbers.count(facts.rows), "records" if facts.tables else "rows"),
-                *promise_cards(facts),
-                (str(len(facts.randomised)), f"{done} columns"),
-                (facts.created[:10], "made on"),
-            ]
-        ),
-        *[
-            tags.p(visible(sentence), class_="lead-in")
-            for sentence in (
-                f"{done.capitalize()}: {visible_names(facts.randomised)}.",
-                *facts.sentences,
-            )
-        ],
-        *[
-            notice("warning" if said.startswith("Not ") else "note", visible(said))
-            for said in facts.precision
-        ],
+        table(("", ""), rows, caption=visible(facts.shown.title), left=(0, 1)),
+        *[tags.p(visible(sentence), class_="lead-in") for sentence in facts.shown.notes],
         notice("warning", f"Released as they were, not protected: {untouched}.")
         if facts.untouched
         else None,
-        sentence_list(f"The {several(len(facts.tables), 'protected table')}", facts.tables),
-        sentence_list("What the manifest notes", facts.notes),
-        sentence_list("What the promise against readers rests on", facts.assumes),
+        *[sentence_list(title, sentences) for title, sentences in facts.details.items()],
     )
-
-
-def promise_cards(facts: FolderFacts) -> list[tuple[str, str]]:
-    """Return α, or ε and δ with the α that holds before rows are shuffled."""
-    alpha = numbers.alpha_text(facts.alpha)
-    if facts.central is None:
-        return [(f"α = {alpha}", "for each person, against everybody")]
-    epsilon, delta = facts.central
-    found = [(f"ε = {numbers.alpha_text(epsilon)}", f"against readers, δ = {numbers.tiny(delta)}")]
-    if facts.tables:
-        return found
-    return [*found, (f"α = {alpha}", "against those who saw the rows unshuffled")]
 
 
 def sentence_list(title: str, sentences: tuple[str, ...]) -> TagChild:
@@ -213,10 +181,7 @@ def question_panels(session: Session, wizard: Wizard) -> TagChild:
 
 
 def table_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
-    names = {
-        **{name: f"{visible(name)} ({size})" for name, size in facts.randomised.items()},
-        **{name: f"{visible(name)} (as it was)" for name in facts.untouched},
-    }
+    names = {name: f"{visible(name)} ({size})" for name, size in facts.columns.items()}
     optional = {"": "–", **names}
     choices = {"first": names, **dict.fromkeys([*BY, *WITHIN][1:], optional)}
     labels = {**BY, **WITHIN, "unit": "Answer in", "covers": "Intervals are for"}
@@ -225,7 +190,7 @@ def table_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
         tags.h3("Ask for a table"),
         tags.p(
             "In brackets: how many categories a column has. ",
-            ABOUT["tables" if facts.tables else "records"],
+            ABOUT["tables" if facts.of_tables else "records"],
             class_="lead-in",
         ),
         tags.div(
@@ -243,7 +208,7 @@ def table_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
 
 def fit_panel(form: Form, facts: FolderFacts, wizard: Wizard) -> Tag:
     asked, families = wizard.asked, {name: name for name in FAMILIES}
-    example = " ~ ".join(facts.columns[:2]) if len(facts.columns) > 1 else "ill ~ age"
+    example = " ~ ".join(list(facts.columns)[:2]) if len(facts.columns) > 1 else "ill ~ age"
     return tags.div(
         tags.h3("Ask for a regression"),
         tags.p(
@@ -275,16 +240,7 @@ def answer_panel(view: PageView, name: str) -> TagChild:
         said,
         *[notice("warning", visible(one)) for one in answer.warnings],
         *[notice("note", visible(one)) for one in answer.notes],
-        tags.div(
-            table(
-                [visible(one) for one in answer.head],
-                answer.rows,
-                caption=visible(answer.title),
-                left=range(answer.left),
-            ),
-            figure(answer.svg) if answer.svg else None,
-            class_="answer",
-        ),
-        tags.p(visible(answer.below), class_="form-text lead-in"),
+        tags.div(text_of(answer.grid), figure(answer.svg) if answer.svg else None, class_="answer"),
+        tags.p(visible(answer.grid.below), class_="form-text lead-in"),
         ui.download_button(download, "Download as CSV"),
     )

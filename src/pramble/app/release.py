@@ -149,7 +149,7 @@ def release_panel(wizard: Wizard) -> TagChild:
             "The report beside it stays with you, for it holds figures of the confidential file: ",
             tags.code(visible(found.report)),
         ),
-        tags.p(visible(found.ledger or "It was entered in no ledger.")),
+        tags.p("What all releases of these people have spent: pramble ledger."),
         tags.ul(
             *[tags.li(f"Checked: {one.name}. {visible(one.detail)}") for one in outcome.checks]
         ),

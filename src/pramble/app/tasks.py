@@ -7,21 +7,12 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import pramble
-from pramble import numbers
 from pramble.data.recode import Reading
 from pramble.datasets import synthetic_new_york
-from pramble.ledger.book import Ledger, default_ledger, pair
-from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
 from pramble.plots.images import to_svg
-from pramble.plots.mechanisms import (
-    MATRIX_CAPTION,
-    MOST_DRAWN,
-    PLAN_CAPTION,
-    PLAN_PICTURE,
-    matrix_figure,
-)
+from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
 from pramble.releasing.folder.build import report_path
 from pramble.releasing.profile.survey import FileProfile, survey_file
 from pramble.releasing.scan import Counted, count_each
@@ -69,7 +60,6 @@ def count_categories(
     }
 
 
-MATRIX_PICTURE = "The probability of each released value, for each true one"
 # The file and plan that were tried last, counted.
 COUNTED: dict[str, Trials] = {}
 
@@ -105,30 +95,21 @@ def try_promise(
     trials.delta = delta
     found = trials.candidate(kind, promise, clock=Clock(progress))
     assert found.plan is not None
+    of_tables = isinstance(found.plan, TablePlan)
+    words, caption = (NOISE_PICTURE, NOISE_CAPTION) if of_tables else (PLAN_PICTURE, PLAN_CAPTION)
+    picture = to_svg(found.plan.plot(), name="tried", description=words)
     # A plan may have millions of weights, and the page shows its picture alone.
-    return Tried(replace(found, plan=None), *picture_of(found.plan))
-
-
-def picture_of(plan: Plan | TablePlan) -> tuple[str, str]:
-    """Return a plan as a picture, with its caption; one of a single matrix shows that."""
-    if isinstance(plan, TablePlan):
-        return to_svg(plan.plot(), name="tried", description=NOISE_PICTURE), NOISE_CAPTION
-    matrix = plan.only_mechanism()
-    if matrix is not None and max(matrix.shape) <= MOST_DRAWN:
-        drawn = matrix_figure(matrix)
-        return to_svg(drawn, name="tried", description=MATRIX_PICTURE), MATRIX_CAPTION
-    return to_svg(plan.plot(), name="tried", description=PLAN_PICTURE), PLAN_CAPTION
+    return Tried(replace(found, plan=None), picture, caption)
 
 
 @value
 class ReleasedFolder:
-    """A release that was made; ``ledger`` is what the ledger says of these people, if anything."""
+    """A release that was made: where, its report, and its files with their sizes."""
 
     folder: str
     report: str
     files: tuple[tuple[str, int], ...]
     outcome: ReleaseOutcome
-    ledger: str
 
 
 def dry_run(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleaseOutcome:
@@ -137,29 +118,9 @@ def dry_run(path: Path, target: Path, document: dict[str, Any], **more: Any) -> 
     return outcome
 
 
-def make_release(
-    path: Path, target: Path, document: dict[str, Any], *, ledger: bool, **more: Any
-) -> ReleasedFolder:
-    outcome = pramble.release(path, target, plan=document, ledger=ledger, **more).outcome
+def make_release(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleasedFolder:
+    outcome = pramble.release(path, target, plan=document, **more).outcome
     assert outcome is not None
     inside = sorted(one for one in target.rglob("*") if one.is_file())
     files = tuple((one.relative_to(target).as_posix(), one.stat().st_size) for one in inside)
-    spent = ledger_sentence(target) if ledger else ""
-    return ReleasedFolder(str(target), str(report_path(target)), files, outcome, spent)
-
-
-def ledger_sentence(target: Path) -> str:
-    """Say what all releases of the people of a release have spent, as the user's ledger has it."""
-    book = Ledger(default_ledger())
-    own = [entry for entry in book.entries() if entry.target == str(target.resolve())]
-    if not own:
-        return "This release is in no ledger."
-    people = own[-1].people
-    spent, central = book.total(people), book.central_total(people)
-    several = [entry for entry in book.entries() if entry.people == people]
-    count = "1 release" if len(several) == 1 else f"{len(several)} releases"
-    local = "" if spent.is_unbounded else f"α = {numbers.alpha_text(spent.shown)} together, and "
-    return (
-        f"In the ledger these people are called {people!r}: {count}, which have spent "
-        f"{local}{pair(central)} against readers."
-    )
+    return ReleasedFolder(str(target), str(report_path(target)), files, outcome)

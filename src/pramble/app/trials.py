@@ -134,21 +134,16 @@ def waiting(wizard: Wizard) -> list[float]:
     return sorted(left, key=lambda one: abs(math.log(one / wizard.promise)))
 
 
-def goes_on(wizard: Wizard) -> bool:
-    """Whether promises are being tried: they were not stopped, and the last was not refused."""
-    return bool(wizard.found.get("trying", True)) and not has_failed(wizard)
-
-
 def is_ready(wizard: Wizard) -> bool:
     """Whether there is anything that can be tried."""
     return wizard.survey is not None and bool(wizard.columns)
 
 
-def has_failed(wizard: Wizard) -> bool:
-    """Whether the last trial was refused, of this plan and kind of promise."""
+def is_halted(wizard: Wizard) -> bool:
+    """Whether the last trial was stopped or refused, and nothing else was chosen since."""
     work = wizard.works.get("trial")
-    now = trial_key(wizard, 0.0)[:-1]
-    return work is not None and work.state == "failed" and wizard.found.get("tried last") == now
+    has_ended = work is not None and work.state in ("failed", "stopped")
+    return has_ended and wizard.found.get("tried last") == trial_key(wizard, wizard.promise)
 
 
 def promise_figures(wizard: Wizard) -> TagList:
@@ -160,7 +155,7 @@ def promise_figures(wizard: Wizard) -> TagList:
     odds = f"e^{SIGNS[kind]}: by this factor at most the odds of any guess change"
     shown = [(numbers.sure(belief), INTRUDER[kind]), (f"× {numbers.ratio_text(promise)}", odds)]
     if found is None:
-        is_found = "is being computed …" if goes_on(wizard) else "is not computed."
+        is_found = "is not computed." if is_halted(wizard) else "is being computed …"
         said = f"What readers get under {SIGNS[kind]} = {promise:g} {is_found}"
         return TagList(cards(shown), tags.p(said, role="status", class_="waits"))
     shown.append((found.verdict.headline, found.verdict.about))

@@ -182,7 +182,12 @@ def text_of(*parts: Any) -> TagList:
     """Return sentences and tables as they stand on a page."""
     return TagList(
         *[
-            table(one.head, one.rows, caption=one.title, left=range(one.left))
+            table(
+                list(map(visible, one.head)),
+                [list(map(visible, row)) for row in one.rows],
+                caption=visible(one.title),
+                left=range(one.left),
+            )
             if isinstance(one, Grid)
             else tags.p(visible(one))
             for one in parts

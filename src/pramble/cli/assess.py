@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import pramble
-from pramble.calibration.calibration import list_measures
+from pramble.calibration.calibration import MEASURES
 from pramble.cli.console import complain, print_answer, shown_progress
 from pramble.cli.inputs import (
     AsJson,
@@ -37,6 +37,8 @@ from pramble.plots.images import save
 from pramble.risk.after import RiskAfter
 from pramble.risk.assess import Assessment
 from pramble.shown import Grid, number
+
+WHAT_MEASURES_ARE = "; ".join(f"{name}: {what}" for name, what in MEASURES.items())
 
 
 def assess(
@@ -191,7 +193,7 @@ def calibrate(
     ] = None,
     columns: Annotated[Text, option("Keys to randomise together, by one plan: a,b,c.")] = None,
     tables: Annotated[Text, option("With --columns: wanted tables, as 2, all, or a+b,a+c.")] = None,
-    measure: Annotated[str, option(f"What the target is for. {list_measures()}.")] = "tau2",
+    measure: Annotated[str, option(f"What the target is for. {WHAT_MEASURES_ARE}.")] = "tau2",
     level: Annotated[
         float | None, option("With share: the chance above which a record counts.")
     ] = None,

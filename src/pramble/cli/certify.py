@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,9 +43,6 @@ def certify(
         float | None,
         option("With --rows, or of tables: ask if this ε is proven; exit 1 if not."),
     ] = None,
-    rows_per_person: Annotated[
-        int | None, option("The most rows of one person; both promises are of a person.")
-    ] = None,
     distance: Annotated[
         Text,
         option("Of a mechanism: path for ordered categories, to say α per step between them."),
@@ -75,47 +71,47 @@ def certify(
 
       pramble certify plan.json --rows 1000000 --delta 1e-6
     """
-    is_folder = source.is_dir()
-    given = (
+    given: Any = (
         pramble.open_release(source, verify=verify)
-        if is_folder
+        if source.is_dir()
         else read_plan(source, verify=verify)
     )
-    plan = given.plan if isinstance(given, pramble.Release) else given
-    certificate, satisfied = None, None
+    is_release = isinstance(given, pramble.Release)
+    plan = given.plan if is_release else given
+    certificate: Certificate | None = None
     central: Proven | None = None
     if isinstance(plan, TablePlan):
         if alpha is not None or distance is not None:
             raise PrivacyError(NO_LOCAL)
-        refuse_given_options(OF_RECORDS, rows, rows_per_person)
+        if rows is not None:
+            raise typer.BadParameter(
+                "leave it out: the promise of protected tables does not depend on it",
+                param_hint="--rows",
+            )
         central = table_guarantee(plan, delta=delta)
     else:
-        if distance is None:
-            certificate = certificate_of_person(given, rows_per_person)
-        elif isinstance(given, pramble.Mechanism) and rows is None:
-            certificate = pramble.certify(given, distance=distance)
-        else:
+        if distance is not None and (rows is not None or not isinstance(given, pramble.Mechanism)):
             raise typer.BadParameter(
                 "it goes with a single mechanism, and without --rows", param_hint="--distance"
             )
-        if isinstance(given, pramble.Release):
+        certificate = pramble.certify(given, distance=distance)
+        if is_release:
             asked = (rows, delta, epsilon) != (None,) * 3
             rows, delta = promised_rows(given, rows, delta, is_asked=asked)
-        if rows is None and not isinstance(given, pramble.Release):
-            refuse_given_options(WITH_ROWS, delta, epsilon)
+        elif rows is None and (delta is not None or epsilon is not None):
+            name = "--epsilon" if delta is None else "--delta"
+            raise typer.BadParameter(f"{name} goes with --rows", param_hint=name)
         if rows is not None:
             central = pramble.central_guarantee(
                 plan, rows=rows, delta=DELTA if delta is None else delta,
                 rows_per_person=certificate.rows, additional=float_above(certificate.additional),
             )  # fmt: skip
-        satisfied = None if alpha is None else certificate.satisfies(alpha)
-    print_answer(
-        as_json,
-        lambda: promise_document(certificate, central, alpha=alpha, epsilon=epsilon),
-        *sentences(certificate, central, alpha=alpha, epsilon=epsilon),
-    )
-    unproven = central is not None and epsilon is not None and central.epsilon > epsilon
-    if satisfied is False or unproven:
+    found = {
+        **(local_document(certificate, alpha) if certificate else {"alpha": None}),
+        "central": central and central_document(central, epsilon),
+    }
+    print_answer(as_json, lambda: found, *sentences(certificate, central, alpha, epsilon))
+    if found.get("satisfied") is False or (central and found["central"]["proven"] is False):
         raise typer.Exit(1)
 
 
@@ -127,33 +123,6 @@ UNSHUFFLED = (
     "This release makes no central promise: its rows stand in the order of the source, or a column "
     "is released as it is. Release with --central to shuffle it."
 )
-OF_RECORDS = {
-    "--rows": "leave it out: the promise of protected tables does not depend on it",
-    "--rows-per-person": "leave it out: the plan states the rows of a person itself",
-}
-WITH_ROWS = {name: f"{name} goes with --rows" for name in ("--delta", "--epsilon")}
-
-
-def refuse_given_options(reasons: dict[str, str], *given: Any) -> None:
-    """Refuse options that were given, each for its reason."""
-    for (name, why), own in zip(reasons.items(), given, strict=True):
-        if own is not None:
-            raise typer.BadParameter(why, param_hint=name)
-
-
-def certificate_of_person(given: Any, rows_per_person: int | None) -> Certificate:
-    """Return the certificate of a person; a release knows how many rows one has."""
-    found = pramble.certify(given)
-    if rows_per_person is None:
-        return found
-    wrong = {
-        "a release states the rows of a person itself": isinstance(given, pramble.Release),
-        "a person has one row or more": rows_per_person < 1,
-    }
-    for why, is_so in wrong.items():
-        if is_so:
-            raise typer.BadParameter(why, param_hint="--rows-per-person")
-    return replace(found, rows=rows_per_person)
 
 
 def promised_rows(
@@ -174,15 +143,12 @@ def promised_rows(
 def sentences(
     certificate: Certificate | None,
     central: Proven | None,
-    *,
     alpha: float | None,
     epsilon: float | None,
 ) -> Iterator[Any]:
     """Yield what is promised in plain words, and what was asked of α and ε."""
-    if certificate is None:
-        yield central
-    else:
-        yield certificate
+    yield certificate or central
+    if certificate is not None:
         if certificate.distance is not None:
             yield distance_sentence(certificate.distance, certificate.alpha)
         if alpha is not None:
@@ -217,25 +183,16 @@ def is_refuted(epsilon: float, proven: Proven) -> bool:
     return epsilon < proven.epsilon and proven.attained
 
 
-def promise_document(
-    certificate: Certificate | None,
-    central: Proven | None,
-    *,
-    alpha: float | None,
-    epsilon: float | None,
-) -> dict[str, Any]:
-    """Return both promises for a script."""
-    found: dict[str, Any] = {"alpha": None}
-    if certificate is not None:
-        found = {
-            **attributes(certificate, ("alpha", "numerator", "denominator")),
-            "witness": list(certificate.witness),
-            "alpha_on_priors": float_above(certificate.additional),
-            "rows_per_person": certificate.rows,
-            "asked": alpha,
-            "satisfied": None if alpha is None else certificate.satisfies(alpha),
-        }
-    return {**found, "central": central and central_document(central, epsilon)}
+def local_document(certificate: Certificate, alpha: float | None) -> dict[str, Any]:
+    """Return the promise of a certificate for a script, and what was asked of α."""
+    return {
+        **attributes(certificate, ("alpha", "numerator", "denominator")),
+        "witness": list(certificate.witness),
+        "alpha_on_priors": float_above(certificate.additional),
+        "rows_per_person": certificate.rows,
+        "asked": alpha,
+        "satisfied": None if alpha is None else certificate.satisfies(alpha),
+    }
 
 
 def central_document(proven: Proven, epsilon: float | None) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """``pramble design``: which matrix, plan or tables are best at this privacy, and how do we know."""
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import pramble
-from pramble.cli.console import attributes, messages, print_answer, shown_progress
+from pramble.cli.console import attributes, print_answer, shown_progress
 from pramble.cli.inputs import (
     AsJson,
     Impossible,
@@ -20,25 +19,15 @@ from pramble.cli.inputs import (
     tables_in,
     write_json,
 )
-from pramble.data.crosstab import crosstab
-from pramble.data.labels import as_labels
-from pramble.data.open import open_records
-from pramble.data.records import Records
-from pramble.errors import InvalidData, InvalidInput, InvalidPrior
+from pramble.errors import InvalidInput, InvalidPrior
 from pramble.mechanisms.csv_form import write_csv
 from pramble.releasing.spec.spec import DELTA
 from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.solvers.record.problem import RecordDesign
 from pramble.solvers.result import Design
 from pramble.solvers.tables.design_tables import TableDesign
-from pramble.values import Floats
 from pramble.words import names_in
 
-COUNTED = (
-    "Warning: the prior was counted on {file!r}. If that file is confidential, publishing the "
-    "{what} says something about it that alpha does not cover: use a public prior, a uniform one, "
-    "or `pramble release`, which counts with noise paid from the budget."
-)
 OF_DESIGN = (
     "alpha", "family", "objective", "value", "bound", "gap", "stopped", "information", "share",
     "unchanged",
@@ -49,10 +38,6 @@ def design(
     alpha: Annotated[float | None, option("Privacy α (the ε of most of the literature).")] = None,
     prior: Annotated[Text, option("Probabilities of the categories: 0.5,0.3,0.2.")] = None,
     uniform: Annotated[int | None, option("So many categories, all equally likely.")] = None,
-    source: Annotated[
-        Path | None, option("Count the prior in this file (with --column).", "--from")
-    ] = None,
-    column: Annotated[Text, option("The column to count.")] = None,
     categories: Annotated[Text, option("Labels in order: a,b,c.")] = None,
     family: Annotated[FamilyName, option("uniform or general matrices.")] = "uniform",
     objective: Annotated[
@@ -66,7 +51,7 @@ def design(
         ),
     ] = None,
     columns: Annotated[
-        Text, option("Design a record of columns: a,b,c with --from, or sizes a=2,b=5.")
+        Text, option("Design a record of columns, with sizes or labels: age=5,sex=f|m.")
     ] = None,
     tables: Annotated[
         str, option("With --columns: wanted tables, as 2, all, a+b,a+c, or auto.")
@@ -102,11 +87,9 @@ def design(
     --------
       pramble design --alpha 1 --prior 0.5,0.3,0.2 --categories a,b,c
 
-      pramble design --alpha 1 --from people.csv --column region --matrix region.csv
-
       pramble design --alpha 0.5 --uniform 10 --family general --distance path
 
-      pramble design --alpha 4 --from people.csv --columns sex,age,region --tables 2 --out plan.json
+      pramble design --alpha 4 --columns "sex=f|m,age=5,region=9" --tables 2 --out plan.json
 
       pramble design --alpha 0.5 --columns age=6,health=3 --distance age=path,health=path
 
@@ -117,8 +100,7 @@ def design(
             "give --alpha, or --central for protected tables", param_hint="--alpha"
         )
     of_matrix = {
-        "--prior": prior, "--uniform": uniform, "--column": column, "--categories": categories,
-        "--matrix": matrix,
+        "--prior": prior, "--uniform": uniform, "--categories": categories, "--matrix": matrix,
     }  # fmt: skip
     of_records = {
         "--objective": objective, "--distance": distance, "--impossible": impossible,
@@ -129,17 +111,23 @@ def design(
     if central is not None:
         refuse_options(
             {**of_matrix, **of_records},
-            "it is of randomised records; protected tables (--central) take --columns, --tables "
-            "and --from",
+            "it is of randomised records; protected tables (--central) take --columns and --tables",
         )
-        answer = table_design(columns, central, source=source, tables=tables)
+        if columns is None:
+            raise typer.BadParameter(
+                "--central goes with --columns, as sex=2,age=5", param_hint="--central"
+            )
+        with shown_progress() as progress:
+            answer = pramble.design_tables(
+                labels_in(columns), *central_promise_in(central), tables=tables_in(tables),
+                progress=progress,
+            )  # fmt: skip
     elif columns is not None:
         refuse_options(of_matrix, "it is of one column, without --columns")
-        labels, shares = sizes_in(columns) if source is None else counted_pairs(source, columns)
+        labels = labels_in(columns)
         settings = keywords(
             pramble.design_record,
             given,
-            prior=shares,
             objective=objective or "estimation",
             distance=None if distance is None else ordered_columns(distance, labels),
             possible=structural_zeros(impossible or []) or None,
@@ -150,11 +138,11 @@ def design(
             )
         shown.append(answer.plan)
     elif alpha is not None:
-        probabilities, own = given_prior(prior, uniform, source, column, categories)
+        own = None if categories is None else names_in(categories)
         settings = keywords(
             pramble.design, given, objective=objective, categories=own, distance=distance
         )
-        answer = pramble.design(probabilities, alpha, family=family, **settings)
+        answer = pramble.design(given_prior(prior, uniform), alpha, family=family, **settings)
     print_answer(as_json, lambda: document_of_design(answer), answer, *shown)
     if out is not None:
         write_json(answer.mechanism if isinstance(answer, Design) else answer.plan, out)
@@ -169,84 +157,38 @@ def refuse_options(given: Mapping[str, Any], why: str) -> None:
             raise typer.BadParameter(why, param_hint=name)
 
 
-def given_prior(
-    prior: str | None,
-    uniform: int | None,
-    source: Path | None,
-    column: str | None,
-    categories: str | None,
-) -> tuple[list[float], list[Any] | None]:
-    """Return the probabilities of the categories and their labels, however they were given."""
-    if sum(given is not None for given in (prior, uniform, source)) != 1:
-        raise typer.BadParameter("give one of --prior, --uniform and --from", param_hint="--prior")
-    if (source is None) != (column is None):
-        raise typer.BadParameter("--from and --column go together", param_hint="--column")
-    labels = None if categories is None else [label.strip() for label in categories.split(",")]
-    if source is not None and column is not None:
-        found = counted_shares(source, column, labels)
-        messages().print(COUNTED.format(file=source.name, what="matrix"), style="yellow")
-        return found
+def given_prior(prior: str | None, uniform: int | None) -> list[float]:
+    """Return the probabilities of the categories."""
+    if (prior is None) == (uniform is None):
+        raise typer.BadParameter("give one of --prior and --uniform", param_hint="--prior")
     if uniform is not None:
-        return [1 / uniform] * max(uniform, 0), labels
+        return [1 / uniform] * max(uniform, 0)
     try:
-        return [float(part) for part in (prior or "").split(",")], labels
+        return [float(part) for part in (prior or "").split(",")]
     except ValueError:
         raise InvalidPrior(
             f"A prior must be numbers separated by commas, as 0.5,0.3,0.2; found {prior!r}."
         ) from None
 
 
-def counted_shares(
-    source: Path, column: str, labels: list[str] | None
-) -> tuple[list[float], list[Any] | None]:
-    """Return the shares of the values of a column, and the labels; empty cells are left out."""
-    known = {} if labels is None else {column: as_labels([*labels, None])}
-    table = crosstab(open_records(source), [column], labels=known)
-    counts = dict(zip(table.levels[0], table.array().tolist(), strict=True))
-    # A prior is of values: what empty cells become is the plan's to say.
-    counts.pop(None, None)
-    total = sum(counts.values())
-    if not total:
-        raise InvalidData(f"Column {column!r} of {source.name!r} has no values.")
-    return [count / total for count in counts.values()], list(counts)
+def labels_in(text: str) -> dict[str, Any]:
+    """Return columns with their numbers of categories, or with their labels.
 
-
-def sizes_in(text: str) -> tuple[dict[str, int], None]:
-    """Return columns with numbers of categories, as ``sex=2,age=5``."""
-    found = {}
+    >>> labels_in("age=5,sex=f|m")
+    {'age': 5, 'sex': ['f', 'm']}
+    """
+    found: dict[str, Any] = {}
     for part in names_in(text):
-        name, _, size = part.partition("=")
-        if not size.isdigit():
+        name, _, given = part.partition("=")
+        labels = given.split("|")
+        if len(labels) < 2 and not given.isdigit():
             raise typer.BadParameter(
-                "give --from a file, or numbers of categories as sex=2,age=5",
-                param_hint="--columns",
+                "give columns with sizes or labels, as age=5,sex=f|m", param_hint="--columns"
             )
-        if int(size) < 2:
-            raise InvalidInput(f"Column {name!r} must have at least two categories; found {size}.")
-        found[name] = int(size)
-    return found, None
-
-
-def values_in_file(records: Records, wanted: Sequence[str]) -> dict[str, list[Any]]:
-    found = {name: list(crosstab(records, [name]).levels[0]) for name in wanted}
-    for name, levels in found.items():
-        if None in levels:
-            raise InvalidData(f"Column {name!r} has empty cells; give them a label first.")
+        found[name] = labels if len(labels) > 1 else int(given)
+        if found[name] in (0, 1):
+            raise InvalidInput(f"Column {name!r} must have at least two categories; found {given}.")
     return found
-
-
-def counted_pairs(
-    source: Path, text: str
-) -> tuple[dict[str, list[Any]], dict[tuple[str, ...], Floats]]:
-    """Return the values of each column of a file, and the shares of every pair of columns."""
-    records, wanted = open_records(source), names_in(text)
-    labels = values_in_file(records, wanted)
-    messages().print(COUNTED.format(file=source.name, what="plan"), style="yellow")
-    tables = {}
-    for pair in combinations(wanted, min(2, len(wanted))):
-        cells = crosstab(records, list(pair)).array()
-        tables[pair] = cells / cells.sum()
-    return labels, tables
 
 
 def ordered_columns(text: str, labels: Mapping[str, Any]) -> dict[str, str]:
@@ -258,24 +200,6 @@ def ordered_columns(text: str, labels: Mapping[str, Any]) -> dict[str, str]:
                 f"{name}={given!r} is no distance of a column, as age=path", param_hint="--distance"
             )
     return found
-
-
-def table_design(
-    columns: str | None, central: str, *, source: Path | None, tables: str
-) -> TableDesign:
-    if columns is None:
-        raise typer.BadParameter(
-            "--central goes with --columns, as sex=2,age=5", param_hint="--central"
-        )
-    labels: Mapping[str, Any] = (
-        sizes_in(columns)[0]
-        if source is None
-        else values_in_file(open_records(source), names_in(columns))
-    )
-    with shown_progress() as progress:
-        return pramble.design_tables(
-            labels, *central_promise_in(central), tables=tables_in(tables), progress=progress
-        )
 
 
 def central_promise_in(text: str) -> tuple[float, float]:

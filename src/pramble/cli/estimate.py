@@ -30,13 +30,12 @@ from pramble.errors import InvalidInput
 from pramble.estimation.draws.impute import Imputation, imputation
 from pramble.estimation.draws.released import CLASSES
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
-from pramble.estimation.follow.result import Covers, Estimate, Method
+from pramble.estimation.functionals.result import Covers, Estimate, Method
 from pramble.estimation.survey import Survey
 from pramble.plots.images import save
+from pramble.report.estimate_text import estimate_grid
 from pramble.shown import Facts, Grid, shortened
 
-# Rows that a table in a terminal shows; --csv and --json give all.
-MOST_ROWS = 200
 MOST_TABLES = 20
 IMPUTATION_PRIVACY = (
     "Drawn from the release alone: the copies reveal nothing beyond it and cost no privacy. Do the "
@@ -121,7 +120,9 @@ def estimate(
         columns = answer.columns()
         print_csv(list(columns), zip(*columns.values(), strict=True))
     else:
-        print_answer(as_json, lambda: estimate_document(answer), estimate_grid(answer))
+        print_answer(
+            as_json, lambda: estimate_document(answer), estimate_grid(answer, hint=": --csv")
+        )
     if plot is not None:
         words = f"Estimates by {', '.join(answer.cells)} with intervals"
         save(answer.plot(), plot, name="estimate", description=words)
@@ -148,25 +149,6 @@ def estimate_document(answer: Estimate) -> dict[str, Any]:
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ],
     }
-
-
-def estimate_grid(answer: Estimate) -> Grid:
-    """Return the table that a terminal shows: shares in per cent."""
-    is_share = answer.quantity in {"probability", "share"} or "query" in answer.cells
-    numbers = (answer.values, answer.standard_errors, answer.lower, answer.upper)
-    cells = zip(*answer.cells.values(), strict=True)
-    rows = [
-        [*map(str, cell), *(f"{one:.2%}" if is_share else f"{one:,.4g}" for one in own)]
-        for cell, own in zip(cells, zip(*numbers, strict=True), strict=True)
-    ]
-    return Grid(
-        f"{'Modelled: ' * answer.is_modelled}{answer.n:,.0f} records, "
-        f"{100 * answer.level:g} % intervals",
-        [*answer.cells, answer.quantity, "± se", "from", "to"],
-        shortened(rows, MOST_ROWS, hint=": --csv"),
-        left=len(answer.cells),
-        below=f"Intervals cover {answer.covers_what}.",
-    )
 
 
 def impute(

@@ -35,9 +35,6 @@ Codes = NDArray[Any]
 
 UNDECLARED = -1
 
-# Integer labels that span less than this are looked up in a table rather than by hashing.
-DIRECT_SPAN = 1 << 20
-
 
 @value
 class Encoder:
@@ -132,27 +129,9 @@ class Encoder:
         return np.fromiter(found, dtype=np.int32, count=len(values))
 
     def _integers(self, values: NDArray[Any]) -> Codes:
-        if not len(values):
-            return np.empty(0, dtype=self.dtype)
-        low, high = int(values.min()), int(values.max())
-        if self.is_range and low >= 0 and high < len(self.labels):
+        if self.is_range and len(values) and values.min() >= 0 and values.max() < len(self.labels):
             return values.astype(self.dtype, copy=False)
-        least, table = self.direct
-        if low < least or high >= least + len(table):
-            return self._hashed(pa.array(values))
-        codes: Codes = table[values.astype(np.int64) - least]
-        return codes
-
-    @cached_property
-    def direct(self) -> tuple[int, Codes]:
-        """The least integer label and a table from there on; an empty one if they lie far apart."""
-        codes = self.by_type[int]
-        least, most = min(codes, default=0), max(codes, default=-1)
-        if not codes or most - least >= DIRECT_SPAN or abs(least) >= 2**62:
-            return 0, np.empty(0, dtype=np.int32)
-        table = np.full(most - least + 1, UNDECLARED, dtype=np.int32)
-        table[np.fromiter(codes, dtype=np.int64) - least] = list(codes.values())
-        return least, table.astype(self.dtype) if table.min() >= 0 else table
+        return self._hashed(pa.array(values.astype(values.dtype.newbyteorder("="), copy=False)))
 
     def places(self, values: Any) -> Codes:
         """Return the codes of an Arrow array; ``UNDECLARED`` where a value is no label."""
@@ -247,14 +226,6 @@ class Undeclared(NamedTuple):
     many: int
     categories: Sequence[Label]
 
-    def joined(self, later: "Undeclared", *, rows: int = 0) -> "Undeclared":
-        """Return these and those of rows that begin so many rows after these did."""
-        return self._replace(
-            rows=[*self.rows, *(rows + row for row in later.rows)][:SHOWN],
-            values=[*self.values, *later.values][:SHOWN],
-            many=self.many + later.many,
-        )
-
     def error(self) -> InvalidData:
         pairs = list(zip(self.rows, self.values, strict=bool(self.rows)))
         found = ", ".join(f"row {row}{': null' if one is None else ''}" for row, one in pairs)
@@ -305,8 +276,13 @@ class UndeclaredValues:
 
     def add(self, found: Undeclared, *, rows: int = 0) -> None:
         """Note values of rows that begin so many rows after those met before."""
-        none = found._replace(rows=[], values=[], many=0)
-        self.found[found.column] = self.found.get(found.column, none).joined(found, rows=rows)
+        shifted = [rows + row for row in found.rows]
+        before = self.found.get(found.column, found._replace(rows=[], values=[], many=0))
+        self.found[found.column] = before._replace(
+            rows=[*before.rows, *shifted][:SHOWN],
+            values=[*before.values, *found.values][:SHOWN],
+            many=before.many + found.many,
+        )
 
     def merge(self, later: "UndeclaredValues", rows: int) -> None:
         for found in later.found.values():

@@ -19,7 +19,7 @@ from pramble.data.arrays import Rows, picked
 from pramble.data.encode import SHOWN, Codes, Encoder, counts_up
 from pramble.data.labels import Label, Labels
 from pramble.engine.keystream import KeyStream
-from pramble.engine.sampling import Sampler, code_type, draw_rows, sampler
+from pramble.engine.sampling import WordSampler, code_type, draw_rows, sampler
 from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
 from pramble.mechanisms.base import Mechanism
@@ -125,7 +125,7 @@ class ColumnBlock:
         return tuple(column.name for column in self.columns)
 
     @cached_property
-    def sampler(self) -> Sampler:
+    def sampler(self) -> WordSampler:
         # a plan may have thousands of blocks of several columns
         return sampler(self.mechanism, slim=len(self.columns) > 1)
 

@@ -9,37 +9,16 @@ from typing import Any
 
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
-from pramble.data.records import Records
 from pramble.data.save import saving
 from pramble.engine.canonical import Canonical
 from pramble.engine.keystream import checked_key
 from pramble.engine.perturb import check_names, checked_first_row
-from pramble.engine.record import Record, as_record
+from pramble.engine.record import as_record
 from pramble.engine.sampling import each_column
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.values import Clock, Watcher, value
-
-
-def perturb_stream(
-    records: Records, target: Path, record: Record, *, first_row: int, clock: Clock
-) -> int:
-    check_names(records.names, record.columns, None)
-    own = record if records.typed else replace(record, from_text=True)
-    work = Canonical(records.schema, own)
-    share, row = [0.0], first_row
-    batches = work.source(records, watch=lambda _, done: share.append(done))
-    with saving(target, work.schema) as writer, each_column(record.threads) as each:
-        for batch in ahead(batches):
-            rows = range(row, row + batch.num_rows)
-            writer.write(work.released(batch, rows, each=each))
-            row = rows.stop
-            clock.tell("randomising", share[-1], rows=batch.num_rows)
-        if row == first_row:
-            raise InvalidData(f"{records.name} must have rows to randomise; it has none.")
-    clock.tell("randomising", 1.0)
-    return row - first_row
 
 
 def ahead(items: Iterator[Any]) -> Iterator[Any]:
@@ -133,8 +112,20 @@ def perturb_file(
     inward, outward = Path(source), Path(target)
     check_places(inward, outward, overwrite=overwrite)
     clock, records = Clock(progress), open_records(inward, reading)
-    rows = perturb_stream(records, outward, record, first_row=first_row, clock=clock)
-    return Written(outward, rows, clock.seconds())
+    check_names(records.names, record.columns, None)
+    work = Canonical(records.schema, record if records.typed else replace(record, from_text=True))
+    share, row = [0.0], first_row
+    batches = work.source(records, watch=lambda _, done: share.append(done))
+    with saving(outward, work.schema) as writer, each_column(record.threads) as each:
+        for batch in ahead(batches):
+            rows = range(row, row + batch.num_rows)
+            writer.write(work.released(batch, rows, each=each))
+            row = rows.stop
+            clock.tell("randomising", share[-1], rows=batch.num_rows)
+        if row == first_row:
+            raise InvalidData(f"{records.name} must have rows to randomise; it has none.")
+    clock.tell("randomising", 1.0)
+    return Written(outward, row - first_row, clock.seconds())
 
 
 def check_places(source: Path, target: Path, *, overwrite: bool) -> None:

@@ -32,7 +32,6 @@ from pramble.engine.sampling import AliasSampler, Each, available_threads, code_
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.mechanisms.product import Product
 from pramble.values import Integers, value
 
 # Where some of the rows at hand stand: all of them as a slice, or an array of places.
@@ -56,12 +55,7 @@ class Record:
     def columns(self) -> dict[str, PlanColumn]:
         missing = self.null_labels or {}
         return {
-            name: PlanColumn(
-                name,
-                labels,
-                from_text=self.from_text,
-                null_label=missing.get(name),
-            )
+            name: PlanColumn(name, labels, from_text=self.from_text, null_label=missing.get(name))
             for name, labels in self.plan.column_labels().items()
             if self.names is None or name in self.names
         }
@@ -98,7 +92,7 @@ class Record:
 
     @cached_property
     def blocks(self) -> tuple[tuple[ColumnBlock, ...], ...]:
-        """The blocks of each branch; the factors of a product are blocks of their own."""
+        """The blocks of each branch."""
         return tuple(
             tuple(self._blocks_of(number, branch.blocks))
             for number, branch in enumerate(self.plan.branches)
@@ -111,12 +105,8 @@ class Record:
             if names[0] not in self.columns:
                 continue
             path = names if self.plan.is_simple else ("branch", str(number), *names)
-            columns, stream = [self.columns[name] for name in names], KeyStream(self.key, *path)
-            if len(names) == 1 or not isinstance(mechanism, Product):
-                yield ColumnBlock(tuple(columns), mechanism, stream, self.threads)
-                continue
-            for i, (column, factor) in enumerate(zip(columns, mechanism.factors, strict=True)):
-                yield ColumnBlock((column,), factor, stream.child(str(i)), self.threads)
+            columns = tuple(self.columns[name] for name in names)
+            yield ColumnBlock(columns, mechanism, KeyStream(self.key, *path), self.threads)
 
     def perturb(self, values: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
         codes = {

@@ -28,7 +28,6 @@ from pramble.data.encode import Codes
 from pramble.engine.keystream import KeyStream
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
 from pramble.values import Integers, value
 
@@ -58,14 +57,6 @@ def code_type(*sizes: int) -> Any:
     return np.uint8 if max(sizes) <= 256 else np.int32
 
 
-class Sampler(ABC):
-    """Draws outputs of one mechanism for rows of one column."""
-
-    @abstractmethod
-    def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
-        """Write the drawn output of each row to ``out``; codes of categories in, of outputs out."""
-
-
 @value
 class Width:
     """How many bits the first word of a row has, and how many more settle a tie."""
@@ -81,7 +72,7 @@ class Width:
 FULL = Width(word=32, extra=21)
 
 
-class WordSampler(Sampler):
+class WordSampler(ABC):
     """Draws from one word per row, and further bits where the word does not decide."""
 
     width: Width
@@ -115,6 +106,7 @@ class WordSampler(Sampler):
         return drawn
 
     def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
+        """Write the drawn output of each row to ``out``; codes of categories in, of outputs out."""
         for start in range(0, len(codes), PIECE):
             piece = slice(start, start + PIECE)
 
@@ -283,33 +275,8 @@ class ArcSampler(WordSampler):
         return int(draw_arc(codes, words, circle, stretches, self.width.extra, out, ties))
 
 
-@value(eq=False)
-class ProductSampler(Sampler):
-    """Draws each factor of a product from a stream of its own."""
-
-    factors: tuple[Sampler, ...]
-    types: tuple[Any, ...]
-    shapes: tuple[tuple[int, int], ...]
-
-    def sample(self, codes: Codes, stream: KeyStream, *, rows: Rows, out: Codes) -> None:
-        digits = np.unravel_index(codes, [S for S, _ in self.shapes])
-        drawn = []
-        for position, factor in enumerate(self.factors):
-            digit = digits[position].astype(self.types[position])
-            part = np.empty_like(digit)
-            factor.sample(digit, stream.child(str(position)), rows=rows, out=part)
-            drawn.append(part.astype(np.int64))
-        out[:] = np.ravel_multi_index(drawn, [T for _, T in self.shapes])
-
-
-def sampler(mechanism: Mechanism, *, slim: bool = False) -> Sampler:
+def sampler(mechanism: Mechanism, *, slim: bool = False) -> WordSampler:
     """Return the sampler of a mechanism; a slim one has no table where there is a closed form."""
-    if isinstance(mechanism, Product):
-        return ProductSampler(
-            tuple(sampler(factor, slim=slim) for factor in mechanism.factors),
-            tuple(code_type(*factor.shape) for factor in mechanism.factors),
-            tuple(factor.shape for factor in mechanism.factors),
-        )
     if isinstance(mechanism, Arcs):
         T, W, r = len(mechanism.slots), mechanism.width, mechanism.raised
         steps = (mechanism.high + 1, mechanism.high, mechanism.low)
@@ -346,7 +313,7 @@ def each_column(threads: int) -> Iterator[Each]:
 
 
 def draw_rows(
-    sampler: Sampler, codes: Codes, *, stream: KeyStream, rows: Rows, threads: int
+    sampler: WordSampler, codes: Codes, *, stream: KeyStream, rows: Rows, threads: int
 ) -> Codes:
     """Return the drawn output of each row, in the dtype of the codes."""
     out = np.empty_like(codes)

@@ -39,11 +39,6 @@ WORDS = 3
 Words = tuple[NDArray[np.uint64], NDArray[np.uint32]]
 
 
-def random_order(rows: int, *, key: bytes) -> Integers:
-    """Return the row numbers sorted by secure random words, which no column is drawn from."""
-    return in_word_order(sorting_words(range(rows), key=key))
-
-
 def sorting_words(rows: Rows, *, key: bytes) -> Words:
     """Return the words by which rows are sorted; the most significant is the last stream's."""
     words: list[Any] = [order_stream(part, key=key).words(rows) for part in range(WORDS)]
@@ -84,7 +79,7 @@ FIRST, LAST = "first word", "last word"
 
 @value(eq=False)
 class ShuffledRecords(Records):
-    """Some columns of records, in the order of `pramble.engine.shuffle.random_order`.
+    """Some columns of records, in the order of their :func:`sorting_words`.
 
     Memory is bounded, whatever the number of rows. Confidential rows touch the disk only in files
     without a name, in ``folder``: whatever ends the process, the system frees them, and nobody can
@@ -164,7 +159,14 @@ def rows_in_order(batches: Iterable[Any], rows: int, folder: Path, *, used: int)
     try:
         size = max(GATHERED_CELLS // first.num_columns, 1)
         for batch in even_batches(chain([first], found), size):
-            distribute(pa.table(batch), buckets, shift=WORD_BITS - used - bits)
+            table = pa.table(batch)
+            leading = sorting_words_in(table)[0] >> np.uint64(WORD_BITS - used - bits)
+            numbers = (leading & np.uint64(len(buckets) - 1)).astype(np.uint8)
+            sorted_rows = taken(table, np.argsort(numbers, kind="stable"))
+            ends = np.cumsum(np.bincount(numbers, minlength=len(buckets))).tolist()
+            for bucket, start, end in zip(buckets, [0, *ends], ends, strict=False):
+                if end > start:
+                    bucket.add(sorted_rows.slice(start, end - start))
         while buckets:
             bucket = buckets.pop(0)
             yield from rows_in_order(bucket.batches(), bucket.rows, folder, used=used + bits)
@@ -192,17 +194,6 @@ class Bucket:
             self.stream.close()
             self.file.seek(0)
             yield from pa.ipc.open_stream(self.file)
-
-
-def distribute(table: Any, buckets: Sequence[Bucket], *, shift: int) -> None:
-    """Add every row to its bucket, in the order in which they stand."""
-    first, _ = sorting_words_in(table)
-    numbers = ((first >> np.uint64(shift)) & np.uint64(len(buckets) - 1)).astype(np.uint8)
-    sorted_rows = taken(table, np.argsort(numbers, kind="stable"))
-    ends = np.cumsum(np.bincount(numbers, minlength=len(buckets))).tolist()
-    for bucket, start, end in zip(buckets, [0, *ends], ends, strict=False):
-        if end > start:
-            bucket.add(sorted_rows.slice(start, end - start))
 
 
 def sorting_words_in(table: Any) -> Words:

@@ -35,22 +35,21 @@ with :math:`\phi^2 = \sum p^2/(ab) - 1` over the cells of the original table. Fr
 :math:`\phi^2` is estimated with unbiased squares, :math:`\hat p^2 - \hat V`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.channel_tables import refuse_large_table
-from pramble.estimation.inverse.likelihood import inverse_moments
-from pramble.estimation.inverse.moments import SecondMoments, right_inverses
-from pramble.estimation.inverse.stacked import StackedOperator
-from pramble.estimation.inverse.tabulate import Tabulated, measured_of, tabulate
+from pramble.estimation.functionals.result import Settings
+from pramble.estimation.records.channel_tables import refuse_large_table
+from pramble.estimation.records.likelihood import inverse_moments
+from pramble.estimation.records.moments import SecondMoments, right_inverses
+from pramble.estimation.records.stacked import StackedOperator
+from pramble.estimation.records.tabulate import Tabulated, measured_of, tabulate
 from pramble.estimation.tables.cells import refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
@@ -253,13 +252,11 @@ def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
 
 
 def from_cells(tabulated: Tabulated) -> Independence:
-    """Return the test from estimated cells, for plans of branches and blocks."""
     axes, layout, n = tabulated.axes, tabulated.layout, tabulated.n
     found = inverse_moments(axes, tabulated.counts, sampling=1.0)
     inverses = right_inverses(axes)
 
     def table(cells: Floats) -> Floats:
-        """Return cells (…, R, S1, …) as two-way tables in the order of the columns."""
         flat = cells.reshape(*cells.shape[: cells.ndim - found.p.ndim], -1)[..., layout.order]
         rows = len(np.unique(layout.codes[layout.by[0]]))
         return flat.reshape(*flat.shape[:-1], rows, -1)
@@ -289,9 +286,8 @@ def from_cells(tabulated: Tabulated) -> Independence:
 
 
 def from_tables(measured: Measured, columns: Sequence[str]) -> Independence:
-    """Return the test from a protected table."""
     answers = table_answers(measured, columns, Settings(0.95, "both", None, "inverse"))
-    shape, n = answers.noise.shape, answers.n
+    shape, n = answers.shape, answers.n
     refuse_large_table(shape, columns, most=MOST_TESTED)
     cells = answers.unbiased.reshape(shape)
     margins = margins_within(cells)
@@ -301,12 +297,14 @@ def from_tables(measured: Measured, columns: Sequence[str]) -> Independence:
     rng = np.random.default_rng(1)
 
     @cache
-    def noise() -> Iterator[Floats]:
-        return iter(normal_draws(replace(independent, sampling=0.0).covariance(), draws=DRAWS))
+    def noise() -> Floats:
+        """Return what standard normal numbers are multiplied by to be noise."""
+        values, vectors = np.linalg.eigh(replace(independent, sampling=0.0).covariance())
+        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
 
     def draw(count: int) -> Floats:
         drawn = rng.multinomial(round(n), independent.p, size=count) / round(n)
-        drawn += np.array(list(islice(noise(), count)))
+        drawn += rng.standard_normal((count, len(independent.p))) @ noise()
         return np.asarray(drawn.reshape(count, *shape))
 
     inside = np.clip(cells, 0.0, 1.0)
@@ -321,7 +319,6 @@ def from_tables(measured: Measured, columns: Sequence[str]) -> Independence:
 
 
 def margins_within(cells: Floats) -> tuple[Floats, Floats]:
-    """Return the shares of rows and columns of a two-way table, none negative."""
     rows, columns = (np.maximum(cells.sum(axis=axis), 0.0) for axis in (1, 0))
     return rows / rows.sum(), columns / columns.sum()
 
@@ -343,13 +340,6 @@ def residual_statistics(
         return np.asarray(((residuals @ scores.T) ** 2).sum(axis=-1))
 
     return len(scores), statistics
-
-
-def normal_draws(covariance: Floats, *, draws: int) -> Floats:
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    rng = np.random.default_rng(0)
-    scaled = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(rng.standard_normal((draws, len(values))) @ scaled.T)
 
 
 def outcome(
@@ -396,5 +386,4 @@ def outcome(
 
 
 def cramers_v(contingency: float, shape: tuple[int, ...]) -> float:
-    """Return Cramér's V of a mean square contingency, within 0 and 1."""
     return float(np.sqrt(min(max(contingency, 0.0) / max(min(shape) - 1, 1), 1.0)))

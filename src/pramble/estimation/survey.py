@@ -23,12 +23,12 @@ import numpy as np
 
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.result import Estimate
-from pramble.estimation.inverse.intervals import errors_within
-from pramble.estimation.inverse.likelihood import by_inverse
-from pramble.estimation.inverse.moments import CellAnswers
-from pramble.estimation.inverse.signed import RecordSource, patterns_of
-from pramble.estimation.inverse.tabulate import plan_for, tabulate
+from pramble.estimation.functionals.result import Estimate
+from pramble.estimation.records.intervals import errors_within
+from pramble.estimation.records.likelihood import by_inverse
+from pramble.estimation.records.moments import CellAnswers
+from pramble.estimation.records.signed import patterns_of
+from pramble.estimation.records.tabulate import plan_for, tabulate
 from pramble.values import Floats, names_of, value
 
 ReplicateMethod = Literal["acs", "brr", "jackknife"]
@@ -189,17 +189,17 @@ def design_covariance(
     data: Any, plan: Any, answers: CellAnswers, *, survey: Survey, weights: Any, reading: Any
 ) -> Floats:
     by, order = answers.layout.by, answers.layout.order
-    patterns = patterns_of(
+    source = patterns_of(
         open_records(data, reading),
         plan_for(plan, by),
         by=by,
-        beside=survey.columns,
+        strata=survey.strata,
+        clusters=survey.clusters,
         weights=weights,
         missing=True,
     )
-    source = RecordSource(patterns, survey.strata, survey.clusters)
-    p, size = answers.centre.reshape(-1), patterns.size
-    assert len(p) == len(patterns.groups) * size, "both have the same cells"
+    p, size = answers.centre.reshape(-1), source.size
+    assert len(p) == len(source.groups) * size, "both have the same cells"
 
     def deviations(some: slice) -> Floats:
         found = np.broadcast_to(-p, (some.stop - some.start, size, len(p))).copy()
@@ -207,5 +207,5 @@ def design_covariance(
             found[g - some.start, :, g * size : (g + 1) * size] += np.eye(size)
         return found
 
-    whole = source.moments(deviations, len(p)).both / patterns.n**2
+    whole = source.moments(deviations, len(p)).both / source.n**2
     return np.asarray(whole[np.ix_(order, order)])

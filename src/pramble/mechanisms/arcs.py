@@ -45,7 +45,7 @@ class ArcsOperator(MechanismOperator):
 
     @property
     def total(self) -> int:
-        return int(2**self.mechanism.bits)
+        return int(TOTAL)
 
     def apply(self, p: Floats) -> Floats:
         arcs = self.mechanism

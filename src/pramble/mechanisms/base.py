@@ -4,13 +4,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pramble.data.labels import Label, Labels
-from pramble.mechanisms.json_form import SCHEMA, body_of, build, refuse_large
+from pramble.errors import InvalidMechanism
+from pramble.mechanisms.json_form import SCHEMA, build, parsed, refuse_large
 from pramble.mechanisms.operators.base import MechanismOperator
 from pramble.mechanisms.ratios import Ratio, largest_ratio
 from pramble.shown import Display, Facts, Grid, number
@@ -38,8 +40,8 @@ class Mechanism(Display, ABC):
 
     with integer weights :math:`w`. The float64 matrix is therefore exactly the law that is sampled.
     Mechanisms are immutable, compare by value, hash, and pickle to a validated value. Make one with
-    :func:`~pramble.randomized_response`, :func:`~pramble.keep_probabilities`, :meth:`from_matrix`,
-    :func:`~pramble.product` or :func:`~pramble.design`.
+    :func:`~pramble.randomized_response`, :func:`~pramble.keep_probabilities`, :meth:`from_matrix`
+    or :func:`~pramble.design`.
 
     Attributes
     ----------
@@ -60,7 +62,6 @@ class Mechanism(Display, ABC):
     array([ True,  True])
     """
 
-    bits = BITS
     kind: ClassVar[str]
 
     def __init_subclass__(cls, *, kind: str) -> None:
@@ -80,7 +81,7 @@ class Mechanism(Display, ABC):
 
         @property
         def weights(self) -> NDArray[Any]:
-            """The (S, T) integer weights; every row sums to ``2**bits``."""
+            """The (S, T) integer weights; every row sums to ``2**53``."""
 
     @staticmethod
     def from_matrix(
@@ -158,7 +159,17 @@ class Mechanism(Display, ABC):
         >>> pramble.Mechanism.from_json(m.to_json()) == m
         True
         """
-        body = body_of(document)
+        document = parsed(document, InvalidMechanism)
+        if not isinstance(document, Mapping):
+            raise InvalidMechanism(
+                f"A mechanism is a JSON object; found {type(document).__name__}."
+            )
+        schema = document.get("schema")
+        if schema != SCHEMA:
+            raise InvalidMechanism(
+                f"The schema of a mechanism must be {SCHEMA!r}; found {short(schema)}."
+            )
+        body = {key: value for key, value in document.items() if key != "schema"}
         refuse_large([body])
         return Mechanism.from_body_of_kind(body)
 
@@ -201,7 +212,7 @@ class Mechanism(Display, ABC):
     @cached_property
     def matrix(self) -> NDArray[np.float64]:
         """The (S, T) float64 matrix, exactly ``weights / 2**53``."""
-        return read_only(np.asarray(self.weights / 2**self.bits, dtype=np.float64))
+        return read_only(np.asarray(self.weights / TOTAL, dtype=np.float64))
 
     @cached_property
     def operator(self) -> MechanismOperator:
@@ -230,8 +241,7 @@ class Mechanism(Display, ABC):
         if not isinstance(other, Mechanism):
             return NotImplemented
         return (
-            self.bits == other.bits
-            and self.labels == other.labels
+            self.labels == other.labels
             and self.output_labels == other.output_labels
             and self.same_weights(other)
         )
@@ -239,7 +249,7 @@ class Mechanism(Display, ABC):
     def __hash__(self) -> int:
         # Enough to tell mechanisms apart; to hash all weights would build them.
         first_row = tuple(self.row(0)[:8].tolist())
-        return hash((self.bits, self.labels, self.output_labels, first_row))
+        return hash((self.labels, self.output_labels, first_row))
 
     def shown(self) -> Grid | Facts:
         """Return the matrix, or what there is to say of a large one."""

@@ -23,7 +23,6 @@ import numpy as np
 from pramble.errors import InvalidData, InvalidPlan, NotIdentifiable
 from pramble.mechanisms.column_labels import Coding, places_among, places_if_among
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.mechanisms.product import Product
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ class BranchView:
 class Channel:
     """What some columns of a record look like in the release; :meth:`Plan.channel` makes it.
 
-    Factors of products are blocks of their own. ``columns`` are the randomised ones among those
+    ``columns`` are the randomised ones among those
     asked for, ``views`` one for each branch in the order of the plan, and ``coding`` holds the
     codes of the labels of all columns of the plan.
 
@@ -181,12 +180,11 @@ class Channel:
         known: dict[tuple[Block, int], SeenBlock] = {}
         views = []
         for number, branch in enumerate(branches):
-            blocks = [part for item in branch.blocks.items() for part in factored(*item)]
-            for block, mechanism in blocks:
+            for block, mechanism in branch.blocks.items():
                 asked = tuple(name for name in block if name in self.columns)
                 if asked and (block, id(mechanism)) not in known:
                     known[block, id(mechanism)] = SeenBlock(block, asked, mechanism, coding)
-            seen = [known[b, id(m)] for b, m in blocks if (b, id(m)) in known]
+            seen = [known[b, id(m)] for b, m in branch.blocks.items() if (b, id(m)) in known]
             views.append(BranchView(number, branch.share, branch.columns, tuple(seen)))
         self.views = tuple(views)
 
@@ -267,10 +265,3 @@ class Channel:
                 )
             answer.append(known[shown])
         return np.asarray(np.array(answer)[inverse.reshape(-1)])
-
-
-def factored(block: Block, mechanism: Mechanism) -> list[tuple[Block, Mechanism]]:
-    """Return the blocks of single columns that a product is, or the block itself."""
-    if len(block) > 1 and isinstance(mechanism, Product) and len(mechanism.factors) == len(block):
-        return [((name,), factor) for name, factor in zip(block, mechanism.factors, strict=True)]
-    return [(block, mechanism)]

@@ -8,7 +8,6 @@ import numpy as np
 from pramble.data.labels import Label, Labels, label_keys
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.product import Product
 from pramble.values import Integers, value
 
 # What a blank could be mistaken for; in a text file null and an empty text are the same.
@@ -65,9 +64,6 @@ def labels_by_column(
 def labels_at(mechanism: Mechanism, position: int, *, columns: int) -> ColumnLabels:
     if columns == 1:
         return ColumnLabels(mechanism.labels, mechanism.output_labels)
-    if isinstance(mechanism, Product):
-        factor = mechanism.factors[position]
-        return ColumnLabels(factor.labels, factor.output_labels)
     categories = distinct(label[position] for label in mechanism.labels.values)
     if mechanism.output_labels is mechanism.labels:
         return ColumnLabels(categories, categories)

@@ -7,8 +7,6 @@ significant digits, so they read back as exactly the float64 matrix, whose rows 
 import csv
 from pathlib import Path
 
-import numpy as np
-
 from pramble.data.labels import Label
 from pramble.errors import InvalidMechanism, with_values
 from pramble.limits import MOST_CELLS_IN_CSV
@@ -43,22 +41,17 @@ def read_csv(path: str | Path) -> Mechanism:
             f"{Path(path).name!r} must hold a table: a row of outputs, then one row per category "
             "with its label first."
         )
-    matrix = np.array(
-        [numbers_in(row, place, Path(path).name) for place, row in enumerate(rows[1:], 2)]
-    )
+    matrix = []
+    for place, row in enumerate(rows[1:], 2):
+        try:
+            matrix.append([float(entry) for entry in row[1:]])
+        except ValueError as error:  # the file may be confidential data, given by mistake
+            wrong = InvalidMechanism(
+                f"{Path(path).name!r} must hold a matrix: after its label, row {place} must hold "
+                "numbers. Data is no mechanism; `pramble design` and `pramble release` make them."
+            )
+            raise with_values(wrong, error) from None
     return Mechanism.from_matrix(matrix, [row[0] for row in rows[1:]], rows[0][1:])
-
-
-def numbers_in(row: list[str], place: int, file: str) -> list[float]:
-    """Return the probabilities of a row; the file may be confidential data, given by mistake."""
-    try:
-        return [float(entry) for entry in row[1:]]
-    except ValueError as error:
-        wrong = InvalidMechanism(
-            f"{file!r} must hold a matrix: after its label, row {place} must hold numbers. Data is "
-            "no mechanism; `pramble design` and `pramble release` make them."
-        )
-        raise with_values(wrong, error) from None
 
 
 def written(label: Label) -> str:

@@ -66,6 +66,9 @@ class Distance(Display):
     labels: Labels | None = None
 
     def __post_init__(self) -> None:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         lengths = np.array(self.lengths, dtype=np.float64)
         if lengths.shape != (len(pairs),):
@@ -82,7 +85,14 @@ class Distance(Display):
             )
         object.__setattr__(self, "pairs", pairs)
         object.__setattr__(self, "lengths", lengths)
-        refuse_unconnected(self.size, pairs)
+        graph = coo_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(self.size, self.size))
+        parts, part = connected_components(graph, directed=False)
+        if parts > 1:
+            other = int(np.flatnonzero(part != part[0])[0])
+            raise InvalidInput(
+                f"Categories at positions 0 and {other} are not joined by any way, so that nothing "
+                "would be promised about them. Add a pair that joins them."
+            )
 
     @classmethod
     def path(cls, size: int, lengths: ArrayLike | None = None, *, unit: str = "step") -> "Distance":
@@ -284,17 +294,3 @@ def as_distance(given: Any, labels: Labels) -> Distance:
             f"A distance between {found.size} categories does not fit {len(labels)} of them."
         )
     return found.in_order_of(labels)
-
-
-def refuse_unconnected(size: int, pairs: Integers) -> None:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
-    parts, part = connected_components(graph, directed=False)
-    if parts > 1:
-        other = int(np.flatnonzero(part != part[0])[0])
-        raise InvalidInput(
-            f"Categories at positions 0 and {other} are not joined by any way, so that nothing "
-            "would be promised about them. Add a pair that joins them."
-        )

@@ -13,21 +13,10 @@ import numpy as np
 
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidMechanism
-from pramble.limits import MOST_DOCUMENT_BYTES, MOST_LABELS, MOST_LABELS_TOGETHER, MOST_NESTED
+from pramble.limits import MOST_DOCUMENT_BYTES, MOST_LABELS, MOST_LABELS_TOGETHER
 from pramble.values import Integers
 
 SCHEMA = "pramble/mechanism/1"
-
-
-def body_of(document: Mapping[str, Any] | str) -> dict[str, Any]:
-    document = parsed(document, InvalidMechanism)
-    if not isinstance(document, Mapping):
-        raise InvalidMechanism(f"A mechanism is a JSON object; found {type(document).__name__}.")
-    if document.get("schema") != SCHEMA:
-        raise InvalidMechanism(
-            f"The schema of a mechanism must be {SCHEMA!r}; found {short(document.get('schema'))}."
-        )
-    return {key: value for key, value in document.items() if key != "schema"}
 
 
 def parsed(document: Any, refusal: type[InvalidInput], *, name: str = "a document") -> Any:
@@ -85,23 +74,14 @@ def build(document: Any, kinds: Mapping[str, Any]) -> Any:
 
 
 def refuse_large(bodies: Iterable[Any]) -> None:
-    """Refuse products nested without end and very many categories, before anything is built."""
-    level, depth, labels = list(bodies), 0, 0
-    while level:
-        parts = [part for part in level if isinstance(part, Mapping)]
-        labels += sum(stated_size(p.get(key)) for p in parts for key in ("categories", "outputs"))
-        factors = [part.get("factors") for part in parts]
-        level = [factor for part in factors if isinstance(part, list) for factor in part]
-        depth += 1
-        if depth > MOST_NESTED:
-            raise InvalidMechanism(
-                f"The products of a mechanism may be nested {MOST_NESTED} deep; found more."
-            )
-        if labels > MOST_LABELS_TOGETHER:
-            raise InvalidMechanism(
-                "The mechanisms of a document may have "
-                f"{MOST_LABELS_TOGETHER:,} categories and outputs together; found {labels:,}."
-            )
+    """Refuse very many categories, before anything is built."""
+    parts = [part for part in bodies if isinstance(part, Mapping)]
+    labels = sum(stated_size(part.get(key)) for part in parts for key in ("categories", "outputs"))
+    if labels > MOST_LABELS_TOGETHER:
+        raise InvalidMechanism(
+            "The mechanisms of a document may have "
+            f"{MOST_LABELS_TOGETHER:,} categories and outputs together; found {labels:,}."
+        )
 
 
 def stated_size(labels: Any) -> int:

@@ -219,7 +219,11 @@ def steepest(weights: NDArray[Any], distance: Distance) -> Steep:
         if best is not None and top < best.alpha * NEAR:
             continue
         for length in np.unique(lengths[(slopes >= top * NEAR).any(axis=1)]):
-            ratio = largest_at(weights, pairs[lengths == length], slopes[lengths == length], top)
+            own = np.argwhere((slopes >= top * NEAR) & (lengths == length)[:, None]).tolist()
+            ends = [(*sorted(pairs[k].tolist(), key=lambda x: -weights[x, z]), z) for k, z in own]
+            ratio = largest(
+                Ratio(int(weights[x, z]), int(weights[y, z]), x, y, z) for x, y, z in ends
+            )
             exact = Fraction(float(length))
             found = Steep(ratio, exact, smallest_alpha(ratio.numerator, ratio.denominator, exact))
             if best is None or found.alpha > best.alpha:
@@ -244,17 +248,6 @@ def chunks(weights: NDArray[Any], distance: Distance) -> Iterator[tuple[Floats, 
         yield np.where(gap == 0, 0.0, slopes), pairs, lengths
 
 
-def largest_at(weights: NDArray[Any], pairs: Integers, slopes: Floats, top: float) -> Ratio:
-    """Return the largest ratio over edges of one length, among those with a slope near the top."""
-
-    def found() -> Iterator[Ratio]:
-        for k, z in np.argwhere(slopes >= top * NEAR).tolist():
-            x, y = sorted(pairs[k].tolist(), key=lambda row: -weights[row, z])
-            yield Ratio(int(weights[x, z]), int(weights[y, z]), x, y, z)
-
-    return largest(found())
-
-
 def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
     r"""Decide in integers whether weights keep a rational just below :math:`e^{\alpha l}`."""
     limits = {
@@ -272,7 +265,3 @@ def keeps(weights: NDArray[Any], distance: Distance, alpha: float) -> bool:
             if top * limit.denominator > limit.numerator * bottom:
                 return False
     return True
-
-
-def slope_of(A: Floats, distance: Distance) -> float:
-    return max(float(slopes.max()) for slopes, _, _ in chunks(A, distance))

@@ -152,24 +152,6 @@ def branches_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequenc
 
 
 @house_style()
-def error_figure(
-    names: Sequence[str], errors: Mapping[tuple[str, ...], tuple[float, float]]
-) -> Figure:
-    """Return the error of every two-way table as a square of columns.
-
-    ``errors`` holds, for pairs of columns, half of the interval of a typical cell and that cell's
-    share; a square is darkest where the first is as large as the second.
-    """
-    figure = new_figure(height=_height_of_square(names))
-    axes = figure.subplots()
-    darkness = {pair: min(half / typical, 1.0) for pair, (half, typical) in errors.items()}
-    texts = {pair: f"±{100 * half:.2g}" for pair, (half, _) in errors.items()}
-    _draw_square(axes, names, darkness, texts, top=1.0, white=0.7, colours="YlOrRd")
-    axes.spines[:].set_visible(False)
-    return figure
-
-
-@house_style()
 def noise_figure(deviations: Mapping[tuple[str, ...], float]) -> Figure:
     """Return a figure of the noise in a cell of each table, in people.
 
@@ -177,15 +159,7 @@ def noise_figure(deviations: Mapping[tuple[str, ...], float]) -> Figure:
     """
     names = list(dict.fromkeys(name for table in deviations for name in table))
     if len(names) > 2 and all(len(table) == 2 for table in deviations):
-        figure = new_figure(height=_height_of_square(names))
-        axes = figure.subplots()
-        texts = {pair: f"{own:.3g}" for pair, own in deviations.items()}
-        top = max(deviations.values())
-        mesh = _draw_square(
-            axes, names, deviations, texts, top=top, white=0.6 * top, colours="Blues"
-        )
-        figure.colorbar(mesh, ax=axes, label="noise, people a cell")
-        return figure
+        return _square_figure(names, deviations)
     rows = sorted(deviations.items(), key=lambda row: row[1])[-MOST_TABLES:]
     figure = new_figure(height=1.0 + 0.26 * len(rows))
     axes = figure.subplots()
@@ -198,34 +172,25 @@ def noise_figure(deviations: Mapping[tuple[str, ...], float]) -> Figure:
     return figure
 
 
-def _height_of_square(names: Sequence[str]) -> float:
-    return min(7.2, 1.4 + 0.42 * len(names))
-
-
-def _draw_square(
-    axes: Any,
-    names: Sequence[str],
-    values: Mapping[tuple[str, ...], float],
-    texts: Mapping[tuple[str, ...], str],
-    *,
-    top: float,
-    white: float,
-    colours: str,
-) -> Any:
-    """Draw a value for pairs of columns below the diagonal; texts are white above a value."""
-    size = len(names)
+def _square_figure(names: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Figure:
+    """Return a value for pairs of columns as a square below its diagonal."""
+    size, top = len(names), max(values.values())
+    figure = new_figure(height=min(7.2, 1.4 + 0.42 * size))
+    axes = figure.subplots()
     grid = np.full((size, size), np.nan)
     for pair, value in values.items():
         j, i = sorted(map(names.index, pair))
         grid[i, j] = value
         if size <= MOST_NUMBERED:
-            colour = "white" if value > white else "black"
-            axes.text(j, i, texts[pair], ha="center", va="center", fontsize=8, color=colour)
+            # Black on a dark square cannot be read.
+            colour = "white" if value > 0.6 * top else "black"
+            axes.text(j, i, f"{value:.3g}", ha="center", va="center", fontsize=8, color=colour)
     edges = np.arange(size) - 0.5, np.arange(1, size + 1) - 0.5
-    mesh = axes.pcolormesh(*edges, grid[1:, :-1], cmap=colours, vmin=0, vmax=top, snap=True)
+    mesh = axes.pcolormesh(*edges, grid[1:, :-1], cmap="Blues", vmin=0, vmax=top, snap=True)
     axes.invert_yaxis()
     axes.set_xticks(range(size - 1), names[:-1], rotation=40, ha="right")
     axes.set_yticks(range(1, size), names[1:])
     axes.tick_params(length=0)
     axes.grid(visible=False)
-    return mesh
+    figure.colorbar(mesh, ax=axes, label="noise, people a cell")
+    return figure

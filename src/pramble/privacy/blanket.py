@@ -36,7 +36,7 @@ attain it. With branches the public coin is part of the output, and each branch 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -45,7 +45,6 @@ from numpy.typing import NDArray
 
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import TOTAL, Mechanism
-from pramble.mechanisms.product import Product
 from pramble.mechanisms.uniform import UniformRows
 from pramble.privacy.hockey_stick import (
     FINE,
@@ -104,13 +103,12 @@ class Crowd:
 
 def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
     """Return the crowd of independent mechanisms side by side; None where it is too large."""
-    factors = list(single(mechanisms))
-    if len(factors) > MOST_FACTORS:
+    if len(mechanisms) > MOST_FACTORS:
         return None
     masses: NDArray[Any] = np.ones((1, 1))
     blanket: NDArray[Any] = np.ones(1)
     alike = False
-    for factor in factors:
+    for factor in mechanisms:
         part = uniform_crowd(factor) if isinstance(factor, UniformRows) else dense_crowd(factor)
         if part is None:
             return None
@@ -119,16 +117,7 @@ def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
             return None
         masses, blanket = np.kron(masses, part.masses), np.kron(blanket, part.blanket)
         alike = part.alike
-    return Crowd(masses, blanket, alike and len(factors) == 1)
-
-
-def single(mechanisms: Sequence[Mechanism]) -> Iterator[Mechanism]:
-    """Yield mechanisms with products taken apart."""
-    for mechanism in mechanisms:
-        if isinstance(mechanism, Product):
-            yield from single(mechanism.factors)
-        else:
-            yield mechanism
+    return Crowd(masses, blanket, alike and len(mechanisms) == 1)
 
 
 def uniform_blanket(mechanism: UniformRows) -> NDArray[np.int64]:
@@ -316,9 +305,9 @@ def integral(
     ratios, x, y = crowd.ratios, left.any(axis=1), left.any(axis=0)
     slack = rows * rounding(float(ratios.max()), factor)
     pairs = Pairs(ratios[x] - 1, ratios[y] - 1, crowd.weights, factor)
-    sums = integrate(pairs, rows, line, shift=slack)
+    above, _ = integrate(pairs, rows, line, shift=slack)
     bounds = np.full(left.shape, np.inf)
-    bounds[np.ix_(x, y)] = sums.above.reshape(int(x.sum()), int(y.sum()))
+    bounds[np.ix_(x, y)] = above.reshape(int(x.sum()), int(y.sum()))
     return bounds
 
 
@@ -384,31 +373,22 @@ class Corners:
 def corners_of(mechanisms: Sequence[Mechanism], share: Fraction) -> Corners | None:
     """Return the corners of independent mechanisms side by side; None if a ratio is infinite."""
     ratio, weight = Fraction(1), Fraction(1)
-    for mechanism in single(mechanisms):
-        found = ratio_and_weight(mechanism)
-        if found is None:
+    for mechanism in mechanisms:
+        if isinstance(mechanism, Arcs):  # their low weight is a blanket, if not the heaviest
+            ratio *= Fraction(mechanism.high + bool(mechanism.raised), mechanism.low)
+            weight *= Fraction(mechanism.low * mechanism.shape[1], TOTAL)
+            continue
+        own = mechanism.largest_ratio()
+        if not own.denominator:
             return None
-        ratio, weight = ratio * found[0], weight * found[1]
+        least = (
+            uniform_blanket(mechanism)
+            if isinstance(mechanism, UniformRows)
+            else mechanism.weights.min(axis=0)
+        )
+        ratio *= Fraction(own.numerator, own.denominator)
+        weight *= Fraction(int(least.sum()), TOTAL)
     return Corners(share, ratio, weight)
-
-
-def ratio_and_weight(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the largest ratio to a blanket and its weight, exactly.
-
-    The low weight of arcs is a blanket, if not the heaviest.
-    """
-    if isinstance(mechanism, Arcs):
-        high = mechanism.high + bool(mechanism.raised)
-        return Fraction(high, mechanism.low), Fraction(mechanism.low * mechanism.shape[1], TOTAL)
-    ratio = mechanism.largest_ratio()
-    if not ratio.denominator:
-        return None
-    least = (
-        uniform_blanket(mechanism)
-        if isinstance(mechanism, UniformRows)
-        else mechanism.weights.min(axis=0)
-    )
-    return Fraction(ratio.numerator, ratio.denominator), Fraction(int(least.sum()), TOTAL)
 
 
 def corner_summand(branches: Sequence[Corners], factor: float) -> Summand:

@@ -181,8 +181,8 @@ def excess_above(summand: Summand, trials: int, *, smoothing: float = FINE) -> f
     height = summand.moments(line.theta)[0] + summand.slack * line.theta
     if trials * height < -HOPELESS:
         return math.exp(-HOPELESS / 2) * (1 + 1 / (line.theta * trials))
-    sums = integrate(summand, trials, line, shift=trials * summand.slack)
-    return float(sums.above[0])
+    above, _ = integrate(summand, trials, line, shift=trials * summand.slack)
+    return float(above[0])
 
 
 def excess_below(summand: Summand, trials: int, *, smoothing: float = FINE / 8) -> float:
@@ -195,9 +195,9 @@ def excess_below(summand: Summand, trials: int, *, smoothing: float = FINE / 8) 
     line = contour(summand, trials, smoothing=smoothing, depth=depth)
     spread, depth = line.spread, NEGLIGIBLE + depth
     shift = -spread * math.sqrt(2 * depth) - trials * summand.slack
-    sums = integrate(summand, trials, line, shift=shift)
+    _, below = integrate(summand, trials, line, shift=shift)
     lost = spread * math.exp(-depth * (1 - 1e-9)) + periods(summand, trials, line, shift=shift)
-    return max(0.0, (float(sums.below[0]) - lost * (1 + 1e-9) / trials) * (1 - 1e-12))
+    return max(0.0, (float(below[0]) - lost * (1 + 1e-9) / trials) * (1 - 1e-12))
 
 
 def periods(summand: Summand, trials: int, line: Contour, *, shift: float) -> float:
@@ -216,16 +216,10 @@ def periods(summand: Summand, trials: int, line: Contour, *, shift: float) -> fl
     return after + (before if exponent < 700 else math.inf)
 
 
-@value(eq=False)
-class Sums:
-    """Bounds of the trapezoidal sum over all frequencies, divided by n, for each law."""
-
-    above: Floats
-    below: Floats
-
-
-def integrate(transform: Transform, trials: int, line: Contour, *, shift: float) -> Sums:
-    r"""Return bounds of the trapezoidal sum over all frequencies, divided by n, for each law.
+def integrate(
+    transform: Transform, trials: int, line: Contour, *, shift: float
+) -> tuple[Floats, Floats]:
+    r"""Return bounds from above and below of the sum over all frequencies, by n, for each law.
 
     Terms are in units of :math:`B^n e^{s^2\theta^2/2 + c\theta}` with :math:`B \ge K(\theta)`.
     """
@@ -247,17 +241,11 @@ def integrate(transform: Transform, trials: int, line: Contour, *, shift: float)
     with np.errstate(over="ignore", invalid="ignore"):
         above = np.maximum(total + wrong, 0) * np.exp(exponent + slack) * (1 + 1e-12) / trials
     below = np.maximum(total - wrong, 0) * np.exp(np.minimum(exponent - slack, 700.0)) / trials
-    return Sums(np.where(np.isnan(above), np.inf, above), below)
+    return np.where(np.isnan(above), np.inf, above), below
 
 
 def at_frequencies(
-    transform: Transform,
-    trials: int,
-    line: Contour,
-    *,
-    shift: float,
-    t: Floats,
-    peak: Floats,
+    transform: Transform, trials: int, line: Contour, *, shift: float, t: Floats, peak: Floats
 ) -> tuple[Floats, Floats]:
     """Return the real parts of the terms and bounds of their errors, in units of the peak."""
     z = np.asarray(line.theta + 1j * t, dtype=np.complex128)
@@ -378,8 +366,8 @@ class LossSum:
             # −ε is likelier than ε by e^-ε, and by e^-2θε once both are tilted
             odds = math.exp(-(1 + 2 * theta) * loss)
             places = np.arange(len(whole)) * (2 * steps) % size
-            turned = np.exp(places * (-2j * math.pi / size))
-            whole *= ((odds + turned) / (1 + odds)) ** times
+            waves = np.exp(places * (-2j * math.pi / size))
+            whole *= ((odds + waves) / (1 + odds)) ** times
             mass = max(1 - delta, 0.0) / (1 + math.exp(-loss)) * (1 + SAFE)
             height += times * (math.log(mass * (1 + odds)) + theta * loss)
             wrong += times * 32 * UNIT

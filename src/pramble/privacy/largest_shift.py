@@ -27,9 +27,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import Columns
@@ -310,39 +312,32 @@ def sum_of_factors(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Flo
 
 @value(eq=False)
 class Quadratic:
-    """What pairs and triples contribute to a form; all numbers are rationals of `flint`.
+    """What pairs and triples contribute to a form; arrays of rationals of `flint`.
 
     - ``linear``: a, but for the bounds of products of three.
-    - ``pairs``: U, but for those.
+    - ``pairs``: U, a symmetric matrix with zeros on the diagonal, but for those.
     - ``triples``: The sum of the weights of all products of three.
     - ``of_one``, ``of_two``: The sum of the weights of the products of three that have a
       column, or two of them.
     """
 
-    linear: list[Any]
-    pairs: dict[tuple[int, int], Any]
+    linear: NDArray[Any]
+    pairs: NDArray[Any]
     triples: Any
-    of_one: list[Any]
-    of_two: dict[tuple[int, int], Any]
+    of_one: NDArray[Any]
+    of_two: NDArray[Any]
 
-    def at(self, mix: float) -> tuple[Any, list[Any], dict[tuple[int, int], Any]]:
+    def at(self, mix: float) -> tuple[Any, NDArray[Any], NDArray[Any]]:
         """Return (c, a, U) for a share of the first bound, the rest being of the second."""
         first = exact_float(mix)
         second = 1 - first
-        linear = [own - second * more for own, more in zip(self.linear, self.of_one, strict=True)]
-        both = first / 3 + second
-        pairs = {
-            pair: own - both * self.of_two[pair] if pair in self.of_two else own
-            for pair, own in self.pairs.items()
-        }
-        return second * self.triples, linear, pairs
+        pairs = self.pairs - self.of_two * (first / 3 + second)
+        return second * self.triples, self.linear - self.of_one * second, pairs
 
     def floats(self, mix: float) -> tuple[float, Floats, Floats]:
         constant, linear, pairs = self.at(mix)
-        matrix = np.zeros((len(linear), len(linear)))
-        for (i, j), own in pairs.items():
-            matrix[i, j] = matrix[j, i] = as_float(own)
-        return as_float(constant), np.array([as_float(own) for own in linear]), matrix
+        as_floats = np.frompyfunc(as_float, 1, 1)
+        return as_float(constant), as_floats(linear).astype(float), as_floats(pairs).astype(float)
 
     def tangent_bound(self, mix: float, shift: float, point: Sequence[float]) -> Fraction:
         r"""Return the maximum over the box of the tangent plane at a point.
@@ -351,15 +346,10 @@ class Quadratic:
         which equals the form wherever every :math:`s_j` is 0 or 1. It has to be concave.
         """
         constant, linear, pairs = self.at(mix)
-        y, s = exact_float(shift), [exact_float(own) for own in point]
-        slope = [own + y - 2 * y * x for own, x in zip(linear, s, strict=True)]
-        value = constant
-        for own, x in zip(linear, s, strict=True):
-            value += (own + y) * x - y * x * x
-        for (i, j), weight in pairs.items():
-            value -= weight * s[i] * s[j]
-            slope[i] -= weight * s[j]
-            slope[j] -= weight * s[i]
+        y, s = exact_float(shift), np.array([exact_float(own) for own in point], dtype=object)
+        across = pairs @ s
+        slope = linear + y - s * (2 * y) - across
+        value = constant + (s * (linear + y) - s * s * y).sum() - (s * across).sum() / 2
         for own, x in zip(slope, s, strict=True):
             value += max(own * (1 - x), -own * x)
         return Fraction(int(value.p), int(value.q))
@@ -369,26 +359,21 @@ def quadratic_above(parts: Exchangeable, precision: Sequence[float]) -> Quadrati
     """Return the form above f, for parts of at most three columns, each in a class of its own."""
     from flint import fmpq
 
+    d, triples = len(parts.sizes), fmpq(0)
     same = [fmpq(size - 1, size) for size in parts.sizes]
-    linear, of_one = [fmpq(0) for _ in same], [fmpq(0) for _ in same]
-    pairs: dict[tuple[int, int], Any] = {}
-    of_two: dict[tuple[int, int], Any] = {}
-    triples = fmpq(0)
+    linear, of_one = np.full(d, fmpq(0), dtype=object), np.full(d, fmpq(0), dtype=object)
+    pairs, of_two = (np.full((d, d), fmpq(0), dtype=object) for _ in range(2))
     for kind, own in zip(parts.kinds, precision, strict=True):
         places, weight = np.flatnonzero(kind).tolist(), 2 * exact_float(own)
-        whole = weight
+        whole = math.prod((same[i] for i in places), start=weight)
+        is_triple = len(places) == 3
+        triples += weight * is_triple
         for i in places:
-            whole *= same[i]
-        for a, i in enumerate(places):
             linear[i] += whole / same[i]
-            for j in places[a + 1 :]:
-                pairs[i, j] = pairs.get((i, j), 0) + whole / (same[i] * same[j])
-                if len(places) == 3:
-                    of_two[i, j] = of_two.get((i, j), 0) + weight
-        if len(places) == 3:
-            triples += weight
-            for i in places:
-                of_one[i] += weight
+            of_one[i] += weight * is_triple
+        for i, j in permutations(places, 2):
+            pairs[i, j] += whole / (same[i] * same[j])
+            of_two[i, j] += weight * is_triple
     return Quadratic(linear, pairs, triples, of_one, of_two)
 
 
@@ -491,7 +476,7 @@ def concave_bound(parts: Exchangeable, precision: Sequence[float]) -> Fraction:
     Which mix is the best is decided in floats.
     """
     form = quadratic_above(parts, precision)
-    mixes = MIXES if form.of_two else MIXES[:1]
+    mixes = MIXES if form.triples else MIXES[:1]
     tried = []
     for mix in mixes:
         constant, slope, matrix = form.floats(mix)

@@ -12,15 +12,9 @@ from pramble.data.crosstab import Crosstab, Tabulation
 from pramble.errors import NotIdentifiable, PrambleError
 from pramble.estimation.draws.synthesize import Synthesis
 from pramble.estimation.estimate import estimate, estimate_columns
-from pramble.estimation.follow.result import Estimate
-from pramble.mechanisms.base import Mechanism
+from pramble.estimation.functionals.result import Estimate
 from pramble.mechanisms.plan import Plan
-from pramble.outcome import (
-    ColumnOutcome,
-    FrequencyOutcome,
-    ReleaseOutcome,
-    RiskOutcome,
-)
+from pramble.outcome import ColumnOutcome, FrequencyOutcome, ReleaseOutcome, RiskOutcome
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import RiskSpec
 from pramble.releasing.write.verify import Evidence
@@ -62,7 +56,9 @@ def observed_figures(
     reads = bool(names or jobs)
     answers = estimate_columns(evidence.data, job.plan, names, beside=jobs) if reads else {}
     if risk is not None and keys is not None:
-        risk = observed_risk(risk, keys.result())
+        counts = keys.result().counts  # released records that are alone by the keys at face value
+        alone, three, five = (int(counts[counts < k].sum()) for k in (2, 3, 5))
+        risk = replace(risk, uniques_after=alone, classes_after=(three, five))
     return {
         "record": record and replace(record, columns=with_estimates(record.columns, answers)),
         "columns": tuple(
@@ -113,20 +109,15 @@ def with_estimates(
     return tuple(found)
 
 
-def relevant(plan: Plan, keys: Sequence[str]) -> Plan | Mapping[str, Mechanism] | None:
-    """Return what of a plan bears on some keys: single columns, or the whole; None if nothing."""
-    if not set(plan.columns) & set(keys):
-        return None
-    return {name: plan[name] for name in plan.columns if name in keys} if plan.is_simple else plan
-
-
 def risk_figures(table: Crosstab, risk: RiskSpec, *, plan: Plan) -> RiskOutcome:
     """Return the risk of the file before and after randomising, under one model."""
     keys = list(risk.keys)
     before = assess(table, keys, population_size=risk.population_size, model="two-way")
     after: Assessment | RiskAfter = before
-    if chosen := relevant(plan, keys):
-        after = before.after(chosen)
+    if set(plan.columns) & set(keys):
+        # What bears on the keys: single columns, or the whole.
+        own = {name: plan[name] for name in plan.columns if name in keys and plan.is_simple}
+        after = before.after(own or plan)
     return RiskOutcome(
         keys=risk.keys,
         model=before.model,
@@ -138,10 +129,3 @@ def risk_figures(table: Crosstab, risk: RiskSpec, *, plan: Plan) -> RiskOutcome:
         tau2_after=after.tau2,
         classes=(before.below(3), before.below(5)),
     )
-
-
-def observed_risk(outcome: RiskOutcome, table: Crosstab) -> RiskOutcome:
-    """Add how many released records are alone by the keys at face value."""
-    counts = table.counts
-    below = tuple(int(counts[counts < k].sum()) for k in (2, 3, 5))
-    return replace(outcome, uniques_after=below[0], classes_after=(below[1], below[2]))

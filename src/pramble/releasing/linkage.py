@@ -205,7 +205,7 @@ class Links:
         table = pa.concat_tables(self.sampled, promote_options="permissive")
         protected = {name: table[f"{i}"].to_numpy() for i, name in enumerate(self.protected)}
         for i, name in enumerate(self.columns):
-            values = undivided(table[f"u{i}"])
+            values = without_dictionary(table[f"u{i}"]).combine_chunks()
             if not is_scalar(values):
                 continue
             places, near = value_codes(values), (self.values or {}).get(name)
@@ -276,10 +276,6 @@ def every(table: pa.Table, step: int, *, start: int = 0) -> pa.Table:
     return table if step == 1 else table.take(pa.array(np.arange(start, len(table), step)))
 
 
-def undivided(values: Any) -> Any:
-    return without_dictionary(values).combine_chunks()
-
-
 def is_scalar(values: Any) -> bool:
     odd = (pa.types.is_nested, pa.types.is_run_end_encoded, pa.types.is_null)
     return not any(check(values.type) for check in odd)
@@ -312,7 +308,14 @@ def likeness(groups: Integers, codes: Integers) -> float:
     if not len(groups):
         return 0.0
     width = int(codes.max()) + 1
-    cells, counts = occurring_cells(groups * width + codes, (int(groups.max()) + 1) * width)
+    # The cells that occur and how often: by counting, unless they are few among many.
+    cells = groups * width + codes
+    if (int(groups.max()) + 1) * width > 4 * len(cells):
+        cells, counts = np.unique(cells, return_counts=True)
+    else:
+        counts = np.bincount(cells)
+        cells = np.flatnonzero(counts)
+        counts = counts[cells]
     sizes = np.bincount(groups)[cells // width]
     shared = sizes > 1
     cells, counts, sizes = cells[shared], counts[shared], sizes[shared]
@@ -324,16 +327,6 @@ def likeness(groups: Integers, codes: Integers) -> float:
     chance = float(shares @ shares)
     # A constant column is alike everywhere and reveals nothing.
     return 0.0 if chance > 1 - 1e-9 else (alike - chance) / (1 - chance)
-
-
-def occurring_cells(cells: Integers, size: int) -> tuple[Integers, Integers]:
-    """Return the cells that occur and how often, by counting where there are few."""
-    if size > 4 * len(cells):
-        found, counts = np.unique(cells, return_counts=True)
-        return found, counts
-    counts = np.bincount(cells)
-    found = np.flatnonzero(counts)
-    return found, counts[found]
 
 
 def links_by_order(name: str, values: Any, protected: Mapping[str, Integers]) -> Iterator[Link]:

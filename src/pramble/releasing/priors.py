@@ -8,11 +8,16 @@ only an explicit flag allows.
 A private prior of records spends its part ε on m tables, :math:`\varepsilon/m` each; they are then
 made consistent, which costs nothing. Which tables is decided without a look at the data: the wanted
 ones if their noise is small next to the number of rows, else one-way tables, else none.
+
+Noise is discrete Laplace, sampled exactly: integers and random bits of the system, no floats. The
+method is that of Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential
+privacy", algorithms 1 and 2. A Bernoulli variable of probability :math:`e^{-\gamma}` with rational
+:math:`\gamma` comes from von Neumann's alternating series, and the noise from it by rejection.
 """
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +27,11 @@ import numpy as np
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label, places_of, texts_of
 from pramble.data.open import open_records
-from pramble.errors import InvalidData, InvalidPrior, PrivacyError
+from pramble.errors import InvalidData, InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import consistent
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Possible
 from pramble.privacy.gaussian import float_above
-from pramble.releasing.noise import RandBelow, noisy_histogram
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
@@ -47,6 +51,82 @@ SOURCES = ("uniform", "public", "private", "confidential")
 
 # Categories that a public source lacks, named in a message.
 MOST_LACKING = 5
+
+
+# A function that gives a uniform integer in ``range(n)``.
+RandBelow = Callable[[int], int]
+
+
+def bernoulli_exp(gamma: Fraction, randbelow: RandBelow = secrets.randbelow) -> bool:
+    r"""Return True with probability exactly :math:`e^{-\gamma}`, for rational :math:`\gamma \ge 0`.
+
+    For :math:`\gamma \le 1` let :math:`A_k` be independent with :math:`P(A_k = 1) = \gamma/k` and
+    :math:`K` the first :math:`k` with :math:`A_k = 0`; then
+    :math:`P(K > k) = \gamma^k / k!` and
+    :math:`P(K \text{ odd}) = \sum_k (-\gamma)^k / k! = e^{-\gamma}`.
+
+    >>> bernoulli_exp(Fraction(0))
+    True
+    """
+    while gamma > 1:
+        if not bernoulli_exp(Fraction(1), randbelow):
+            return False
+        gamma -= 1
+    k = 1
+    while randbelow(gamma.denominator * k) < gamma.numerator:
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(rate: Fraction, randbelow: RandBelow = secrets.randbelow) -> int:
+    r"""Return an integer :math:`x` with probability proportional to :math:`e^{-\text{rate}\,|x|}`.
+
+    Write the rate as :math:`s/t`. :math:`U` uniform below :math:`t`, kept with probability
+    :math:`e^{-U/t}`, plus :math:`t` times a geometric number, is geometric with ratio
+    :math:`e^{-1/t}`; its quotient by :math:`s` is geometric with ratio :math:`e^{-s/t}`. A random
+    sign, with "minus zero" drawn again, gives the two-sided distribution.
+
+    The rate is ε divided by the sensitivity; ``randbelow`` is the system's secure generator.
+
+    Examples
+    --------
+    >>> isinstance(discrete_laplace(Fraction(1, 3)), int)
+    True
+    """
+    if rate <= 0:
+        raise InvalidInput(f"The rate of discrete Laplace noise must be positive; found {rate}.")
+    s, t = rate.numerator, rate.denominator
+    while True:
+        below = randbelow(t)
+        if not bernoulli_exp(Fraction(below, t), randbelow):
+            continue
+        above = 0
+        while bernoulli_exp(Fraction(1), randbelow):
+            above += 1
+        size = (below + t * above) // s
+        negative = randbelow(2) == 1
+        # Zero would have twice its probability if both signs of it counted.
+        if not (negative and size == 0):
+            return -size if negative else size
+
+
+def noisy_histogram(
+    counts: list[int], epsilon: Fraction, *, randbelow: RandBelow = secrets.randbelow
+) -> list[int]:
+    r"""Return the counts plus independent discrete Laplace noise, ε-differentially private.
+
+    Neighbouring files differ in one record's value, as in the paper: one count goes down by one
+    and another up by one, so the :math:`\ell_1` sensitivity is 2 and the noise has rate
+    :math:`\varepsilon/2`. (Were neighbours to differ by a record added or removed, the sensitivity
+    would be 1 and the same noise would spend ε/2; the number of rows would then be secret too.)
+
+    Examples
+    --------
+    >>> len(noisy_histogram([10, 0, 5], Fraction(1, 50)))
+    3
+    """
+    rate = Fraction(epsilon) / 2
+    return [int(count) + discrete_laplace(rate, randbelow) for count in counts]
 
 
 @value(eq=False)
@@ -99,12 +179,10 @@ def private_prior(
     possible: Possible,
     randbelow: RandBelow = secrets.randbelow,
 ) -> Prior:
-    r"""Return consistent tables from counts with exact discrete Laplace noise, ε in all.
-
-    Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
-    follows only post-processes them: the nearest tables that agree and are distributions, and a
-    little added everywhere so that no cell is taken for impossible.
-    """
+    """Return consistent tables from counts with exact discrete Laplace noise, ε in all."""
+    # Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
+    # follows only post-processes them: the nearest tables that agree and are distributions, and a
+    # little added everywhere so that no cell is taken for impossible.
     part, several = epsilon / len(counts), len(counts) > 1
     noisy = {
         table: np.array(
@@ -307,8 +385,7 @@ def with_some_everywhere(
     # A tenth at most, lest a small file be designed for as if nothing were known of it.
     part = min(0.1, UNIFORM * most / rows)
     return restricted(
-        {names: (1 - part) * table + part / table.size for names, table in tables.items()},
-        possible,
+        {names: (1 - part) * table + part / table.size for names, table in tables.items()}, possible
     )
 
 

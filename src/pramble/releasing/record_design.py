@@ -7,12 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.distributions import (
-    RecordDistribution,
-    Table,
-    TableDistribution,
-    as_distribution,
-)
+from pramble.information.distributions import Table, TableDistribution, as_distribution
 from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
@@ -29,12 +24,7 @@ from pramble.releasing.design import (
     requested_tables,
     several_rows,
 )
-from pramble.releasing.distances import (
-    ColumnMetric,
-    column_metrics,
-    promise_keywords,
-    sentences_of,
-)
+from pramble.releasing.distances import ColumnMetric, column_metrics, promise_keywords, sentences_of
 from pramble.releasing.priors import (
     EVEN,
     PRIOR_SHARE,
@@ -203,20 +193,24 @@ def design_release_of_records(
     )  # fmt: skip
     # Rounded down, so that the exact sum with the prior never passes the total.
     alpha = float_below(total - prior.spent)
-    distribution = distribution_of(prior, labels, tables, possible=possible)
+    sizes = {name: len(own) for name, own in labels.items()}
+    distribution = as_distribution(prior.tables or None, sizes)
+    if possible.tables:  # without the cells that cannot occur
+        margins = {table: distribution.margin(table) for table in tables}
+        distribution = as_distribution(restricted(margins, possible), sizes)
+    empty = [name for name, own in labels.items() if any(label in EMPTY for label in own)]
     metrics = column_metrics(spec.columns, labels, alpha)
     best = design_record(
         labels,
         **promise_keywords(metrics, alpha),
         prior=distribution.tables if isinstance(distribution, TableDistribution) else None,
-        whole=needs_whole_records(spec, labels),
+        whole=spec.whole or bool(empty),  # a blank would look like an empty cell
         **options,
     )
     # Distances were given in units of α; the promise between any two records is α itself.
     best = replace(best, alpha=alpha, distance=None)
     assert best.certificate.satisfies(alpha), "the farthest records are α apart"
     costs = plan_costs(best.plan, labels, distribution, tables=tables, possible=possible)
-    empty = with_empty_cells(labels)
     if empty and not spec.whole:
         notes.append(
             f"Empty cells are a category of {', '.join(empty)}, which nobody could tell from a "
@@ -257,30 +251,6 @@ def design_for_readers(
     return RecordReleaseDesign(
         found.columns, spent, possible, distribution, best, prior, dict(best.costs), tuple(notes)
     )
-
-
-def distribution_of(
-    prior: Prior,
-    labels: Mapping[str, Sequence[Any]],
-    tables: Sequence[Table],
-    *,
-    possible: Possible,
-) -> RecordDistribution:
-    """Return the distribution of records at a prior, without the cells that cannot occur."""
-    sizes = {name: len(own) for name, own in labels.items()}
-    found = as_distribution(prior.tables or None, sizes)
-    if not possible.tables:
-        return found
-    return as_distribution(restricted({t: found.margin(t) for t in tables}, possible), sizes)
-
-
-def with_empty_cells(labels: Mapping[str, Sequence[Any]]) -> list[str]:
-    return [name for name, own in labels.items() if any(label in EMPTY for label in own)]
-
-
-def needs_whole_records(spec: ReleaseSpec, labels: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether every record keeps all its columns: as asked, or as a blank would look like one."""
-    return spec.whole or bool(with_empty_cells(labels))
 
 
 def record_prior(

@@ -32,7 +32,6 @@ from pramble.releasing.folder.build import (
     report_path,
     write_key,
     write_private,
-    write_signature,
 )
 from pramble.releasing.folder.layout import MANIFEST, SYNTHETIC, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
@@ -40,17 +39,11 @@ from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.contents import (
-    COUNTING,
-    WRITING,
-    published_files,
-    write_folder,
-)
+from pramble.releasing.write.contents import COUNTING, WRITING, published_files, write_folder
 from pramble.releasing.write.copies import check_copies
 from pramble.releasing.write.data import bound_key
 from pramble.report.pages import SUMMARY, report_page, summary_page
 from pramble.values import Clock, Watcher
-from pramble.words import several
 
 # What a call may say beside the settings of a plan.
 OF_THE_CALL = ("reading", "key_file", "central_budget", "confidential_prior_allowed")
@@ -212,7 +205,7 @@ def release(
             bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
         job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
         if signer is not None:
-            write_signature(folder, manifest_text(document), key=signer)
+            (folder / SIGNATURE).write_bytes(signer.sign(manifest_text(document).encode()))
         outcome = finished(job, folder, outcome, pages=pages, clock=clock)
         if pages:
             write_private(report_path(place), report_page(outcome))
@@ -269,16 +262,11 @@ def expected_outcome(
         central=None if job.proof is None else job.central,
         lower=job.proof.lower if isinstance(job.proof, CentralGuarantee) else None,
         limit=job.spec.limit,
-        warnings=(
-            *remarks,
-            *noise_warnings(tables),
-            *ledger_warnings(job, account),
-            *job.warnings,
-        ),
+        warnings=(*remarks, *noise_warnings(tables), *ledger_warnings(job, account), *job.warnings),
         checks=(),
         risk=risk,
         ledger_total=before + job.design.spent if account.ledger else None,
-        data_file=files_text(job),
+        data_file=f"{SYNTHETIC} and {TABLES_FILE}" if job.spec.of_tables else str(job.file),
         data_bytes=0,
         seconds=clock.seconds(),
         plan=spec_to_toml(job.spec),
@@ -294,24 +282,14 @@ def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
     noise = worst_first([table for table in wanted if table.useless])
     if 2 * len(noise) <= len(wanted):
         return []
-    worst, many = noise[0], len(wanted) > 1
-    which = f"{len(noise)} of the {len(wanted)} wanted tables" if many else "The wanted table"
+    which = f"{len(noise)} of the {len(wanted)} wanted tables" if wanted[1:] else "The wanted table"
+    worst = f"{noise[0].name} {noise[0].text} around {points(noise[0].typical)}"
     what = (
         f"{which} will be noise: the 95 % interval of a typical cell is wider than the cell (in "
-        f"{worst.name} {worst.text} around {points(worst.typical)}). Want fewer tables (tables = "
-        "1), protect fewer columns, merge categories, or promise less: `pramble try` compares "
-        "promises."
+        f"{worst}). Want fewer tables (tables = 1), protect fewer columns, merge categories, or "
+        "promise less: `pramble try` compares promises."
     )
     return [what]
-
-
-def files_text(job: Prepared) -> str:
-    if job.spec.of_tables:
-        return f"{SYNTHETIC} and {TABLES_FILE}"
-    file = job.file
-    if file.rows_per_file is None:
-        return file.name
-    return f"{several(len(file.files), 'file')} in {file.name}/"
 
 
 def ledger_warnings(job: Prepared, account: Account) -> list[str]:

@@ -1,11 +1,11 @@
 """The verb ``assess``: how likely re-identification is, and what it answers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from inspect import cleandoc
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,50 +17,38 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.risk.after import RiskAfter, risk_after
 from pramble.risk.cells import WEIGHT, by_record, cross_classify, record_array, rows_each
-from pramble.risk.loglinear import MainEffects, TwoWay
+from pramble.risk.loglinear import fit_independence, fit_two_way
 from pramble.risk.membership import Chains, Membership
 from pramble.risk.models import (
     CellMeans,
     FittedModel,
     Intervals,
-    RiskModel,
     Sample,
     individual_risk,
 )
 from pramble.shown import Display, Facts, number
 from pramble.values import Clock, Floats, Watcher, value
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 # The share of the work that reading is taken for.
 READING = 0.1
 
 
-@value
-class NoModel(RiskModel):
-    name: ClassVar[str] = "none"
-    summary: ClassVar[str] = "class sizes only"
-    needs_population: ClassVar[bool] = False
+# What each model is, for help pages, and how it is fitted.
+MODELS: Mapping[str, tuple[str, Callable[[Sample], FittedModel]]] = MappingProxyType({
+    "independence": ("main effects, in closed form, for any number of cells", fit_independence),
+    "two-way": (
+        "all two-way interactions, with a random effect of cells where they do not suffice",
+        fit_two_way,
+    ),
+    "membership": (
+        "the Bayesian grade of membership model, sampled by several chains",
+        lambda sample: Membership().fit(sample),
+    ),
+    "none": ("class sizes only", lambda _: FittedModel(None, "class sizes only, as asked")),
+})  # fmt: skip
 
-    def fit(self, sample: Sample) -> FittedModel:  # noqa: ARG002
-        return FittedModel(None, "class sizes only, as asked")
-
-
-MODELS: Mapping[str, type[RiskModel]] = MappingProxyType(
-    {kind.name: kind for kind in (MainEffects, TwoWay, Membership, NoModel)}
-)
-
-# One of ``MODELS``, or a model with its settings.
-Model = str | RiskModel
-
-
-def as_model(given: Model) -> RiskModel:
-    if isinstance(given, RiskModel):
-        return given
-    if given not in MODELS:
-        raise InvalidInput(f"model must be one of {', '.join(MODELS)}; found {given!r}.")
-    return MODELS[given]()
+# One of ``MODELS``, or the membership model with its settings.
+Model = str | Membership
 
 
 def list_models(separator: str = "; ") -> str:
@@ -69,7 +57,7 @@ def list_models(separator: str = "; ") -> str:
     >>> list_models().split(";")[0]
     'independence: main effects, in closed form, for any number of cells'
     """
-    return separator.join(f"{name}: {kind.summary}" for name, kind in MODELS.items())
+    return separator.join(f"{name}: {what}" for name, (what, _) in MODELS.items())
 
 
 @value(eq=False, repr=False)
@@ -226,12 +214,6 @@ class Assessment(Display):
             return None
         return float(self.records["individual"] @ rows_each(self.records))
 
-    def plot(self) -> "Figure":
-        """Return a figure: how many records share their keys with how many."""
-        from pramble.plots.estimates import class_sizes_figure
-
-        return class_sizes_figure(self.table.counts)
-
     def summary(self) -> dict[str, Any]:
         """Return the figures of the whole file, as plain data for JSON."""
         figures: dict[str, Any] = {
@@ -323,7 +305,11 @@ def assess(
     >>> a.sample_uniques, round(a.tau1, 6), round(a.tau2, 6)
     (3, 0.028091, 0.501564)
     """
-    chosen, clock = as_model(model), Clock(progress)
+    clock = Clock(progress)
+    own = model if isinstance(model, Membership) else None
+    name = "membership" if own is not None else str(model)
+    if name not in MODELS:
+        raise InvalidInput(f"model must be one of {', '.join(MODELS)}; found {model!r}.")
     reader = clock.part(0.0, READING)
     table = cross_classify(
         data,
@@ -332,26 +318,32 @@ def assess(
         reading=reading,
         watch=lambda rows, share: reader.tell("reading", share, rows=rows),
     )
-    size = population(table, population_size, model=chosen)
+    size = population(table, population_size, needed=name != "none")
     rules = zeros_of_file(impossible, table) if impossible else ()
     sample = Sample(table, size, rules, rng, clock.part(READING, 1 - READING))
-    fitted = chosen.fit(sample)
+    fitted = MODELS[name][1](sample) if own is None else own.fit(sample)
     fraction = fractions(table, size)
-    r1, r2 = class_risks(table, fitted, fraction)
-    uniques = table.counts == 1
+    counts = table.counts
+    r1, r2 = np.full((2, len(counts)), np.nan)
+    if fitted.means is not None:
+        whole = np.ones(len(counts))
+        r1, r2 = fitted.means.risks(table.cells, counts, fraction=fraction, stay=whole)
+    uniques = counts == 1
+    if fitted.unique_risks is not None:
+        r1[uniques], r2[uniques] = fitted.unique_risks
     intervals = None if fitted.chains is None else fitted.chains.intervals
     if fitted.chains is None and fitted.means is not None:
         intervals = fitted.means.intervals(table, fraction)
-    by_class = {"r1": r1, "r2": r2, "class_size": table.counts}
+    by_class = {"r1": r1, "r2": r2, "class_size": counts}
     if weights is not None:
-        people = np.maximum(table.sums[WEIGHT], table.counts)
-        by_class["individual"] = individual_risk(table.counts, people)
+        people = np.maximum(table.sums[WEIGHT], counts)
+        by_class["individual"] = individual_risk(counts, people)
     clock.tell("assessed", 1.0)
     return Assessment(
         float(r1[uniques].sum()),
         float(r2[uniques].sum()),
         record_array(by_record(table, by_class)),
-        chosen.name,
+        name,
         fitted.reason,
         size,
         fitted.chains,
@@ -366,7 +358,7 @@ if assess.__doc__:
     assess.__doc__ = cleandoc(assess.__doc__).replace("MODELS", list_models(";\n    "))
 
 
-def population(table: Crosstab, given: float | None, *, model: RiskModel) -> float:
+def population(table: Crosstab, given: float | None, *, needed: bool) -> float:
     if given is not None:
         if not given >= table.n:
             raise InvalidInput(
@@ -376,7 +368,7 @@ def population(table: Crosstab, given: float | None, *, model: RiskModel) -> flo
         return float(given)
     if WEIGHT in table.sums:
         return float(table.sums[WEIGHT].sum())
-    if model.needs_population:
+    if needed:
         raise InvalidInput(
             "population_size is needed: the number of people the file was sampled from (or name "
             'the column of sampling weights, or use model="none" for class sizes only).'
@@ -391,14 +383,3 @@ def fractions(table: Crosstab, size: float) -> Floats:
     weights = table.sums[WEIGHT]
     expected = weights * (size / weights.sum())
     return np.asarray(np.minimum(table.counts / expected, 1.0))
-
-
-def class_risks(table: Crosstab, fitted: FittedModel, fraction: Floats) -> tuple[Floats, Floats]:
-    counts = table.counts
-    if fitted.means is None:
-        return np.full(len(counts), np.nan), np.full(len(counts), np.nan)
-    whole = np.ones(len(counts))
-    r1, r2 = fitted.means.risks(table.cells, counts, fraction=fraction, stay=whole)
-    if fitted.unique_risks is not None:
-        r1[counts == 1], r2[counts == 1] = fitted.unique_risks
-    return r1, r2

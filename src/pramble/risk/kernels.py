@@ -108,55 +108,6 @@ def regroup(codes: Any, z: Any, alpha: Any, uniforms: Any, tally: Any) -> None:
 
 
 @compiled
-def simulate(alpha: Any, levels: Any, uniforms: Any, codes: Any, z: Any) -> None:
-    """Draw whole records from the model: profiles by a Pólya urn, then levels."""
-    records, columns = codes.shape
-    profiles = len(alpha)
-    held = np.zeros(profiles, np.int64)
-    weights = np.zeros(profiles)
-    for i in range(records):
-        held[:] = 0
-        for j in range(columns):
-            for k in range(profiles):
-                weights[k] = alpha[k] + held[k]
-            new = _pick(weights, uniforms[i, j])
-            held[new] += 1
-            z[i, j] = new
-            codes[i, j] = _pick(levels[j, :, new], uniforms[i, columns + j])
-
-
-@compiled
-def cell_estimates(cells: Any, alpha: Any, levels: Any, uniforms: Any, out: Any) -> None:
-    """Fill ``out`` with unbiased estimates of the cells' probabilities, from left to right.
-
-    A particle begins in each profile, with its weight; it draws the profile of one column after the
-    other given the levels so far, and multiplies the chances of those levels.
-    """
-    repeats, columns = uniforms.shape[1], cells.shape[1]
-    profiles = len(alpha)
-    total = alpha.sum()
-    held = np.zeros(profiles, np.int64)
-    weights = np.zeros(profiles)
-    for i in range(len(cells)):
-        out[i] = 0.0
-        for m in range(repeats):
-            for start in range(profiles):
-                held[:] = 0
-                held[start] = 1
-                first = (m * columns) // repeats
-                chance = alpha[start] / total * levels[first, cells[i, first], start] / repeats
-                for c in range(1, columns):
-                    j = (first + c) % columns
-                    mass = 0.0
-                    for k in range(profiles):
-                        weights[k] = (alpha[k] + held[k]) * levels[j, cells[i, j], k]
-                        mass += weights[k]
-                    chance *= mass / (total + c)
-                    held[_pick(weights, uniforms[i, m, start, c])] += 1
-                out[i] += chance
-
-
-@compiled
 def exact_probabilities(cells: Any, alpha: Any, levels: Any, out: Any) -> None:
     r"""Fill ``out`` with the probabilities of cells, exactly, in :math:`3^d` steps per profile.
 
@@ -190,44 +141,6 @@ def exact_probabilities(cells: Any, alpha: Any, levels: Any, out: Any) -> None:
                     part = (part - 1) & whole
                 sums[whole] = total
         out[i] = sums[full] / rising
-
-
-@compiled
-def is_barred(record: Any, masks: Any) -> bool:
-    """Whether any rule holds: ``masks[r, j, x]`` allows level x of column j to fulfil rule r."""
-    for r in range(masks.shape[0]):
-        held = True
-        for j in range(len(record)):
-            if not masks[r, j, record[j]]:
-                held = False
-                break
-        if held:
-            return True
-    return False
-
-
-@compiled
-def add_barred(codes: Any, z: Any, masks: Any, wanted: int, uses: Any, spread: Any) -> Any:
-    """Go through drawn records until ``wanted`` are possible; count in the impossible ones.
-
-    Returns how many records were gone through, and how many of them were possible.
-    """
-    records, columns = codes.shape
-    held = np.zeros(spread.shape[0], np.int64)
-    possible = 0
-    for i in range(records):
-        if possible == wanted:
-            return i, possible
-        if not is_barred(codes[i], masks):
-            possible += 1
-            continue
-        held[:] = 0
-        for j in range(columns):
-            uses[j, codes[i, j], z[i, j]] += 1
-            held[z[i, j]] += 1
-        for k in range(len(held)):
-            spread[k, held[k]] += 1
-    return records, possible
 
 
 @compiled

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from pramble.risk.models import (
     Intervals,
     JointKey,
     Operators,
-    RiskModel,
     Sample,
 )
 from pramble.risk.spread import (
@@ -37,7 +35,7 @@ from pramble.risk.spread import (
     margin_covariance,
     tau_intervals,
 )
-from pramble.values import Clock, Floats, Integers, value
+from pramble.values import Floats, Integers, value
 
 # The keys of a fitted margin, by their place.
 Margin = tuple[int, ...]
@@ -207,36 +205,12 @@ class ListedMeans(CellMeans):
         return counts
 
 
-def proportional_fit(
-    table: Crosstab,
-    cells: Codes,
-    *,
-    margins: Sequence[Margin],
-    clock: Clock | None = None,
-) -> ListedMeans:
-    r"""Return the maximum likelihood means of a log-linear Poisson model over the cells.
+def fit_margins(sample: Sample, keys: int) -> CellMeans:
+    r"""Return the fit that reproduces the margins of so many keys, or of all if there are fewer.
 
     .. math:: \max_\mu \sum_k f_k \log\mu_k - \mu_k, \qquad
-        \log\mu \in \operatorname{span}\{\text{indicators of the margins}\},
-
-    whose solution reproduces every observed margin. ``cells`` are the possible ones, all others
-    structural zeros.
+        \log\mu \in \operatorname{span}\{\text{indicators of the margins}\}.
     """
-    totals = [table.array(axes=margin) for margin in margins]
-    places = margin_places(cells, margins, table.shape)
-    means = np.ones(len(cells))
-    allowed = TOLERANCE * table.n
-    swept = fit_listed(means, places, totals, close=allowed, sweeps=SWEEPS, clock=clock)
-    if swept.deviation > max(allowed, CLOSE):
-        raise NotConverged(
-            f"The log-linear fit must reach its margins within {CLOSE} records; after {SWEEPS} "
-            f"sweeps it is off by {swept.deviation:.3g}. Drop an interaction, or merge rare levels."
-        )
-    return ListedMeans(table.shape, cells, means, tuple(margins))
-
-
-def fit_margins(sample: Sample, keys: int) -> CellMeans:
-    """Return the fit that reproduces the margins of so many keys, or of all if there are fewer."""
     table = sample.table
     dimension = len(table.columns)
     margins = tuple(combinations(range(dimension), min(keys, dimension)))
@@ -244,42 +218,38 @@ def fit_margins(sample: Sample, keys: int) -> CellMeans:
         shares = (table.array(axes=[axis]) / table.n for axis in range(dimension))
         return IndependentMeans(table.n, tuple(shares))
     cells = positive_cells(table, margins, rules=sample.rules)
-    return proportional_fit(table, cells, margins=margins, clock=sample.clock)
+    wanted = [table.array(axes=margin) for margin in margins]
+    places = margin_places(cells, margins, table.shape)
+    means = np.ones(len(cells))
+    allowed = TOLERANCE * table.n
+    swept = fit_listed(means, places, wanted, close=allowed, sweeps=SWEEPS, clock=sample.clock)
+    if swept.deviation > max(allowed, CLOSE):
+        raise NotConverged(
+            f"The log-linear fit must reach its margins within {CLOSE} records; after {SWEEPS} "
+            f"sweeps it is off by {swept.deviation:.3g}. Drop a key, or merge rare levels."
+        )
+    return ListedMeans(table.shape, cells, means, margins)
 
 
-@value
-class MainEffects(RiskModel):
-    name: ClassVar[str] = "independence"
-    summary: ClassVar[str] = "main effects, in closed form, for any number of cells"
-
-    def fit(self, sample: Sample) -> FittedModel:
-        return FittedModel(fit_margins(sample, 1), "main effects alone")
+def fit_independence(sample: Sample) -> FittedModel:
+    return FittedModel(fit_margins(sample, 1), "main effects alone")
 
 
-@value
-class TwoWay(RiskModel):
-    """Every pair of keys may interact, and cells may vary around what the pairs say.
+def fit_two_way(sample: Sample) -> FittedModel:
+    """Fit all pairs of keys, and let cells vary around what the pairs say.
 
     Two keys at a time are not the whole truth, and a model that underfits overstates the risk. So a
     random effect of cells (:mod:`pramble.risk.spread`) is fitted too, and taken where the
     likelihood asks for it.
     """
-
-    name: ClassVar[str] = "two-way"
-    summary: ClassVar[str] = (
-        "all two-way interactions, with a random effect of cells where they do not suffice"
-    )
-
-    def fit(self, sample: Sample) -> FittedModel:
-        table = sample.table
-        means = fit_margins(sample, 2)
-        if not isinstance(means, ListedMeans):
-            return FittedModel(means, "all pairs of keys")
-        spread = fit_spread(means.observed(table), means.values)
-        reason = "all pairs of keys"
-        if spread.needed:
-            reason += (
-                "; cells vary more than the interactions explain (a random effect gains "
-                f"{spread.gain:.1f} in log-likelihood and is taken)"
-            )
-        return FittedModel(replace(means, spread=spread), reason)
+    means = fit_margins(sample, 2)
+    if not isinstance(means, ListedMeans):
+        return FittedModel(means, "all pairs of keys")
+    spread = fit_spread(means.observed(sample.table), means.values)
+    reason = "all pairs of keys"
+    if spread.needed:
+        reason += (
+            "; cells vary more than the interactions explain (a random effect gains "
+            f"{spread.gain:.1f} in log-likelihood and is taken)"
+        )
+    return FittedModel(replace(means, spread=spread), reason)

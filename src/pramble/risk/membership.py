@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pramble.errors import InvalidInput, NotConverged
-from pramble.information.structural_zeros import StructuralZero
 from pramble.risk.models import (
     CellMeans,
     Codes,
@@ -19,22 +18,19 @@ from pramble.risk.models import (
     Intervals,
     JointKey,
     Operators,
-    RiskModel,
     Sample,
 )
 from pramble.values import Clock, Floats, value
 
 # Columns up to which the probabilities of cells are exact: 3^8 steps for a cell and profile.
 MOST_EXACT = 8
-# Particles that begin in each profile, to estimate a cell's probability.
-REPEATS = 8
+# Memberships that are drawn to estimate the probabilities of cells of more columns: to some 3 %.
+MEMBERSHIPS = 8000
 # Metropolis steps on logarithms in a sweep, and their sizes in turn: small ones are accepted where
 # a parameter is well known, large ones leave regions where it is not.
 MOVES, STEPS = 12, (0.1, 0.3, 1.0, 3.0)
 # Factors that are multiplied at once: 8 MB of floats.
 PIECE = 2**20
-# Impossible records that are drawn at once.
-LARGEST_BATCH = 50_000
 
 
 @value(eq=False)
@@ -44,7 +40,7 @@ class MixtureMeans(CellMeans):
     - ``n``: Records of the sample.
     - ``tables``: The probability of each level of each key, in each component; 0 beyond the
       key's levels.
-    - ``weights``: Weights of the components; structural zeros make them sum to more than 1.
+    - ``weights``: Weights of the components.
     """
 
     n: int
@@ -91,74 +87,50 @@ class MembershipChain:
         model: "Membership",
         codes: Codes,
         shape: tuple[int, ...],
-        rules: Sequence[StructuralZero],
         rng: np.random.Generator,
     ) -> None:
-        self.model, self.rules, self.rng = model, rules, rng
+        self.model, self.rng = model, rng
         self.codes = np.ascontiguousarray(codes[rng.permutation(len(codes))])
-        self.sizes, self.possible = np.array(shape), 1.0
-        self.masks = np.ones((len(rules), len(shape), max(shape)), dtype=bool)
-        for number, rule in enumerate(rules):
-            for axis, mask in rule.masks.items():
-                self.masks[number, axis, : len(mask)] = mask
+        self.sizes = np.array(shape)
         self.z = np.full(codes.shape, -1, dtype=np.int16)
         self.alpha = np.full(model.profiles, 1 / model.profiles)
         self.priors = np.ones(len(shape))
         self.used = (np.arange(max(shape)) < self.sizes[:, None])[:, :, None]
         self.uses = np.zeros((len(shape), max(shape), model.profiles))
-        self.barred = np.zeros(self.uses.shape)
         self.levels = self._draw_levels()
 
     def sweep(self) -> None:
-        """Redraw profiles, level probabilities, and the laws of both, in turn."""
+        """Redraw profiles, level probabilities, and the distributions of both, in turn."""
         from pramble.risk.kernels import move_alpha, reassign, regroup
 
-        tally = self.uses, self.priors, 1 / (self._weight_of_levels() + self.uses.sum(axis=1))
+        tally = (
+            self.uses,
+            self.priors,
+            1 / ((self.priors * self.sizes)[:, None] + self.uses.sum(axis=1)),
+        )
         spread = np.zeros((len(self.alpha), self.codes.shape[1] + 1))
         regroup(self.codes, self.z, self.alpha, self.rng.random(self.codes.shape), tally)
         reassign(self.codes, self.z, self.alpha, self.rng.random(self.codes.shape), tally, spread)
         self.levels = self._draw_levels()
-        if self.rules:
-            self.uses -= self.barred
-            self.barred[:] = 0.0
-            self._augment(self.barred, spread)
-            self.uses += self.barred
         steps = np.resize(STEPS, (MOVES, 1)) * self.rng.standard_normal((MOVES, len(self.alpha)))
         move_alpha(self.alpha, spread, steps, np.log1p(-self.rng.random(steps.shape)))
         self._move_priors()
 
-    def work_of_sweep(self) -> float:
-        """Return how many profiles are weighed for a value."""
-        return float(self.codes.size * len(self.alpha))
-
-    def work_of_probabilities(self, cells: Codes) -> float:
-        """Return how long the probabilities of cells take, in the same unit (measured: 5 ns)."""
-        count, columns = cells.shape
-        if columns <= MOST_EXACT:
-            return float(count * len(self.alpha) * 3**columns) / 4
-        return float(count * REPEATS * columns * len(self.alpha) ** 2) / 2
-
     def probabilities(self, cells: Codes) -> Floats:
-        from pramble.risk.kernels import cell_estimates, exact_probabilities
+        from pramble.risk.kernels import exact_probabilities
 
+        if cells.shape[1] > MOST_EXACT:
+            return cell_probabilities(cells, *self.components(MEMBERSHIPS))
         out = np.zeros(len(cells))
-        if cells.shape[1] <= MOST_EXACT:
-            exact_probabilities(cells, self.alpha, self.levels, out)
-        else:
-            uniforms = self.rng.random((len(cells), REPEATS, len(self.alpha), cells.shape[1]))
-            cell_estimates(cells, self.alpha, self.levels, uniforms, out)
-        return out / self.possible
+        exact_probabilities(cells, self.alpha, self.levels, out)
+        return out
 
-    def components(self) -> tuple[Floats, Floats]:
-        """Return level tables and weights of a mixture: memberships drawn from their law."""
-        count = self.model.memberships
+    def components(self, count: int) -> tuple[Floats, Floats]:
+        """Return level tables and weights of a mixture: so many memberships, drawn."""
         gammas = self.rng.standard_gamma(np.broadcast_to(self.alpha, (count, len(self.alpha))))
         gammas += 1e-300  # all of a row may underflow, and 0/0 is no share
         memberships = gammas / gammas.sum(axis=1, keepdims=True)
-        return self.levels @ memberships.T, np.full(count, 1 / (count * self.possible))
-
-    def _weight_of_levels(self) -> Floats:
-        return np.asarray(self.priors * self.sizes)[:, None]
+        return self.levels @ memberships.T, np.full(count, 1 / count)
 
     def _draw_levels(self) -> Floats:
         parameters = self.priors[:, None, None] + self.uses
@@ -180,21 +152,6 @@ class MembershipChain:
         levels = (gammaln(wide + self.uses) - gammaln(wide)).sum(axis=(1, 2))
         sums = (gammaln(total) - gammaln(total + self.uses.sum(axis=1))).sum(axis=1)
         return np.asarray(levels + sums - priors, dtype=np.float64)
-
-    def _augment(self, uses: Floats, spread: Floats) -> None:
-        """Add records in impossible cells, as many as fall there before n fall elsewhere."""
-        from pramble.risk.kernels import add_barred, simulate
-
-        n, columns = self.codes.shape
-        missing, drawn = n, 0
-        while missing:
-            batch = min(max(int(1.1 * missing / self.possible) + 16, 64), LARGEST_BATCH)
-            codes, z = np.zeros((batch, columns), np.int32), np.zeros((batch, columns), np.int16)
-            simulate(self.alpha, self.levels, self.rng.random((batch, 2 * columns)), codes, z)
-            passed, possible = add_barred(codes, z, self.masks, missing, uses, spread)
-            missing -= possible
-            drawn += passed
-        self.possible = n / drawn
 
 
 @value(eq=False)
@@ -336,7 +293,7 @@ class Walker:
             risks += found
             expected[made] = found.sum(axis=1)
             if made % max(draws // DRAWS_RETAINED, 1) == 0:
-                states.append(self.chain.components())
+                states.append(self.chain.components(self.chain.model.memberships))
         self.sweeps += draws * thin
         return Round(risks, expected, predicted, states)
 
@@ -385,8 +342,12 @@ def schedule(model: "Membership", walker: Walker) -> tuple[int, list[int]]:
     As asked for, unless that is more than the updates that a chain may make: then half of them may
     be thrown away, and there are as many draws as the others allow, ten at least.
     """
-    sweep = walker.chain.work_of_sweep()
-    draw = model.thin * sweep + walker.chain.work_of_probabilities(walker.uniques)
+    # Work is how many profiles are weighed; that of a cell's probability was measured against it.
+    profiles, (cells, columns) = model.profiles, walker.uniques.shape
+    sweep = float(walker.chain.codes.size * profiles)
+    exact = columns <= MOST_EXACT
+    cell = profiles * 3**columns / 4 if exact else MEMBERSHIPS * columns / 5
+    draw = model.thin * sweep + cells * cell
     burn_in = min(model.burn_in, max(int(model.updates / 2 / sweep), 1))
     left = max(int((model.updates - burn_in * sweep) / draw), LEAST_DRAWS)
     full, rest = divmod(min(left, model.rounds * model.draws), model.draws)
@@ -425,7 +386,7 @@ def binomial_risks(p: Floats, rest: int) -> Floats:
 
 
 @value
-class Membership(RiskModel):
+class Membership:
     r"""The grade of membership model of Manrique-Vallier and Reiter (2012), and how to sample it.
 
     Every record i has memberships :math:`g_i \sim \mathrm{Dir}(\alpha_0\xi)` in K profiles, and
@@ -481,8 +442,6 @@ class Membership(RiskModel):
     effective_size: float = 200.0
     rounds: int = 100
     updates: float = 3e10
-    name: ClassVar[str] = "membership"
-    summary: ClassVar[str] = "the Bayesian grade of membership model, sampled by several chains"
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -496,14 +455,18 @@ class Membership(RiskModel):
 
     def fit(self, sample: Sample) -> FittedModel:
         """Run the chains: the risks of the sample uniques, and a mixture for what comes later."""
+        if sample.rules:
+            raise InvalidInput(
+                "The membership model spreads people over every cell; with impossible= use "
+                'model="two-way" or "independence".'
+            )
         table = sample.table
         classes = np.arange(len(table.counts)).repeat(table.counts)
         cell_of = classes if table.cell_of is None else table.cell_of
         codes = np.ascontiguousarray(table.cells[cell_of].astype(np.int32))
         generators = (sample.rng or np.random.default_rng()).spawn(self.chains)
         walkers = [
-            Walker(MembershipChain(self, codes, table.shape, sample.rules, rng), sample)
-            for rng in generators
+            Walker(MembershipChain(self, codes, table.shape, rng), sample) for rng in generators
         ]
         chains, used = run_rounds(self, walkers, clock=sample.clock)
         states = [state for walk in used for state in walk.states]

@@ -11,7 +11,7 @@ that is negative binomial with success probability :math:`p = f/\hat F` (Benedet
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,15 +104,12 @@ def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
     return risk
 
 
-Interval = tuple[float, float]
-
-
 @value
 class Intervals:
     """95 % intervals of the numbers that τ1 and τ2 estimate."""
 
-    tau1: Interval
-    tau2: Interval
+    tau1: tuple[float, float]
+    tau2: tuple[float, float]
 
 
 # Of the double exponential rule, where both ends of the unit interval are met to 1e-12.
@@ -268,19 +265,3 @@ class FittedModel:
     reason: str
     chains: "Chains | None" = None
     unique_risks: tuple[Floats, Floats] | None = None
-
-
-class RiskModel(ABC):
-    """A model of the population; ``MODELS`` of `pramble.risk.assess` lists those with a name.
-
-    - ``name``, ``summary``: What it is called, and what it is, in a few words for help pages.
-    - ``needs_population``: Whether it must know how many people the file was sampled from.
-    """
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    needs_population: ClassVar[bool] = True
-
-    @abstractmethod
-    def fit(self, sample: Sample) -> FittedModel:
-        """Return the model fitted to a sample."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pramble.risk.models import Interval, Intervals, mixed_risks
+from pramble.risk.models import Intervals, mixed_risks
 from pramble.values import Floats, Integers, value
 
 # Of log c and θ: what files of the census end near to.
@@ -178,53 +178,44 @@ def tau_intervals(uniques: Uniques) -> Intervals:
     error the sample does not say: the lower end takes the means as fitted, the upper end those
     fitted without the record.
     """
-    low = [interval_ends(uniques, measure, means=uniques.means)[0] for measure in (0, 1)]
-    high = [interval_ends(uniques, measure, means=uniques.left_out())[1] for measure in (0, 1)]
-    most = float(len(uniques.means))
-    first, second = (
-        (lowest, min(highest, most)) for lowest, highest in zip(low, high, strict=True)
-    )
+    low, _ = interval_ends(uniques, uniques.means)
+    _, high = interval_ends(uniques, uniques.left_out())
+    high = np.minimum(high, len(uniques.means))
+    first, second = zip(low.tolist(), high.tolist(), strict=True)
     return Intervals(first, second)
 
 
-def interval_ends(uniques: Uniques, measure: int, *, means: Floats) -> Interval:
-    """Return both ends for τ1 or τ2 (measure 0 or 1), symmetric on the scale of square roots."""
-    risks = uniques.risks(means)
-    total = float(risks[measure].sum())
-    if total == 0:
-        return 0.0, 0.0
+def interval_ends(uniques: Uniques, means: Floats) -> Risks:
+    """Return the lower and the upper ends for τ1 and τ2, symmetric on the scale of square roots."""
+    risks = np.stack(uniques.risks(means))
+    total = risks.sum(axis=1)
     # The variance given the model; of 1/F a bound: its square is at most (1[F = 1] + 1/F) / 2.
-    squares = risks[0] if measure == 0 else (risks[0] + risks[1]) / 2
-    variance = float((squares - risks[measure] ** 2).clip(0.0).sum())
-    variance += by_margins(uniques, measure, means=means)
-    if uniques.spread.needed:
-        variance += by_spread(uniques, measure, means=means)
-    root, width = math.sqrt(total), NORMAL * math.sqrt(variance / total) / 2
-    return max(root - width, 0.0) ** 2, (root + width) ** 2
-
-
-def by_margins(uniques: Uniques, measure: int, *, means: Floats) -> float:
+    squares = np.stack([risks[0], (risks[0] + risks[1]) / 2])
+    variance = (squares - risks**2).clip(0.0).sum(axis=1)
     above, below = (
-        uniques.risks(means * math.exp(step))[measure] for step in (SLOPE_STEP, -SLOPE_STEP)
+        np.stack(uniques.risks(means * math.exp(step))) for step in (SLOPE_STEP, -SLOPE_STEP)
     )
-    slopes = np.broadcast_to((above - below) / (2 * SLOPE_STEP), uniques.places.shape)
-    sums = np.bincount(
-        uniques.places.ravel(), weights=slopes.ravel(), minlength=len(uniques.covariance)
-    )
-    return max(float(sums @ uniques.covariance @ sums), 0.0)
+    places, size = uniques.places, len(uniques.covariance)
+    for measure, slope in enumerate((above - below) / (2 * SLOPE_STEP)):
+        weights = np.broadcast_to(slope, places.shape).ravel()
+        sums = np.bincount(places.ravel(), weights=weights, minlength=size)
+        variance[measure] += max(float(sums @ uniques.covariance @ sums), 0.0)
+    if uniques.spread.needed:
 
+        def changed(*change: float) -> Floats:
+            shifted = uniques.risks(means, change=(change[0], change[1]))
+            return np.asarray(np.sum(shifted, axis=1))
 
-def by_spread(uniques: Uniques, measure: int, *, means: Floats) -> float:
-    """Return the variance that the random effect adds: its estimation, and taking it at all."""
-
-    def total(*change: float) -> float:
-        return float(uniques.risks(means, change=(change[0], change[1]))[measure].sum())
-
-    gradient = np.array(
-        [total(CHANGE, 0.0) - total(-CHANGE, 0.0), total(0.0, CHANGE) - total(0.0, -CHANGE)]
-    ) / (2 * CHANGE)
-    changed = total(0.0, 0.0) - total(30.0, 0.0)
-    return float(gradient @ uniques.spread.covariance @ gradient) + (changed / 2) ** 2
+        gradient = np.stack([
+            changed(CHANGE, 0.0) - changed(-CHANGE, 0.0),
+            changed(0.0, CHANGE) - changed(0.0, -CHANGE),
+        ]) / (2 * CHANGE)  # fmt: skip
+        # Its estimation, and half of what taking it at all changes: a shape e^30 is none.
+        variance += np.einsum("im,ij,jm->m", gradient, uniques.spread.covariance, gradient)
+        variance += ((total - changed(30.0, 0.0)) / 2) ** 2
+    root = np.sqrt(total)
+    width = NORMAL * np.sqrt(variance / np.where(total > 0, total, np.inf)) / 2
+    return np.maximum(root - width, 0.0) ** 2, (root + width) ** 2
 
 
 def design_rows(places: Integers, size: int) -> Any:

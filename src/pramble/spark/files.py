@@ -17,7 +17,15 @@ from pramble.data.arrays import as_schema
 from pramble.data.formats.base import Wanted
 from pramble.data.places import arrow_input, is_address
 from pramble.data.recode import Reading
-from pramble.data.records import FileRecords, Records, Watch, file_batches, recoded
+from pramble.data.records import (
+    FileRecords,
+    Records,
+    Watch,
+    changes_values,
+    file_batches,
+    needed_columns,
+    recoded,
+)
 from pramble.data.remote import PartTask
 from pramble.spark.records import SparkRecords, counted
 from pramble.spark.workers import Batches, map_partitions, quoted
@@ -45,9 +53,13 @@ class SparkFileRecords(SparkRecords):
     @classmethod
     def of(cls, files: Records, session: Any) -> Self:
         assert isinstance(files, FileRecords), "tasks read files"
-        groups = tuple(map(group_rows_of, files.paths))
+        groups = []
+        for path in files.paths:
+            with arrow_input(path) as raw:
+                about = pq.read_metadata(raw)
+            groups.append(tuple(about.row_group(i).num_rows for i in range(about.num_row_groups)))
         none = session.range(0, numPartitions=1)
-        return cls(none, files.backend, files.reading, files.name, files, groups)
+        return cls(none, files.backend, files.reading, files.name, files, tuple(groups))
 
     @property
     def typed(self) -> bool:
@@ -108,9 +120,14 @@ class SparkFileRecords(SparkRecords):
     ) -> Any:
         numbers = self.session.range(len(ranges), numPartitions=max(len(ranges), 1))
         read = partial(rows_between, self.files, self.groups, tuple(columns), tuple(coded))
-        return map_partitions(
-            numbers, partial(on_ranges, task=task, read=read, ranges=ranges), schema
-        )
+
+        def on_ranges(batches: Batches) -> Iterator[Any]:
+            for batch in batches:
+                for number in batch["id"].to_pylist():
+                    rows = ranges[number]
+                    yield from task(counted(read(rows), len(rows), number), number)
+
+        return map_partitions(numbers, on_ranges, schema)
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
@@ -124,39 +141,24 @@ class SparkFileRecords(SparkRecords):
     def rows_in_spark(self) -> Any:
         """Return a frame of the rows before recoding."""
         if is_address(self.path):
-            return self.frame_by_tasks(as_they_are=True)
+            return self.frame_by_tasks()
         return self.session.read.parquet(*map(str, self.files.paths))
 
-    def frame_by_tasks(self, *, as_they_are: bool = False) -> Any:
-        """Return a frame of the rows, which tasks read: Spark may not know the store."""
+    def frame_by_tasks(self) -> Any:
+        """Return a frame of the rows before recoding, which tasks read."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        found = replace(self, files=replace(self.files, reading=Reading())) if as_they_are else self
+        def as_they_come(batches: Iterator[Any], part: int) -> Iterator[Any]:
+            del part
+            yield from batches
+
+        # Spark may not know the store, or open it with other rights than Python.
+        found = replace(self, files=replace(self.files, reading=Reading()))
         names = list(self.files.names)
-        return found.sent(batches_as_they_come, names, from_arrow_schema(found.files.schema))
+        return found.sent(as_they_come, names, from_arrow_schema(found.files.schema))
 
     def digest(self) -> str:
         return str(self.files.digest())
-
-
-def group_rows_of(path: Path) -> tuple[int, ...]:
-    with arrow_input(path) as raw:
-        about = pq.read_metadata(raw)
-    return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
-
-
-def on_ranges(
-    batches: Batches, *, task: PartTask, read: Any, ranges: Sequence[range]
-) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            rows = ranges[number]
-            yield from task(counted(read(rows), len(rows), number), number)
-
-
-def batches_as_they_come(batches: Iterator[Any], part: int) -> Iterator[Any]:
-    del part
-    yield from batches
 
 
 def rows_between(
@@ -167,7 +169,7 @@ def rows_between(
     rows: range,
 ) -> Iterator[Any]:
     """Yield recoded batches of consecutive rows of some files."""
-    reading, needed = files.reading, tuple(files.reading.needed(columns))
+    reading, needed = files.reading, tuple(needed_columns(files.reading, columns))
     schema = None if len(files.paths) == 1 else files.schema_of(needed, coded)
     start = 0
     for path, sizes in zip(files.paths, groups, strict=True):
@@ -187,7 +189,7 @@ def rows_between(
             if first < last:
                 few = batch.slice(first, last - first)
                 even = few if schema is None else as_schema(few, schema, path)
-                yield recoded(even, reading, columns) if reading.changes_values else even
+                yield recoded(even, reading, columns) if changes_values(reading) else even
             if at >= rows.stop:
                 break
 

@@ -14,7 +14,6 @@ randomised column is in a shuffle.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,8 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.engine.block import PlanColumn
 from pramble.engine.perturb import check_names, column_rows, perturbed_schema
 from pramble.engine.record import Record
-from pramble.spark.records import counted, spans_of
-from pramble.spark.workers import (
-    Batches,
-    current_partition,
-    functions_for,
-    line,
-    map_partitions,
-    quoted,
-)
+from pramble.spark.records import SparkRecords, counted, spans_of
+from pramble.spark.workers import Batches, current_partition, functions_for, map_partitions, quoted
 from pramble.values import value
 
 
@@ -141,9 +133,11 @@ def partition_spans(
         if many:
             labels = columns[name].encoder.labels.values
             raise Undeclared(name, [], [], many, labels[: SHOWN + 1]).error()
-    if [one["partition"] for one in lines] == [0]:  # Spark plans values at hand as one partition
-        lines = rows_by_tasks(frame, next(iter(columns)))
-    return spans_of(sorted(lines, key=itemgetter("partition")), first_row=first_row)
+    counts = sorted((one["partition"], one["rows"]) for one in lines)
+    if [part for part, _ in counts] == [0]:  # Spark plans values at hand as one partition
+        narrow = SparkRecords(frame.selectExpr(f"{quoted(next(iter(columns)))} as narrow"))
+        counts = [(part, len(span)) for part, span in narrow.spans.items()]
+    return spans_of(counts, first_row=first_row)
 
 
 def undeclared_in_spark(F: Any, field: Any, column: PlanColumn) -> Any:
@@ -158,18 +152,3 @@ def undeclared_in_spark(F: Any, field: Any, column: PlanColumn) -> Any:
     values = F.col(quoted(field.name))
     missing = column.encoder.null_code == UNDECLARED
     return F.coalesce(~values.isin(labels), F.lit(missing))
-
-
-def rows_by_tasks(frame: Any, narrow: str) -> list[dict[str, int]]:
-    """Return the rows of each partition as tasks meet them."""
-    counted = map_partitions(
-        frame.selectExpr(f"{quoted(narrow)} as narrow"), count_partition, "partition int, rows long"
-    )
-    lines: list[dict[str, int]] = counted.toArrow().to_pylist()
-    return lines
-
-
-def count_partition(batches: Batches) -> Iterator[Any]:
-    """Yield one line: the partition's number and how many rows it has."""
-    met = sum(batch.num_rows for batch in batches)
-    yield line(partition=(current_partition(), pa.int32()), rows=(met, pa.int64()))

@@ -16,30 +16,29 @@ import pyarrow as pa
 from pramble.data.arrays import even_batches, is_text
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.recode import Reading
-from pramble.data.records import Job, Records, TableRecords, Watch, columns_for, recoded
+from pramble.data.records import (
+    Job,
+    Records,
+    TableRecords,
+    Watch,
+    changes_values,
+    columns_for,
+    needed_columns,
+    recoded,
+)
 from pramble.data.remote import PartTask
 from pramble.errors import InvalidData, PrambleError, rows_later
 from pramble.spark.workers import (
+    ANSWERS,
     Batches,
+    answer_line,
+    answers_in,
     current_partition,
     functions_for,
-    line,
     map_partitions,
     quoted,
 )
 from pramble.values import value
-
-
-def stream_bytes(batch: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def batches_in(piece: Any) -> Iterator[Any]:
-    yield from pa.ipc.open_stream(piece)
 
 
 def counted(
@@ -65,7 +64,6 @@ def counted(
 
 
 LANES = ("one", "two", "three")
-STATES = "partition int, rows long, state binary"
 
 # Some rows on their way to the run that they belong to, with the number of the first.
 CHUNKS = "run int, number long, chunk binary"
@@ -102,7 +100,7 @@ class SparkRecords(Records):
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
     ) -> Any:
         del coded
-        frame = self.frame.select(*map(quoted, self.reading.needed(columns)))
+        frame = self.frame.select(*map(quoted, needed_columns(self.reading, columns)))
         shown = partial(on_partition, task=task, reading=self.reading, columns=list(columns))
         return map_partitions(frame, shown, schema)
 
@@ -132,10 +130,15 @@ class SparkRecords(Records):
         wanted = columns_for(jobs, self.names)
         self.refuse_missing(wanted)
         task = partial(run_jobs, packed=pickle.dumps(list(jobs)))
-        lines = self.sent(task, wanted, STATES, coded=wanted).toArrow().to_pylist()
-        found = sorted(lines, key=itemgetter("partition"))
-        rows = merge_states(jobs, found)
-        vars(self).setdefault("spans", spans_of(found))
+        found = answers_in(self.sent(task, wanted, ANSWERS, coded=wanted))
+        rows = 0
+        for _, count, later in found:
+            if isinstance(later, PrambleError):
+                raise rows_later(later, rows)
+            for job, other in zip(jobs, later, strict=True):
+                job.merge(other)
+            rows += count
+        vars(self).setdefault("spans", spans_of([(part, count) for part, count, _ in found]))
         if watch is not None:
             watch(rows, 1.0)
         return rows
@@ -148,21 +151,9 @@ class SparkRecords(Records):
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
         wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
-        frame = self.frame.select(*map(quoted, self.reading.needed(wanted)))
-        table = frame.toArrow() if rows is None else self.first(frame, rows)
+        frame = self.frame.select(*map(quoted, needed_columns(self.reading, wanted)))
+        table = (frame if rows is None else frame.limit(rows)).toArrow()
         return TableRecords(table, self.backend, self.reading, self.name)
-
-    def first(self, frame: Any, rows: int) -> Any:
-        """Return the first rows as an Arrow table: of as many partitions as hold them."""
-        last = max((part for part, span in self.spans.items() if span.start < rows), default=0)
-        F = functions_for(self.session)
-        few = frame.where(F.spark_partition_id() <= last)
-        task = partial(on_partition, task=partial(start_of, spans=self.spans, rows=rows))
-        lines = map_partitions(few, task, CHUNKS).toArrow().to_pylist()
-        lines.sort(key=itemgetter("number"))
-        batches = [batch for one in lines for batch in batches_in(one["chunk"])]
-        schema = pa.schema([self.raw_schema.field(name) for name in frame.columns])
-        return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
     def most_of_a_value(self, column: str) -> int | None:
         """Return how many rows share a value of a column of texts or integers, none missing."""
@@ -186,7 +177,7 @@ class SparkRecords(Records):
 
     def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "SparkRecords":
         """Return some columns with all rows of one key in one part; their order is another."""
-        frame = self.rows_in_spark().select(*map(quoted, self.reading.needed(columns)))
+        frame = self.rows_in_spark().select(*map(quoted, needed_columns(self.reading, columns)))
         return SparkRecords(frame.repartition(*map(quoted, key)), reading=self.reading)
 
     def digest(self) -> str:
@@ -200,31 +191,20 @@ class SparkRecords(Records):
 
 
 def on_partition(
-    batches: Batches, *, task: PartTask, reading: Reading | None = None, columns: Sequence[str] = ()
+    batches: Batches, *, task: PartTask, reading: Reading, columns: Sequence[str]
 ) -> Iterator[Any]:
-    if reading is not None and reading.changes_values:
+    if changes_values(reading):
         batches = (recoded(batch, reading, columns) for batch in batches)
     yield from task(iter(batches), current_partition())
 
 
-def spans_of(lines: Sequence[Mapping[str, Any]], *, first_row: int = 0) -> dict[int, range]:
+def spans_of(counts: Iterable[tuple[int, int]], *, first_row: int = 0) -> dict[int, range]:
+    """Return the numbers of the rows of each partition, from how many each has, in order."""
     spans, row = {}, first_row
-    for one in lines:
-        spans[int(one["partition"])] = range(row, row + one["rows"])
-        row += one["rows"]
+    for partition, rows in counts:
+        spans[partition] = range(row, row + rows)
+        row += rows
     return spans
-
-
-def start_of(
-    batches: Iterable[Any], part: int, *, spans: Mapping[int, range], rows: int
-) -> Iterator[Any]:
-    number = spans[part].start if part in spans else rows
-    for batch in batches:
-        few = batch.slice(0, rows - number) if number < rows else None
-        if few is None:
-            return
-        yield chunk_line(0, number, few)
-        number += few.num_rows
 
 
 def cut_part(
@@ -242,9 +222,12 @@ def cut_part(
 
 
 def chunk_line(run: int, number: int, rows: Any) -> Any:
-    return line(
-        run=(run, pa.int32()), number=(number, pa.int64()), chunk=(stream_bytes(rows), pa.binary())
-    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_batch(rows)
+    kinds = {"run": pa.int32(), "number": pa.int64(), "chunk": pa.binary()}
+    chunk = {"run": run, "number": number, "chunk": sink.getvalue().to_pybytes()}
+    return pa.RecordBatch.from_pylist([chunk], schema=pa.schema(kinds))
 
 
 def gathered_runs(chunks: Any, task: PartTask, schema: Any, *, runs: int) -> Any:
@@ -260,32 +243,19 @@ def on_runs(batches: Batches, *, task: PartTask) -> Iterator[Any]:
         for run, chunk in zip(batch["run"], batch["chunk"], strict=True)
     )
     for run, own in groupby(lines, key=itemgetter(0)):
-        yield from task((rows for _, one in own for rows in batches_in(one.as_buffer())), run)
+        streams = (pa.ipc.open_stream(chunk.as_buffer()) for _, chunk in own)
+        yield from task((rows for stream in streams for rows in stream), run)
 
 
 def run_jobs(batches: Iterable[Any], part: int, *, packed: bytes) -> Iterator[Any]:
     """Yield one line: what jobs made of a part of the rows, or the error that they raised."""
-    jobs: list[Job] = pickle.loads(packed)  # noqa: S301 (our own, from the driver)
-    rows, state = 0, b""
+    made: Any = pickle.loads(packed)  # noqa: S301 (our own, from the driver)
+    rows = 0
     try:
         for batch in batches:
-            for job in jobs:
+            for job in made:
                 job.add(batch)
             rows += batch.num_rows
-        state = pickle.dumps(jobs)
     except PrambleError as error:
-        state = pickle.dumps(error)
-    yield line(partition=(part, pa.int32()), rows=(rows, pa.int64()), state=(state, pa.binary()))
-
-
-def merge_states(jobs: Sequence[Job], found: Sequence[dict[str, Any]]) -> int:
-    """Merge what came back into the jobs; raise the first error as on one machine."""
-    rows = 0
-    for part in found:
-        state = pickle.loads(part["state"])  # noqa: S301 (our own, from our workers)
-        if isinstance(state, PrambleError):
-            raise rows_later(state, rows)
-        for job, later in zip(jobs, state, strict=True):
-            job.merge(later)
-        rows += part["rows"]
-    return rows
+        made = error
+    yield answer_line(part, made, rows=rows)

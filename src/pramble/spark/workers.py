@@ -11,8 +11,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
+from operator import itemgetter
 from typing import Any
 from weakref import WeakSet
 
@@ -127,25 +127,38 @@ def own_python(session: Any) -> Iterator[None]:
 def map_items(session: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Return what a function makes of each item, in tasks; raise the first error as it is here."""
     numbers = session.range(len(items), numPartitions=max(len(items), 1))
-    task = partial(on_items, function=function, items=list(items))
-    lines = map_partitions(numbers, task, "number long, made binary").toArrow().to_pylist()
-    made = {one["number"]: pickle.loads(one["made"]) for one in lines}  # noqa: S301 (our own)
-    for number in range(len(items)):
-        if isinstance(made[number], PrambleError):
-            raise made[number]
-    return [made[number] for number in range(len(items))]
+
+    def on_items(batches: Batches) -> Iterator[Any]:
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                made: Any
+                try:
+                    made = function(items[number])
+                except PrambleError as error:
+                    made = error
+                yield answer_line(number, made)
+
+    found = [made for _, _, made in answers_in(map_partitions(numbers, on_items, ANSWERS))]
+    for made in found:
+        if isinstance(made, PrambleError):
+            raise made
+    return found
 
 
-def on_items(
-    batches: Batches, *, function: Callable[[Any], Any], items: Sequence[Any]
-) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            try:
-                made = pickle.dumps(function(items[number]))
-            except PrambleError as error:
-                made = pickle.dumps(error)
-            yield line(number=(number, pa.int64()), made=(made, pa.binary()))
+# What a task made, or the error that it raised, with its number and how many rows it is of.
+ANSWERS = "number long, rows long, made binary"
+
+
+def answer_line(number: int, made: Any, *, rows: int = 0) -> Any:
+    kinds = {"number": pa.int64(), "rows": pa.int64(), "made": pa.binary()}
+    answer = {"number": number, "rows": rows, "made": pickle.dumps(made)}
+    return pa.RecordBatch.from_pylist([answer], schema=pa.schema(kinds))
+
+
+def answers_in(frame: Any) -> list[tuple[int, int, Any]]:
+    """Return numbers, rows and what was made by tasks, in the order of the numbers."""
+    lines = sorted(frame.toArrow().to_pylist(), key=itemgetter("number"))
+    return [(one["number"], one["rows"], pickle.loads(one["made"])) for one in lines]  # noqa: S301
 
 
 def functions_for(session: Any) -> Any:
@@ -163,9 +176,3 @@ def current_partition() -> int:
 def quoted(name: str) -> str:
     """Return a column's name as Spark's expressions take it, whatever stands in it."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def line(**values: tuple[Any, Any]) -> Any:
-    """Return a batch of one row from values with their Arrow types."""
-    arrays = [pa.array([value], kind) for value, kind in values.values()]
-    return pa.RecordBatch.from_arrays(arrays, names=list(values))

@@ -1,11 +1,9 @@
 """A data file of a release written on Spark: each piece by one task, and the whole verified."""
 
-import pickle
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -46,14 +44,11 @@ from pramble.releasing.write.verify import (
     value_checks,
 )
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
-from pramble.spark.workers import line
+from pramble.spark.workers import ANSWERS, answer_line, answers_in
 from pramble.values import Clock, value
 
 # The folder, in the one that is built, in which tasks write before a piece gets its name.
 ATTEMPTS = ".attempts"
-
-# What is said of a written piece; the state is what was counted and sampled, or an error.
-WRITTEN_PIECES = "piece int, rows long, bytes long, sha256 string, state binary"
 
 
 @value(eq=False)
@@ -67,28 +62,23 @@ class PieceTask:
     in_order: bool  # whether rows come in order; else sorting words come with them
 
     def __call__(self, batches: Iterable[Any], piece: int) -> Iterator[Any]:
-        rows, size, sha256, state = 0, 0, "", b""
+        made: Any
         try:
-            tally, links, size, sha256 = self.written(batches, piece)
-            rows, state = tally.rows, pickle.dumps((tally, links))
+            made = self.written(batches, piece)
         except PrambleError as error:
-            state = pickle.dumps(error)
-        yield line(
-            piece=(piece, pa.int32()),
-            rows=(rows, pa.int64()),
-            bytes=(size, pa.int64()),
-            sha256=(sha256, pa.string()),
-            state=(state, pa.binary()),
-        )
+            made = error
+        yield answer_line(piece, made)
 
-    def written(self, batches: Iterable[Any], piece: int) -> tuple[WrittenTally, Links, int, str]:
+    def written(
+        self, batches: Iterable[Any], piece: int
+    ) -> tuple[WrittenTally, Links, dict[str, Any]]:
         """Write a piece under a name of this attempt's own, check it, and move it into place.
 
         Attempts of the same piece write the same bytes, so it does not matter which one is last.
         """
         size = self.file.rows_per_file
         assert size is not None, "on Spark data is written in pieces"
-        target = self.folder / piece_file(piece, self.file.ending)
+        name = piece_file(piece, self.file.ending)
         attempt = self.folder / ATTEMPTS / f"{uuid4().hex}{self.file.ending}"
         source = batches if self.in_order else sorted_rows(batches, self.work.names)
         try:
@@ -101,15 +91,16 @@ class PieceTask:
             )
             passed(compare_values(tally, attempt, rows=min(size, self.file.rows - piece * size)))
             sync(attempt)
-            found = attempt.stat().st_size, file_sha256(attempt)
-            attempt.replace(target)
+            length, sha256 = attempt.stat().st_size, file_sha256(attempt)
+            attempt.replace(self.folder / name)
         finally:
             attempt.unlink(missing_ok=True)
         tally.digests = {name: [] for name in tally.names}
         if links.sampled:  # so that the samples of all pieces together are one sample
             step = 1 << max(-(-self.file.rows // MOST_SAMPLED) - 1, 0).bit_length()
             links.thin(step, values=True)
-        return tally, links, *found
+        entry = {"file": name, "rows": tally.rows, "bytes": length, "sha256": sha256}
+        return tally, links, entry
 
 
 def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
@@ -198,36 +189,29 @@ def write_on_spark(
     (folder / ATTEMPTS).mkdir(exist_ok=True)
     coded = tuple(job.plan.columns)
     if in_order:
-        frame = records.runs(task, job.names, WRITTEN_PIECES, size=size, rows=job.rows, coded=coded)
+        frame = records.runs(task, job.names, ANSWERS, size=size, rows=job.rows, coded=coded)
     else:
         assign = PieceAssignment(
             piece_boundaries(job.rows, size, key=key), key, records.spans, coded, len(job.names)
         )
         chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
-        frame = gathered_runs(chunks, task, WRITTEN_PIECES, runs=len(file.files))
+        frame = gathered_runs(chunks, task, ANSWERS, runs=len(file.files))
     from pyspark.errors import PySparkException
 
     try:
-        lines = sorted(frame.toArrow().to_pylist(), key=itemgetter("piece"))
+        answers = [made for _, _, made in answers_in(frame)]
     except PySparkException as error:
         raise failed_on_spark(str(error)) from error
     finally:
         remove_attempts(folder / ATTEMPTS)
     clock.tell("randomising", 1.0)
-    states = [pickle.loads(one["state"]) for one in lines]  # noqa: S301 (our workers')
-    for state in states:
-        if isinstance(state, PrambleError):
-            raise state
-    tally, links = merge_pieces(states)
-    refuse_missing_pieces(file, lines, folder)
+    for made in answers:
+        if isinstance(made, PrambleError):
+            raise made
+    tally, links = merge_pieces((tally, links) for tally, links, _ in answers)
+    pieces = [entry for *_, entry in answers]
+    refuse_missing_pieces(file, pieces, folder)
     refuse_other_rows(job, tally)
-    pieces = [
-        {
-            "file": piece_file(one["piece"], file.ending),
-            **{name: one[name] for name in ("rows", "bytes", "sha256")},
-        }
-        for one in lines
-    ]
     checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
     return tally, data_entry(job, links, pieces), (*checks, *drawn_checks(tally))
 
@@ -265,10 +249,11 @@ def refuse_other_rows(job: Prepared, tally: WrittenTally) -> None:
             )
 
 
-def refuse_missing_pieces(file: DataFile, lines: Sequence[dict[str, Any]], folder: Path) -> None:
+def refuse_missing_pieces(
+    file: DataFile, pieces: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
     """Refuse a data file whose pieces are not all there, seen from here."""
-    names = file.files
-    stated = {piece_file(one["piece"], file.ending): one["bytes"] for one in lines}
+    names, stated = file.files, {piece["file"]: piece["bytes"] for piece in pieces}
     paths = {name: folder / name for name in names}
     found = {name: path.stat().st_size for name, path in paths.items() if path.is_file()}
     if not list(stated) == names == list(found) or found != stated:

@@ -21,8 +21,8 @@ from pramble.estimation.draws.chain import (
     PRIOR,
     Chain,
     start_distribution,
+    term_of,
     terms_of,
-    whole_term,
 )
 from pramble.estimation.draws.impute import imputation
 from pramble.estimation.draws.released import (
@@ -104,7 +104,7 @@ class TestExactPosterior:
 
     def test_law_and_originals_have_their_joint_posterior(self):
         _, release, _ = opened(self.data, self.plan, ["town"])
-        term = whole_term(release)
+        term = term_of(release, ("town", "x"), prior=FLAT)
         law = np.ones((2, 2))
         found = originals(release, [term], units_of(release), law, draws=4000)
         counts = np.bincount(found @ 2 ** np.arange(5, -1, -1), minlength=64)

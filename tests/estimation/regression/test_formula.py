@@ -8,6 +8,9 @@ import statsmodels.formula.api as smf
 from tests.estimation.regression.people import people
 
 import pramble
+from pramble.estimation.regression.formula import read_formula
+from pramble.estimation.regression.regression import material_of_records, pose
+from pramble.estimation.regression.solve import solve
 
 FRAME = people(np.random.default_rng(8), 1500).assign(school=lambda f: f.grade)
 SCHOOL = pramble.randomized_response(range(4), 3.0)
@@ -34,8 +37,13 @@ def test_raw_formulas_give_the_fit_of_statsmodels(formula):
     found = fit(formula)
     expected = smf.logit(formula, FRAME).fit(disp=0)
     assert len(found.names) == len(expected.params)
-    fitted = np.asarray(found.predict(FRAME)["probability"])
-    np.testing.assert_allclose(fitted, expected.predict(FRAME), atol=1e-6)
+    asked = read_formula(formula, response=None, covariates=None)
+    material = material_of_records(
+        FRAME, {}, asked.columns, weights=None, survey=pramble.Survey(), reading=None
+    )
+    problem, _, _ = pose(material, asked, family="logistic")
+    _, point, _ = solve(problem, classes=0)
+    assert point.value == pytest.approx(expected.llf, abs=1e-8)
 
 
 NAMES = {

@@ -1,4 +1,4 @@
-"""The answer of a regression: predictions, average effects, and how it is shown."""
+"""The answer of a regression, and how it is shown."""
 
 import pickle
 
@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pytest
-import statsmodels.api as sm
-from tests.estimation.regression.people import NAMES, PLANS, people, raw_design
+from tests.estimation.regression.people import NAMES, PLANS, people
 
 import pramble
 
@@ -18,12 +16,10 @@ FORMULA = "y ~ x + sex + age"
 FIT = pramble.estimate_regression(RELEASED, PLANS["columns"], FORMULA)
 
 
-def test_it_pickles_is_read_only_and_predicts_afterwards():
+def test_it_pickles_and_is_read_only():
     again = pickle.loads(pickle.dumps(FIT))
     assert np.array_equal(again.coefficients, FIT.coefficients)
     assert not again.covariance.flags.writeable
-    pd.testing.assert_frame_equal(again.predict(FRAME[:5]), FIT.predict(FRAME[:5]))
-    pd.testing.assert_frame_equal(again.marginal_effects(), FIT.marginal_effects())
 
 
 def test_frames_of_every_library():
@@ -56,104 +52,6 @@ def test_inflation_is_what_randomisation_adds():
     assert (np.abs(np.log(FIT.inflation / factor)) < 0.7).all()
     assert FIT.inflation[NAMES.index("x[b]")] > 2
     assert FIT.inflation[NAMES.index("age")] < 1.5
-
-
-@pytest.mark.parametrize("family", ["logistic", "linear", "poisson"])
-def test_predictions_are_those_of_statsmodels(family):
-    response = {"logistic": "y", "linear": "line", "poisson": "count"}[family]
-    kinds = {
-        "logistic": sm.families.Binomial(),
-        "linear": sm.families.Gaussian(),
-        "poisson": sm.families.Poisson(),
-    }
-    design = raw_design(FRAME)
-    oracle = sm.GLM(FRAME[response], design, family=kinds[family]).fit(cov_type="HC0")
-    expected = oracle.get_prediction(design[:20]).summary_frame()
-    fit = pramble.estimate_regression(
-        FRAME, {}, response=response, covariates=["x", "sex", "age"], family=family
-    )
-    found = fit.predict(FRAME[:20])
-    name = "probability" if family == "logistic" else "mean"
-    np.testing.assert_allclose(found[name], expected["mean"], atol=1e-7)
-    np.testing.assert_allclose(found["standard_error"], expected["mean_se"], rtol=1e-5)
-    np.testing.assert_allclose(found["lower"], expected["mean_ci_lower"], rtol=1e-4)
-    np.testing.assert_allclose(found["upper"], expected["mean_ci_upper"], rtol=1e-4)
-
-
-@pytest.mark.parametrize("family", ["multinomial", "ordinal"])
-def test_predicted_classes_sum_to_one(family):
-    fit = pramble.estimate_regression(FRAME, {}, "grade ~ x + age", family=family)
-    found = fit.predict({"x": ["a", "b"], "age": [0.0, 1.0]}, level=0.5)
-    assert found["class"].tolist() == ["0", "1", "2", "3"] * 2
-    assert found["row"].tolist() == [0] * 4 + [1] * 4
-    np.testing.assert_allclose(found.groupby("row")["probability"].sum(), 1)
-    assert (found["lower"] < found["probability"]).all()
-    assert found["upper"].max() < 1
-
-
-def test_predictions_refuse_what_the_model_does_not_know():
-    with pytest.raises(pramble.InvalidInput, match="categories of the model: 'a', 'b', 'c'"):
-        FIT.predict({"x": ["z"], "sex": ["f"], "age": [1.0]})
-    with pytest.raises(pramble.InvalidInput, match="no column 'age'"):
-        FIT.predict({"x": ["a"], "sex": ["f"]})
-    with pytest.raises(pramble.InvalidInput, match="must hold numbers"):
-        FIT.predict({"x": ["a"], "sex": ["f"], "age": ["old"]})
-
-
-def test_predictions_that_rest_on_what_is_not_told_say_nothing():
-    frame = FRAME.assign(group=np.where((FRAME.y == 1) & (FRAME.index % 50 == 0), "all", FRAME.sex))
-    fit = pramble.estimate_regression(frame, {}, "y ~ C(group, contr.treatment('f')) + age")
-    found = fit.predict({"group": ["f", "all"], "age": [0.0, 0.0]})
-    assert found["upper"][0] < 0.7
-    assert (found["lower"][1], found["upper"][1]) == (0.0, 1.0)
-    effects = fit.marginal_effects()
-    others = ~effects.effect.isin(["group[m]", "age"])
-    assert np.isinf(effects.standard_error[others]).all()
-
-
-def test_average_effects_are_those_of_statsmodels():
-    raw = pramble.estimate_regression(FRAME, {}, FORMULA)
-    effects = raw.marginal_effects()
-    oracle = sm.Logit(FRAME.y, raw_design(FRAME)).fit(disp=0, cov_type="HC0")
-    age = oracle.get_margeff().margeff[-1]
-    assert tuple(effects.effect) == NAMES[1:]
-    assert effects.value.iloc[-1] == pytest.approx(age, rel=1e-5)
-    design = raw_design(FRAME)
-    levels = [oracle.predict(np.c_[design[:, 0], x, design[:, 3:]])
-              for x in np.eye(3)[:, 1:][:, None, :].repeat(len(FRAME), axis=1)]  # fmt: skip
-    np.testing.assert_allclose(
-        effects.value[:2], [(levels[k] - levels[0]).mean() for k in (1, 2)], atol=1e-8
-    )
-
-
-def test_average_effects_cover_those_of_the_file():
-    raw = pramble.estimate_regression(FRAME, {}, FORMULA).marginal_effects()
-    inside, values, errors = [], [], []
-    for run in range(20):
-        released = pramble.perturb(FRAME, PLANS["columns"], key=run.to_bytes(32, "big"))
-        found = pramble.estimate_regression(
-            released, PLANS["columns"], FORMULA, covers="randomisation"
-        ).marginal_effects()
-        inside.append((found.lower <= raw.value) & (raw.value <= found.upper))
-        values.append(found.value)
-        errors.append(found.standard_error)
-    assert np.mean(inside) > 0.88
-    ratio = np.mean(errors, axis=0) / np.std(values, axis=0, ddof=1)
-    assert (ratio > 0.6).all()
-    assert (ratio < 1.7).all()
-
-
-def test_a_mean_over_records_has_the_error_of_the_records_too():
-    """In a model with an interaction the effect differs between records."""
-    frame = people(np.random.default_rng(4), 500)
-    fit = pramble.estimate_regression(frame, {}, "line ~ sex * age", family="linear")
-    effects = fit.marginal_effects()
-    error = effects.standard_error[effects.effect == "sex[m]"].item()
-    held = fit.covariance[np.ix_([1, 3], [1, 3])]
-    mean = np.array([1, frame.age.mean()])
-    alone = np.sqrt(mean @ held @ mean)
-    assert error > alone
-    assert error == pytest.approx(alone, rel=0.2)
 
 
 def test_it_is_drawn():

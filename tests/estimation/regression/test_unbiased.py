@@ -9,8 +9,7 @@ import pytest
 
 import pramble
 from pramble.estimation.regression.formula import read_formula
-from pramble.estimation.regression.material import material_of_records
-from pramble.estimation.regression.regression import pose
+from pramble.estimation.regression.regression import material_of_records, pose
 
 ROWS = {
     "x": ["a", "b", "a", "b"],
@@ -34,7 +33,7 @@ FAMILIES = ("logistic", "linear", "poisson", "multinomial", "ordinal")
 
 @pytest.fixture(autouse=True)
 def four_records_will_do(monkeypatch):
-    monkeypatch.setattr("pramble.estimation.inverse.signed.MOST_ERROR", np.inf)
+    monkeypatch.setattr("pramble.estimation.records.signed.MOST_ERROR", np.inf)
     monkeypatch.setattr("pramble.estimation.regression.design_matrix.COLLINEAR", -1.0)
 
 
@@ -54,9 +53,9 @@ def with_release(problem, rows, plan, formula, axes=None):
     """The problem with the weights of another release, whose untouched values are the same."""
     source = material(rows, plan, formula)[1].source
     if axes is not None:
-        pairs = zip(source.patterns.axes, axes, strict=True)
+        pairs = zip(source.axes, axes, strict=True)
         fixed = tuple(replace(own, G=other.G) for own, other in pairs)
-        source = replace(source, patterns=replace(source.patterns, axes=fixed))
+        source = replace(source, axes=fixed)
     return replace(problem, source=source)
 
 
@@ -145,7 +144,7 @@ def test_the_score_of_sampled_branches_is_unbiased_over_all_releases():
                     chance *= X.matrix[X.categories.index(ROWS["x"][i]), z]
                 if problem is None:
                     problem = posed(data, plan, formula, family)
-                    axes = problem.source.patterns.axes
+                    axes = problem.source.axes
                 problem = with_release(problem, data, plan, formula, axes)
                 mass, mean = mass + chance, mean + chance * problem.at(theta).score
     assert mass == pytest.approx(1)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import pramble
 from pramble.errors import InvalidInput
 from pramble.information.distributions import as_distribution
+from pramble.information.structural_zeros import as_possible
 from pramble.solvers.record.central import false_share, largest_scale, response_costs, response_plan
-from pramble.solvers.record.costs import tables_problem
+from pramble.solvers.record.problem import RecordProblem, as_columns
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 
@@ -87,9 +88,13 @@ def test_costs_are_those_of_the_estimates(zero):
 
 
 def test_costs_are_those_of_the_matrix():
-    labels, tables = {"a": range(3), "b": range(2)}, [("a",), ("b",), ("a", "b")]
-    even = as_distribution(None, {"a": 3, "b": 2})
-    problem = tables_problem(labels, even, tables=tables)
+    labels = {"a": range(3), "b": range(2)}
+    problem = RecordProblem(
+        as_columns({"a": 3, "b": 2}),
+        as_distribution(None, {"a": 3, "b": 2}),
+        as_possible(None, labels),
+        (("a",), ("b",), ("a", "b")),
+    )
     plan = response_plan(problem, noise=0.5)
     costs = response_costs(plan, problem)
     exact = pramble.estimation_variance(np.full(6, 1 / 6), plan["a", "b"])

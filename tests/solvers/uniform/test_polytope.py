@@ -8,7 +8,6 @@ from scipy.spatial import HalfspaceIntersection
 from pramble.mechanisms.ratios import exp_below
 from pramble.solvers.uniform.polytope import Corner, corners, vertices
 from pramble_study import paper
-from pramble_study.feasible_set import pair_constraints
 
 BOTH_SIDES = [
     (2, 1.0), (3, 0.1), (3, 1.0), (3, 3.0), (4, 0.5), (4, 0.69), (4, 0.70), (4, 2.0),
@@ -17,7 +16,7 @@ BOTH_SIDES = [
 
 
 def exact_rows(size, a):
-    for on_k, on_l, limit in pair_constraints(size, a):
+    for on_k, on_l, limit in paper.pair_constraints(size, a):
         for k, other in permutations(range(size), 2):
             row = [Fraction(0)] * size
             row[k], row[other] = on_k, on_l

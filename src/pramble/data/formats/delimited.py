@@ -9,7 +9,7 @@ import io
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -63,23 +63,32 @@ def find_dialect(start: bytes, reading: Reading, *, separator: str | None = None
     encoding = reading.encoding or encoding_of(start)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
     whole = len(start) < SAMPLE
-    quote = reading.quote or quote_of(text)
+    quote = reading.quote
+    if quote is None:
+        # double, unless only single ones stand around fields
+        begun, closed = (len(re.findall(p, text, re.MULTILINE)) for p in (SINGLE, SINGLE_FIELD))
+        quote = "'" if closed and 2 * closed >= begun and '"' not in text else '"'
     mark = reading.separator or separator or separator_of(text, quote, whole=whole)
     lines = split_lines(text, mark, quote, whole=whole)
-    single = len(lines) > 0 and len(lines[0]) == 1
-    trim = blanks_follow(lines) if reading.trim is None else reading.trim
+    fields = [field for line in lines[1:] for field in line]
+    trim = reading.trim
+    if trim is None:  # where nearly every field but the first of a line begins with a blank
+        later = [one.text for line in lines for one in line[1:] if not one.quoted and one.text]
+        trim = bool(later) and sum(one.startswith(" ") for one in later) > 0.9 * len(later)
+    quoted_missing = reading.quoted_missing
+    if quoted_missing is None:  # where every text that is no number stands in quotes
+        bare = [f.text for f in fields if not f.quoted and f.text and f.text not in MARKERS]
+        all_quoted = any(f.quoted for f in fields) and all(map(NUMBER.fullmatch, bare))
+        quoted_missing = (len(lines) > 0 and len(lines[0]) == 1) or all_quoted
     columns = bare_columns(lines[1:], trim=trim)
-    missing = markers_in(columns) if reading.missing is None else reading.missing
     return replace(
         reading,
         separator=mark,
         quote=quote,
         encoding=encoding,
         decimal=reading.decimal or decimal_of(columns, mark),
-        missing=missing,
-        quoted_missing=single or all_quoted(lines)
-        if reading.quoted_missing is None
-        else reading.quoted_missing,
+        missing=markers_in(columns) if reading.missing is None else reading.missing,
+        quoted_missing=quoted_missing,
         trim=trim,
     )
 
@@ -96,19 +105,18 @@ def encoding_of(start: bytes) -> str:
     return "utf-8"
 
 
-def quote_of(text: str) -> str:
-    """Return the quotation mark: double, unless only single ones stand around fields."""
-    begun, whole = (len(re.findall(one, text, re.MULTILINE)) for one in (SINGLE, SINGLE_FIELD))
-    return "'" if whole and 2 * whole >= begun and '"' not in text else '"'
-
-
 def separator_of(text: str, quote: str, *, whole: bool) -> str:
     """Return the separator that fits the first lines best; the usual one of those that do alike."""
-    fits = {
-        one: evenness(split_lines(text, one, quote, whole=whole, most=LINES_TRIED))
-        for one in SEPARATORS
-    }
-    return max(SEPARATORS, key=lambda one: fits[one])
+
+    def fit(separator: str) -> tuple[float, int]:
+        """Return the share of lines as long as the first, then its length."""
+        lines = split_lines(text, separator, quote, whole=whole, most=LINES_TRIED)
+        fields = len(lines[0]) if lines else 0
+        if fields < 2:
+            return 0.0, fields
+        return sum(len(line) == fields for line in lines) / len(lines), fields
+
+    return max(SEPARATORS, key=fit)
 
 
 def split_lines(
@@ -138,20 +146,6 @@ def split_lines(
     return lines
 
 
-def evenness(lines: Lines) -> tuple[float, int]:
-    """Return how well a separator fits: share of lines as long as the first, then its length."""
-    fields = len(lines[0]) if lines else 0
-    if fields < 2:
-        return 0.0, fields
-    return sum(len(line) == fields for line in lines) / len(lines), fields
-
-
-def blanks_follow(lines: Lines) -> bool:
-    """Whether nearly every field but the first of a line begins with a blank."""
-    later = [field.text for line in lines for field in line[1:] if not field.quoted and field.text]
-    return bool(later) and sum(text.startswith(" ") for text in later) > 0.9 * len(later)
-
-
 def bare_columns(lines: Lines, *, trim: bool) -> list[list[str]]:
     width = max(map(len, lines), default=0)
     columns: list[list[str]] = [[] for _ in range(width)]
@@ -179,13 +173,6 @@ def decimal_of(columns: Sequence[Sequence[str]], separator: str) -> str:
     texts = [text.strip() for column in columns for text in column]
     commas = any(COMMA.fullmatch(text) for text in texts)
     return "," if commas and not any(POINT.fullmatch(text) for text in texts) else "."
-
-
-def all_quoted(lines: Lines) -> bool:
-    """Whether every text that is no number stands in quotes, and some do."""
-    fields = [field for line in lines[1:] for field in line]
-    bare = (f.text for f in fields if not f.quoted and f.text and f.text not in MARKERS)
-    return any(field.quoted for field in fields) and all(NUMBER.fullmatch(text) for text in bare)
 
 
 # Bytes of a file that are read at a time.
@@ -262,33 +249,38 @@ def without_open_quote(
                 value = batch.column(last)[-1].as_py()
             yield batch.select(range(columns))
     if value is not None and ("\n" in value or "\r" in value):
-        refuse_open_quote(path, reading)
+        refuse_broken(path, reading, quotes_alone=True)
 
 
-@contextmanager
-def csv_rows(path: Path, reading: Reading, *, behind: Sequence[str] = ()) -> Iterator[Any]:
-    """Open a text file with Python's own reader, with some text behind its end."""
-    with unpacked(path) as (stream, _):
-        text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
-        lines = chain(text, behind)
-        yield csv.reader(lines, delimiter=reading.separator or ",", quotechar=reading.quote)
+def refuse_broken(path: Path, reading: Reading, *, quotes_alone: bool = False) -> None:
+    """Raise, naming the line, when a quote is never closed or a line has too many or few fields.
 
-
-def refuse_open_quote(path: Path, reading: Reading) -> None:
-    """Raise when a quote is never closed: it takes what is set behind the file into its row."""
+    An open quote takes what is set behind the file into its row.
+    """
     behind = "pramble"
     limit = csv.field_size_limit(sys.maxsize)
+    begun, line, last, lengths = 0, 0, [""], list[tuple[int, int]]()
     try:
-        with csv_rows(path, reading, behind=["\n", behind]) as rows:
-            line, begun, last = 0, 0, [""]
+        with unpacked(path) as (stream, _):
+            text = io.TextIOWrapper(stream, encoding=reading.encoding, errors="replace", newline="")
+            lines = chain(text, ["\n", behind])
+            rows = csv.reader(lines, delimiter=reading.separator or ",", quotechar=reading.quote)
             for row in rows:
                 begun, line, last = line + 1, rows.line_num, row
+                if row and (not lengths or len(row) != lengths[0][1]) and row != [behind]:
+                    lengths = [*lengths, (line, len(row))][:2]
     finally:
         csv.field_size_limit(limit)
     if last != [behind]:
         raise InvalidData(
             f"{path.name}: a quote that line {begun} opens is never closed. Close it, or say which "
             "quotes the file has."
+        )
+    if len(lengths) > 1 and not quotes_alone:
+        (_, expected), (number, fields) = lengths
+        raise InvalidData(
+            f"{path.name}: line {number} has {fields} fields, the header {expected}. Mend the "
+            "line, or say which separator and quotes the file has."
         )
 
 
@@ -334,26 +326,8 @@ def line_errors(path: Path, reading: Reading) -> Iterator[None]:
                 f"{path.name} must be a text in {reading.encoding}; some of it is not. Say which "
                 "encoding the file has."
             ) from None
-        refuse_open_quote(path, reading)
-        wrong = first_uneven_line(path, reading)
-        if wrong is None:
-            raise
-        number, fields, expected = wrong
-        raise InvalidData(
-            f"{path.name}: line {number} has {fields} fields, the header {expected}. Mend the "
-            "line, or say which separator and quotes the file has."
-        ) from None
-
-
-def first_uneven_line(path: Path, reading: Reading) -> tuple[int, int, int] | None:
-    """Return the number of the first line with too many or too few fields, these, and the right."""
-    # a field may be too long for this reader
-    with csv_rows(path, reading) as rows, suppress(csv.Error):
-        expected = len(next(filter(None, rows), []))
-        for row in rows:
-            if row and len(row) != expected:
-                return rows.line_num, len(row), expected
-    return None
+        refuse_broken(path, reading)
+        raise
 
 
 def trimmed(batch: Any, *, missing: list[str], schema: Any) -> Any:

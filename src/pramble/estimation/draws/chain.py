@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.draws.distribution import cells_among, note_of, tables_within
 from pramble.estimation.draws.released import ReleasedPatterns, Units
+from pramble.estimation.draws.target import cells_among, note_of, tables_within
 from pramble.estimation.estimate import estimate
-from pramble.estimation.inverse.likelihood import fit_table
-from pramble.estimation.inverse.tabulate import tabulate
+from pramble.estimation.records.likelihood import fit_table
+from pramble.estimation.records.tabulate import tabulate
 from pramble.information.consistent import nearest_on_simplex
 from pramble.information.distributions import Table
 from pramble.information.proportional import square_margin
@@ -55,20 +55,15 @@ PRIOR = 2.0
 
 @value(eq=False)
 class ModelTerm:
-    """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``.
-
-    The ``whole`` one has all cells of the law, in their order.
-    """
+    """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``."""
 
     table: Table
     high: Integers
     low: Integers
     size: int
     prior: float = PRIOR
-    whole: bool = False
 
     def counts(self, groups: Integers, places: Integers) -> Floats:
-        """Return how many records are in each cell of the table."""
         found = np.bincount(self.high[groups] + self.low[places], minlength=self.size)
         return np.asarray(found, dtype=np.float64)
 
@@ -82,26 +77,15 @@ class ModelTerm:
 
 
 def terms_of(release: ReleasedPatterns, tables: Sequence[Table]) -> list[ModelTerm]:
-    groups, combinations = len(release.groups), math.prod(release.shape)
-    nowhere = np.zeros(combinations, dtype=np.int64)
+    """Return the terms of tables that lie in no other one, and of the groups, which are known."""
+    groups = len(release.groups)
+    nowhere = np.zeros(math.prod(release.shape), dtype=np.int64)
     everyone = ModelTerm(tuple(release.given), np.arange(groups), nowhere, groups, prior=0.0)
     within = {table for table in tables for other in tables if set(table) < set(other)}
     return [everyone, *(term_of(release, table) for table in tables if table not in within)]
 
 
-def whole_term(release: ReleasedPatterns) -> ModelTerm:
-    groups, combinations = len(release.groups), math.prod(release.shape)
-    return ModelTerm(
-        (*release.given, *release.labels),
-        combinations * np.arange(groups),
-        np.arange(combinations),
-        groups * combinations,
-        prior=FLAT,
-        whole=True,
-    )
-
-
-def term_of(release: ReleasedPatterns, table: Table) -> ModelTerm:
+def term_of(release: ReleasedPatterns, table: Table, *, prior: float = PRIOR) -> ModelTerm:
     shape = table_sizes(release, table)
     strides = dict(zip(table, np.cumprod([1, *shape[:0:-1]])[::-1].tolist(), strict=True))
     high = np.zeros(len(release.groups), dtype=np.int64)
@@ -112,7 +96,7 @@ def term_of(release: ReleasedPatterns, table: Table) -> ModelTerm:
         codes = np.arange(release.shape[axis])
         others = [i for i in range(len(release.shape)) if i != axis]
         low += strides.get(name, 0) * np.expand_dims(codes, others)
-    return ModelTerm(table, high, low.reshape(-1), math.prod(shape))
+    return ModelTerm(table, high, low.reshape(-1), math.prod(shape), prior)
 
 
 def table_sizes(release: ReleasedPatterns, table: Table) -> list[int]:
@@ -144,7 +128,6 @@ class Chain:
         self.entries = np.maximum(entries, UNSEEN) if len(units) > 1 else entries
 
     def run(self, distribution: Floats, sweeps: int) -> Integers:
-        """Return originals, as cells by pattern, after some sweeps from a law."""
         places = np.full(
             self.release.rows, int(np.argmax(distribution.sum(axis=0))), dtype=np.int64
         )
@@ -202,16 +185,8 @@ def weighed(release: ReleasedPatterns, term: ModelTerm, weights: Floats) -> Floa
     tabulated = tabulate(release.records, release.plan, by=list(term.table), weights=weights)
     p, layout = fit_table(tabulated, method="inverse").p, tabulated.layout
     shares = np.zeros(term.size)
-    if term.whole:
-        own = {
-            name: [layout.categories[name][c] for c in codes]
-            for name, codes in layout.cells.items()
-        }
-        place = cells_among(own, tuple(release.labels), release.labels)
-        shares.reshape(len(release.groups), -1)[:, place] = p.reshape(len(release.groups), -1)
-    else:
-        labels = {**release.given, **release.labels}
-        shares[cells_among(layout.labels(), term.table, labels)] = layout.flatten(p)
+    labels = {**release.given, **release.labels}
+    shares[cells_among(layout.labels(), term.table, labels)] = layout.flatten(p)
     return np.asarray(release.rows * nearest_on_simplex(shares) + term.prior)
 
 
@@ -241,14 +216,15 @@ class TableModel:
 def chosen_model(release: ReleasedPatterns, tables: Any, *, clock: Clock) -> TableModel:
     """Return the model: as asked for, or all columns together where they are told, else pairs."""
     whole = (*release.given, *release.labels)
-    if tables == "all" or (tables is None and release.cells <= MOST_WHOLE):
+    cells = math.prod(table_sizes(release, whole))
+    if tables == "all" or (tables is None and cells <= MOST_WHOLE):
         value = complete_records(release, whole)
         if tables == "all" and not value:
             raise NotIdentifiable(
                 "The plan cannot give the table of all columns; leave tables= to find out which."
             )
-        if tables == "all" or value >= (PER_CELL * release.cells) ** 2:
-            return TableModel((whole_term(release),), value)
+        if tables == "all" or value >= (PER_CELL * cells) ** 2:
+            return TableModel((term_of(release, whole, prior=FLAT),), value)
     wanted = [
         table
         for table in tables_within(2 if tables is None else tables, list(whole))

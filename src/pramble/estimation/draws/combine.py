@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.records.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, value
 
@@ -150,6 +150,8 @@ def combine(
     >>> c.missing.round(2), c.degrees.round(1)
     (array([0.64]), array([6.7]))
     """
+    from scipy.special import ndtri, stdtrit
+
     q, u, covariances = as_copies(estimates, variances)
     check_level(level)
     m, size = q.shape
@@ -166,7 +168,9 @@ def combine(
         if records is not None:  # those of Barnard and Rubin
             seen = (records + 1) / (records + 3) * records * (1 - share)
             degrees = np.asarray(1 / (1 / degrees + 1 / np.maximum(seen, 1e-300)))
-    reach = np.sqrt(total) * t_quantiles(level, degrees)
+    tail, endless = (1 + level) / 2, ~(degrees < 1e10)
+    quantiles = np.where(endless, ndtri(tail), stdtrit(np.where(endless, 1.0, degrees), tail))
+    reach = np.sqrt(total) * quantiles
     # The fraction of missing information (Rubin, 1987, page 77): (r + 2 / (ν + 3)) / (r + 1) with
     # r the variance added over that within copies, written without dividing by the latter.
     missing = share + (1 - share) * 2 / (degrees + 3)
@@ -220,12 +224,3 @@ def numbers_of_copies(given: ArrayLike, what: str) -> Floats:
             "others. An analysis that fails on a copy needs a simpler model."
         )
     return found
-
-
-def t_quantiles(level: float, degrees: Floats) -> Floats:
-    from scipy.special import ndtri, stdtrit
-
-    tail = (1 + level) / 2
-    endless = ~(degrees < 1e10)
-    known = stdtrit(np.where(endless, 1.0, degrees), tail)
-    return np.asarray(np.where(endless, ndtri(tail), known))

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from pramble.data.arrays import is_text, numbers, without_dictionary
 from pramble.data.crosstab import Crosstab, crosstab, refuse_empty, reordered
 from pramble.data.labels import Label, object_key, places_of
-from pramble.data.records import FileRecords, LazyRecords, MixedRecords, Records, TableRecords
+from pramble.data.records import MixedRecords, Records, TableRecords
 from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.inverse.channel_tables import branches_of
-from pramble.estimation.inverse.tabulate import untouched_groups
+from pramble.estimation.records.channel_tables import branches_of
+from pramble.estimation.records.tabulate import untouched_groups
 from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS, MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.channel import Channel
@@ -105,7 +105,6 @@ class ReleasedPatterns:
 
 
 def count_patterns(records: Records, plan: Plan, given: Sequence[str]) -> Crosstab:
-    """Return the patterns of a release: untouched columns first, and the pattern of each record."""
     labels = plan.channel().coding.outputs
     found = crosstab(records, [*given, *plan.columns], labels=labels, keep_rows=True)
     refuse_empty(found, records.name)
@@ -222,7 +221,6 @@ def units_of(release: ReleasedPatterns) -> Units:
 
 
 def laid_out(units: Sequence[Sequence[int]], shape: Sequence[int]) -> Units:
-    """Return the moves of some units among all combinations, the last column running fastest."""
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     moves = []
     steps, widths = np.zeros((2, len(units), max(map(len, units))), dtype=np.int64)
@@ -315,22 +313,18 @@ def distinct_values(
 
 
 def in_memory(records: Records, columns: Sequence[str]) -> Records:
-    """Return records that many tables can be counted from: files and lazy frames are read once."""
-    records = records.here(columns)
-    if isinstance(records, LazyRecords):
-        table, typed = records.collect(records.frame.select(list(columns))), True
-    elif isinstance(records, FileRecords):
-        table = pa.Table.from_batches(list(records.raw_batches(list(columns), (), None)))
-        typed = records.typed
-    elif isinstance(records, TableRecords):
-        table, typed = records.table.select(list(columns)), records.typed
-    else:
-        return records
-    return TableRecords(coded(table), records.backend, records.reading, records.name, typed)
+    """Return records that many tables can be counted from, read once and with their labels."""
+    plainly = replace(records.reading, recode={})
+    if isinstance(records, MixedRecords):
+        (batch,) = records.batches(columns)
+        return MixedRecords(dict(batch), plainly, records.backend, records.name)
+    batches = list(records.batches(columns))
+    schema = None if batches else pa.schema([records.schema.field(name) for name in columns])
+    table = pa.Table.from_batches(batches, schema=schema)
+    return TableRecords(coded(table), records.backend, plainly, records.name, records.typed)
 
 
 def coded(table: Any) -> Any:
-    """Return a table whose texts are dictionaries, which are counted faster."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             table = table.set_column(place, field.name, table[field.name].dictionary_encode())
@@ -345,15 +339,6 @@ class Given:
     classes: tuple[str, ...]  # Those of numbers, which enter through classes
     records: Records  # With classes in place of numbers
     notes: tuple[str, ...]
-
-
-def gathered_records(records: Records) -> Records:
-    plainly = replace(records.reading, recode={})
-    if isinstance(records, MixedRecords):
-        (batch,) = records.batches()
-        return MixedRecords(dict(batch), plainly, records.backend, records.name)
-    table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
-    return TableRecords(table, records.backend, plainly, records.name, records.typed)
 
 
 def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> Given:
@@ -388,7 +373,7 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
         counted: Records = replace(records, columns={n: records.columns[n] for n in columns})
     else:
         assert isinstance(records, TableRecords), "records were gathered"
-        table = coded(records.table.select(columns))
+        table = records.table.select(columns)
         for name, codes in classes.items():
             table = table.set_column(table.schema.get_field_index(name), name, codes)
         counted = replace(records, table=table)
@@ -396,7 +381,6 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
 
 
 def classes_of(records: Records, name: str) -> Any:
-    """Return the class of each number of a column as an Arrow array; None if it holds others."""
     if isinstance(records, MixedRecords):
         return None
     column = records.table[name].combine_chunks()  # type: ignore[attr-defined]

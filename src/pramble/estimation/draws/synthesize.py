@@ -7,15 +7,15 @@ offered another value, and takes it with the probability of Metropolis and other
 .. math:: \exp\left(-\sum_{T, c \in T} \frac{(N_c - n t_c)^2}{2 n s_c}\right),
 
 :math:`N_c` the records in cell c and :math:`s_c` its slack
-(:mod:`pramble.estimation.draws.distribution`). All files with the same tables are equally likely in
-it, and among many records nearly all such files have the law of largest entropy: in the limit it is
-the law that the array would have. Cells are held loosely at first and tighter from pass to pass, or
-records could hardly get past each other.
+(:mod:`pramble.estimation.draws.target`). Among many records nearly all files with the same tables
+have the distribution of largest entropy, as the array has. Cells are held loosely at first and
+tighter from pass to pass, or records could hardly get past each other.
 """
 
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any, Literal
 
 import narwhals as nw
@@ -23,37 +23,26 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data.decode import arrow_values, natural_arrow_labels
-from pramble.data.labels import Label
-from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.distribution import (
-    Shares,
-    draw_cells,
-    estimated,
-    fit_distribution,
-    fitted_tables,
-    named_columns,
-    pair_margins,
-    slack_of,
-    tables_within,
-)
 from pramble.estimation.draws.released import (
-    chosen_columns,
-    in_memory,
-    possible_cells,
     refuse_no_whole,
 )
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
-from pramble.information.distributions import Table
-from pramble.information.proportional import flat, margin_over
-from pramble.information.structural_zeros import Possible, as_possible
+from pramble.estimation.draws.target import (
+    Shares,
+    fitted_tables,
+    target_of_records,
+    target_of_tables,
+)
+from pramble.estimation.records.tabulate import measured_of
+from pramble.information.distributions import Table, margin_of
+from pramble.information.proportional import Margin, fit_array, flat, margin_over
+from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
-from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import xlogx
-from pramble.mechanisms.plan import Plan, as_plan
-from pramble.values import Clock, Floats, Integers, Watcher, names_of, value
+from pramble.mechanisms.plan import Plan
+from pramble.values import Clock, Floats, Integers, Watcher, value
 
 # In pass k a cell is held within at least 0.6ᵏ of the variance that it would have unheld.
 PASSES, LOOSE = 20, 0.6
@@ -74,6 +63,17 @@ POLISHES = 4
 FILLED = 5.0
 
 
+# The κ of the slack (:mod:`pramble.estimation.draws.target`), and the sweeps of a fit: noisy tables
+# are met slowly and need not be met exactly.
+SLACK, SWEEPS = 0.3, 60
+
+# A fit ends when no cell of a table moves by more than this part of a standard error.
+CLOSE = 0.05
+
+# The same, as a share of all records, where there is no noise.
+EXACTLY = 1e-8
+
+
 def draw_codes(
     found: Mapping[Table, Shares],
     columns: Sequence[str],
@@ -84,9 +84,12 @@ def draw_codes(
     seed: int | None,
     clock: Clock,
 ) -> Integers:
-    """Return the codes of records, one column for each of the columns."""
     rng, shares = np.random.default_rng(seed), fitted_tables(found)
-    slack, error = slack_of(found)
+    variances = np.concatenate([own.variances.ravel() for own in found.values()])
+    noisy = variances[variances > 0]
+    error = float(np.sqrt(noisy.mean())) if noisy.size else 0.0
+    scale = SLACK / error if error else 0.0
+    slack = {table: scale * own.variances for table, own in found.items()}
     zeros = {
         names: mask
         for names, mask in possible.tables
@@ -94,9 +97,15 @@ def draw_codes(
     }
     if as_cells:
         fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
-        cells = fit_distribution(
-            shares, slack, columns=columns, possible=possible, error=error, clock=fitting
-        )
+        cells = possible.mask(columns).astype(np.float64)
+        cells /= cells.sum()
+        margins = [
+            Margin(tuple(map(columns.index, table)), own, slack[table])
+            for table, own in shares.items()
+        ]
+        close = max(CLOSE * error, EXACTLY)
+        fit_array(cells, margins, close=close, sweeps=SWEEPS, clock=fitting)
+        cells /= cells.sum()
         codes = draw_cells(cells, rows, rng)
         # cells with few records stay as drawn: there rounding better would be to favour some
         targets = {
@@ -159,6 +168,25 @@ def move_records(
         walk(codes, sizes, starts, members, strides, counts, wanted, tight, greedy, rng)
 
 
+def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
+    """Return the codes of records, one column for each axis, by systematic sampling.
+
+    Every cell gets its expected number rounded down or up, in a random order of the rows.
+
+    >>> law = np.array([[0.5, 0.25], [0.25, 0.0]])
+    >>> codes = draw_cells(law, 8, np.random.default_rng(1))
+    >>> np.bincount(2 * codes[:, 0] + codes[:, 1], minlength=4)
+    array([4, 2, 2, 0])
+    """
+    # cells lie end to end, each as long as its expected number; one is taken at every unit
+    ends = cells.ravel() * rows
+    np.cumsum(ends, out=ends)
+    places = np.searchsorted(ends, rng.random() + np.arange(rows), side="right")
+    places = np.minimum(places, np.flatnonzero(cells)[-1])  # rounding of the last end
+    places = rng.permutation(places)
+    return np.stack(np.unravel_index(places, cells.shape), axis=1).astype(np.int64)
+
+
 def draw_tree(
     tables: Mapping[Table, Floats],
     *,
@@ -166,7 +194,11 @@ def draw_tree(
     rows: int,
     rng: np.random.Generator,
 ) -> Integers:
-    pairs = pair_margins(tables)
+    pairs: dict[Table, Floats] = {
+        pair: margin_of(own, table, pair)
+        for table, own in tables.items()
+        for pair in combinations(table, 2)
+    }
     codes = np.zeros((rows, len(columns)), dtype=np.int64)
     for name, before in spanning_order(columns, pairs):
         if before is None:
@@ -300,51 +332,6 @@ def synthesis(
     return Synthesis(frame, size, tuple(fits), method, target.notes)
 
 
-@value(eq=False)
-class SyntheticTarget:
-    """The tables that records are to have, with their labels and what is possible."""
-
-    shares: Mapping[Table, Shares]
-    labels: Mapping[str, Sequence[Label]]
-    possible: Possible
-    rows: int
-    types: Mapping[str, Any]  # Of the released columns, as Arrow has them
-    backend: str = "pyarrow"
-    notes: tuple[str, ...] = ()
-
-
-def target_of_tables(measured: Measured, possible: Any) -> SyntheticTarget:
-    plan, total = measured.plan, max(measured.total, 1)
-    labels = {name: own.as_tuple() for name, own in plan.labels.items()}
-    found = {}
-    for part in plan.parts:
-        degrees = math.prod(plan.sizes[name] - 1 for name in part)
-        variances = np.full(plan.shape(part), plan.cell_variance(part) / total**2)
-        noise = degrees / (plan.precision[part] * total**2)
-        found[part] = Shares(measured.table(part) / total, variances, noise)
-    return SyntheticTarget(found, labels, as_possible(possible, labels), total, {})
-
-
-def target_of_records(
-    data: Any, plan: Any, tables: Any, columns: Any, reading: Any, clock: Clock
-) -> SyntheticTarget:
-    data, plan = data_and_plan(data, plan)
-    if isinstance(plan, Mechanism):
-        raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
-    plan, records = as_plan({} if plan is None else plan), open_records(data, reading)
-    chosen = None if columns is None else names_of(columns)
-    names, notes = chosen_columns(records, plan, chosen, named_columns(tables))
-    types = {name: records.schema.field(name).type for name in names} if records.typed else {}
-    blanks = [name for name in plan.columns if name in records.names]
-    held = in_memory(records, list(dict.fromkeys([*names, *blanks])))
-    first, found, known, left = estimated(held, plan, tables_within(tables, names), clock=clock)
-    labels = {name: known[name] for name in names}
-    possible = possible_cells(plan, labels)
-    return SyntheticTarget(
-        found, labels, possible, round(first.n), types, first.backend, (*notes, *left)
-    )
-
-
 def synthesize(
     data: Any,
     plan: Plan | Mapping[Any, Mechanism] | None = None,
@@ -365,9 +352,8 @@ def synthesize(
     .. math:: \min_p \sum_k p_k \log p_k + \sum_{T, c \in T} \frac{(m_c(p) - t_c)^2}{2 s_c},
 
     with :math:`m_c(p)` the share of cell c of table T, :math:`t_c` what is estimated for it, and
-    slack :math:`s_c` in proportion to its variance, none for tables that are known exactly. What a
-    table says beyond its columns alone is first shrunk by how much of it is noise
-    (:mod:`pramble.estimation.draws.distribution`), so that a table of noise goes to independence.
+    slack :math:`s_c` in proportion to its variance. A table of noise goes to independence
+    (:mod:`pramble.estimation.draws.target`).
 
     It uses the release alone: synthetic records reveal nothing beyond it and are as private as it
     is. They are no better either: intervals come from `pramble.estimate`, not from counting them.

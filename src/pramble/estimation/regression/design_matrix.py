@@ -6,16 +6,13 @@ matrix falls apart, :math:`D_j(w, x) = A_j(w)\,B_j(x)`: two small matrices hold 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label, places_of
-from pramble.data.open import open_records
 from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.values import Floats, Integers, value
@@ -34,7 +31,6 @@ class ModelColumn:
     is_randomised: bool = False
 
     def numbers(self) -> Floats:
-        """Return the labels as numbers; refuse others."""
         if not all(map(is_numeric_label, self.labels)):
             raise InvalidInput(f"Column {self.name!r} must hold numbers; it does not.")
         return np.array([float(one) for one in self.labels])
@@ -58,14 +54,6 @@ class Rows:
     def repeated(self, times: Integers) -> "Rows":
         codes = {name: np.repeat(own, times) for name, own in self.codes.items()}
         return Rows(int(times.sum()), self.columns, codes)
-
-    def at(self, name: str, code: int) -> "Rows":
-        return replace(self, codes={**self.codes, name: np.full(self.size, code)})
-
-    def moved(self, name: str, step: float) -> "Rows":
-        column = self.columns[name]
-        labels = tuple((column.numbers() + step).tolist())
-        return replace(self, columns={**self.columns, name: replace(column, labels=labels)})
 
 
 def untouched_column(
@@ -106,34 +94,6 @@ def decimals_of(labels: Sequence[Label], records: Records) -> Sequence[Label]:
     return list(map(float, texts)) if all(map(DECIMAL.fullmatch, texts)) else labels
 
 
-def rows_of(data: Any, columns: Mapping[str, ModelColumn]) -> Rows:
-    records = open_records(data)
-    table = crosstab(records, list(columns), keep_rows=True)
-    if not columns:
-        return Rows(table.n, {}, {})
-    assert table.cell_of is not None, "rows were asked for"
-    own, codes = {}, {}
-    for (name, column), levels, cells in zip(
-        columns.items(), table.levels, table.cells.T, strict=True
-    ):
-        found = cells[table.cell_of]
-        if column.is_numeric:
-            values = decimals_of(levels, records)
-            own[name] = replace(column, labels=tuple(values))
-            own[name].numbers()
-            codes[name] = found
-            continue
-        places = places_of(column.labels, levels)
-        strange = [levels[i] for i, place in enumerate(places) if place is None]
-        if strange:
-            raise InvalidInput(
-                f"Column {name!r} must hold categories of the model: "
-                f"{', '.join(map(repr, column.labels[:12]))}; found {strange[0]!r}."
-            )
-        own[name], codes[name] = column, np.array(places, dtype=np.int64)[found]
-    return Rows(len(table.cell_of), own, codes)
-
-
 class Factor(Protocol):
     """What some columns give, by name: one number or several indicators for each row."""
 
@@ -168,13 +128,6 @@ class Response:
         return np.asarray(known[self.values])
 
 
-def term_names(term: Term) -> list[str]:
-    names = [""]
-    for factor in term:
-        names = [f"{one}:{two}" if one else two for one in names for two in factor.names]
-    return names if term else ["intercept"]
-
-
 # Coefficients of a regression: the cube of their number is worked out in every step.
 MOST_COEFFICIENTS = 1000
 
@@ -198,11 +151,9 @@ class DesignMatrix:
         return np.stack([(self.A[some] * own) @ self.B.T for own in coefficients])
 
     def sums(self, some: slice, values: Floats) -> Floats:
-        """Return for each column the sum of its products with values (groups, cells)."""
         return np.asarray((self.A[some] * (values @ self.B)).sum(axis=0))
 
     def products(self, some: slice, values: Floats) -> Floats:
-        """Return the sums of products of two columns with values (groups, cells)."""
         p, cells = self.A.shape[1], len(self.B)
         if cells < p:
             flat = self.part(some).reshape(-1, p)
@@ -233,12 +184,13 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for term in self.terms for name in term_names(term))
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        found = (name for term in self.terms for factor in term for name in factor.variables)
-        return tuple(dict.fromkeys(found))
+        found = []
+        for term in self.terms:
+            names = [""]
+            for factor in term:
+                names = [f"{one}:{two}" if one else two for one in names for two in factor.names]
+            found += names if term else ["intercept"]
+        return tuple(found)
 
     def is_randomised(self, variables: Sequence[str]) -> bool:
         """Whether these are randomised columns; refuse a mixture."""
@@ -250,13 +202,13 @@ class Model:
             )
         return kinds == {True}
 
-    def half(self, rows: Rows, *, randomised: bool | None) -> Floats:
-        """Return the design matrix of some rows by factors of one kind; None is every kind."""
+    def half(self, rows: Rows, *, randomised: bool) -> Floats:
+        """Return the design matrix of some rows by factors of one kind."""
         parts = [np.zeros((rows.size, 0))]
         for term in self.terms:
             product = np.ones((rows.size, 1))
             for factor in term:
-                wanted = randomised in (None, self.is_randomised(factor.variables))
+                wanted = randomised == self.is_randomised(factor.variables)
                 own = factor.encode(rows) if wanted else np.ones((rows.size, len(factor.names)))
                 product = (product[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
             parts.append(product)

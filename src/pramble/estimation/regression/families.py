@@ -33,7 +33,6 @@ class Parameters:
     loads: Floats
 
     def by_column(self, theta: Floats, columns: int) -> Floats:
-        """Return the (L, p) coefficients of the design matrix."""
         answer = np.zeros((len(self.loads), columns))
         for j, column in enumerate(self.column):
             answer[:, column] += self.loads[:, j] * theta[j]
@@ -57,10 +56,8 @@ class OnePredictor:
     """
 
     name: Literal["linear", "logistic", "poisson"]
-    answers: tuple[str, ...] = ("mean",)
 
     def mean(self, eta: Floats) -> Floats:
-        """Return the mean of each answer, (answers, …)."""
         from scipy.special import expit
 
         if self.name == "linear":
@@ -70,7 +67,6 @@ class OnePredictor:
         )
 
     def bend(self, mean: Floats) -> Floats:
-        """Return the slope of the mean in the predictor."""
         if self.name == "linear":
             return np.ones_like(mean)
         return np.asarray(mean * (1 - mean)) if self.name == "logistic" else mean
@@ -98,10 +94,6 @@ class OnePredictor:
         else:  # but for the factorial, which no parameter moves
             value = y * eta[0] - mean[0]
         return Pieces(np.asarray(value), y - mean, self.bend(mean)[None])
-
-    def slope(self, eta: Floats) -> Floats:
-        """Return the slopes of the mean, (answers, L, …)."""
-        return self.bend(self.mean(eta))[None]
 
 
 @value
@@ -140,13 +132,6 @@ class Multinomial:
         from scipy.special import softmax
 
         return np.asarray(softmax(np.concatenate([np.zeros((1, *eta.shape[1:])), eta]), axis=0))
-
-    def slope(self, eta: Floats) -> Floats:
-        p = self.mean(eta)
-        answer = -p[:, None] * p[None, 1:]
-        for c in range(1, len(p)):
-            answer[c, c - 1] += p[c]
-        return np.asarray(answer)
 
 
 @value
@@ -201,17 +186,6 @@ class Ordinal:
         shape = (1, *eta.shape[1:])
         return np.diff(expit(eta), axis=0, prepend=np.zeros(shape), append=np.ones(shape))
 
-    def slope(self, eta: Floats) -> Floats:
-        from scipy.special import expit
-
-        F = expit(eta)
-        f = F * (1 - F)
-        answer = np.zeros((len(eta) + 1, *eta.shape))
-        for cut in range(len(eta)):
-            answer[cut, cut] += f[cut]
-            answer[cut + 1, cut] -= f[cut]
-        return answer
-
 
 Family = OnePredictor | Multinomial | Ordinal
 FamilyName = Literal["linear", "logistic", "multinomial", "ordinal", "poisson"]
@@ -245,7 +219,7 @@ def family_of(name: str, response: Response, *, success: Any) -> tuple[Family, A
         one = 1 if success is None else place_of(labels, success)
         if one is None:
             raise InvalidInput(f"success must be a value of {response.name!r}; found {success!r}.")
-        return OnePredictor("logistic", ("probability",)), (codes == one).astype(np.float64), 0
+        return OnePredictor("logistic"), (codes == one).astype(np.float64), 0
     if not 2 <= len(labels) <= MOST_CLASSES:
         raise InvalidInput(
             f"A response of classes must have 2 to {MOST_CLASSES}; {response.name!r} has "

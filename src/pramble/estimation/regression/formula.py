@@ -35,7 +35,6 @@ LEVEL = re.compile(r"(?s)(?:(.*?)\[T\.(.*)|(.*)\[(.*))\]")
 
 
 def load() -> Any:
-    """Return formulaic; say how to get it."""
     try:
         import formulaic
     except ImportError:
@@ -145,7 +144,6 @@ def factor_columns(factor: Any) -> list[str]:
 
 
 def evaluated(formula: Any, frame: Any) -> Any:
-    """Return a model matrix; say which formula cannot be evaluated, and why."""
     formulaic = load()
     try:
         return formula.get_model_matrix(frame, context={}, na_action="ignore")

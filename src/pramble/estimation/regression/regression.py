@@ -6,18 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from pramble.data.crosstab import totals
+from pramble.data.open import open_records
 from pramble.data.recode import Reading
-from pramble.estimation.follow.result import Covers, Settings
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
-from pramble.estimation.regression.design_matrix import Model, Response, refuse_collinear
+from pramble.errors import NotShown
+from pramble.estimation.functionals.result import Covers, Settings
+from pramble.estimation.records.signed import RecordSource, patterns_of
+from pramble.estimation.records.tabulate import data_and_plan, measured_of, plan_for
+from pramble.estimation.regression.design_matrix import (
+    ModelColumn,
+    Response,
+    Rows,
+    refuse_collinear,
+    untouched_column,
+)
 from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import Formula, formula_model, read_formula
-from pramble.estimation.regression.material import (
-    Material,
-    material_of_records,
-    material_of_tables,
-)
-from pramble.estimation.regression.result import Fitted, Regression
+from pramble.estimation.regression.result import Regression
 from pramble.estimation.regression.solve import (
     ScoreProblem,
     rare_classes,
@@ -25,10 +30,17 @@ from pramble.estimation.regression.solve import (
     unestimable,
 )
 from pramble.estimation.survey import Survey, as_survey
-from pramble.estimation.tables.cells import refuse_records
+from pramble.estimation.tables.cells import (
+    TableSource,
+    notes_of,
+    refuse_records,
+    table_answers,
+)
 from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
+from pramble.values import Integers, value
 
 
 def estimate_regression(
@@ -82,8 +94,7 @@ def estimate_regression(
     weights : str or array, optional
         Survey weights.
     survey : Survey or mapping, optional
-        How records were sampled (`pramble.Survey`). With replicate weights predictions and effects
-        have no errors of their own and are refused.
+        How records were sampled (`pramble.Survey`).
     covers : {"both", "randomisation"}
         What errors account for: sampling and randomisation, for the population behind the file; or
         randomisation alone, for what the original file would have given.
@@ -145,12 +156,78 @@ def estimate_regression(
         columns = survey.replicates
         moved = np.array([weighted(one).coefficients - found.coefficients for one in columns])
     covariance = survey.scale * moved.T @ moved
-    return replace(found, covariance=covariance, fitted=None)
+    return replace(found, covariance=covariance)
+
+
+@value(eq=False)
+class Material:
+    """Signed weights, what stands in groups and cells, and the number of records of groups."""
+
+    source: RecordSource | TableSource
+    groups: Rows
+    cells: Rows
+    numbers: Integers
+    notes: tuple[str, ...]
+    backend: str
+
+
+def material_of_records(
+    data: Any,
+    plan: Any,
+    columns: list[str],
+    *,
+    weights: Any,
+    survey: Survey,
+    reading: Any,
+) -> Material:
+    records = open_records(data, reading)
+    source = patterns_of(
+        records,
+        plan_for(plan, columns),
+        by=columns,
+        strata=survey.strata,
+        clusters=survey.clusters,
+        weights=weights,
+    )
+    own, codes = {}, {}
+    for axis, name in enumerate(source.untouched):
+        own[name], place = untouched_column(records, name, source.labels[name])
+        codes[name] = place[source.groups[:, axis]]
+    dropped = ", ".join(f"{number:,} of {name}" for name, number in source.dropped.items())
+    return Material(
+        source,
+        Rows(len(source.groups), own, codes),
+        rows_of_cells(source.cells, source.labels, source.size),
+        totals(source.group, source.numbers, len(source.groups)).astype(np.int64),
+        (f"Records without a value are left out: {dropped}.",) if dropped else (),
+        source.backend,
+    )
+
+
+def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
+    columns = {name: ModelColumn(name, tuple(labels[name]), is_randomised=True) for name in cells}
+    return Rows(K, columns, dict(cells))
+
+
+def material_of_tables(measured: Measured, columns: list[str], settings: Settings) -> Material:
+    try:
+        answers = table_answers(measured, columns, settings)
+    except NotShown as error:
+        raise NotShown(f"A regression takes a measured table of all its columns. {error}") from None
+    layout = answers.layout
+    return Material(
+        TableSource(answers),
+        Rows(1, {}, {}),
+        rows_of_cells(layout.cells, layout.categories, layout.size),
+        np.ones(1, np.int64),
+        tuple(notes_of(measured, settings)),
+        "pyarrow",
+    )
 
 
 def pose(
     material: Material, formula: Formula, *, family: str, success: Any = None
-) -> tuple[ScoreProblem, Model, Response, int]:
+) -> tuple[ScoreProblem, Response, int]:
     groups, cells = material.groups, material.cells
     model, response = formula_model(formula, groups, cells, counts=material.numbers)
     kind, y, classes = family_of(family, response, success=success)
@@ -158,23 +235,29 @@ def pose(
     refuse_collinear(design, source.counts, model.names)
     parameters = kind.parameters(model.names)
     problem = ScoreProblem(source, design, kind, parameters, y, response.is_randomised)
-    return problem, model, response, classes
+    return problem, response, classes
 
 
 def fit(
     material: Material, formula: Formula, settings: Settings, *, family: str, success: Any
 ) -> Regression:
-    posed, model, response, classes = pose(material, formula, family=family, success=success)
+    posed, response, classes = pose(material, formula, family=family, success=success)
     problem, point, notes = solve(posed, classes=classes)
-    answer, n = unestimable(problem, point), problem.source.n
-    sampling = settings.sampling_share(n)
-    fitted = Fitted(problem, point, model, material.groups, material.cells, answer, sampling)
-    names = problem.parameters.names
+    answer, n, names = unestimable(problem, point), problem.source.n, problem.parameters.names
+    bread = problem.basis.inverse(point.information)
+    meat = problem.source.moments(problem.scores(point.theta), len(point.theta))
+    both, added = (np.diag(bread @ one @ bread) for one in (meat.both, meat.randomisation))
+    left = both - np.maximum(added, 0.0)
+    inflation = np.where(left > 0, both / np.where(left > 0, left, 1.0), np.inf)
     rare = []
     if response.is_randomised and family == "multinomial":
         shares, labels = problem.averages(classes), response.labels or range(classes)
-        rare = rare_classes(shares, labels, n=n, inflation=fitted.inflation)
-    covariance = np.array(fitted.covariance)
+        rare = rare_classes(shares, labels, n=n, inflation=inflation)
+    covariance = bread @ meat.covers(settings.sampling_share(n)) @ bread
+    scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
+    if values.size and values[0] < 0:  # the nearest one without negative variances
+        covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale)
     covariance[answer.lost, :] = covariance[:, answer.lost] = 0.0
     covariance[answer.lost, answer.lost] = np.inf
     return Regression(
@@ -183,11 +266,10 @@ def fit(
         covariance=covariance,
         n=n,
         family=family,
-        inflation=np.where(answer.lost, np.nan, fitted.inflation),
+        inflation=np.where(answer.lost, np.nan, inflation),
         response=response.name,
         level=settings.level,
         covers=settings.covers,
         notes=(*material.notes, *notes, *answer.notes(names), *rare),
         backend=material.backend,
-        fitted=fitted,
     )

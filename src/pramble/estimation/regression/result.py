@@ -1,16 +1,4 @@
-r"""What a regression answers: coefficients, predictions and average effects, with their errors.
-
-With J the information and u the scores of records, the covariance of the coefficients is the
-sandwich :math:`J^{-1} (\sum_i u_i u_i^\top) J^{-1}`.
-
-With :math:`\Delta(w, x; \theta)` the slope of the mean in a column of numbers, or its change from
-one label to another, the average effect is :math:`a = \sum \omega \Delta / n`. A record moves it by
-
-.. math:: \frac{\sum_x G_{z_i x} \Delta(w_i, x) - a}{n}
-          + \frac{\partial a}{\partial \theta} J^{-1} u_i ,
-
-so that its error holds that of the averaging as well as that of the coefficients.
-"""
+"""What a regression answers: coefficients with their errors."""
 
 from __future__ import annotations
 
@@ -19,151 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.frames import Tidy, tidy_frame
+from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.result import COVERS
-from pramble.estimation.inverse.intervals import check_level, normal_quantile
-from pramble.estimation.regression.design_matrix import (
-    DesignMatrix,
-    Model,
-    ModelColumn,
-    Rows,
-    rows_of,
-)
-from pramble.estimation.regression.families import Family, OnePredictor
+from pramble.estimation.functionals.result import COVERS
+from pramble.estimation.records.intervals import normal_quantile
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from matplotlib.figure import Figure
-
-    from pramble.estimation.inverse.signed import Moments
-    from pramble.estimation.regression.solve import Point, ScoreProblem, Unestimable
-
-
-@value(eq=False)
-class Fitted:
-    """A solution."""
-
-    problem: ScoreProblem
-    point: Point
-    model: Model
-    groups: Rows  # The values of untouched columns in each group, of randomised ones in each cell
-    cells: Rows
-    unestimable: Unestimable
-    sampling: float  # Share of the sampling variance that counts
-
-    @property
-    def covariates(self) -> Mapping[str, ModelColumn]:
-        return {name: self.model.columns[name] for name in self.model.variables}
-
-    @cached_property
-    def bread(self) -> Floats:
-        return self.problem.basis.inverse(self.point.information)
-
-    @cached_property
-    def meat(self) -> Moments:
-        theta = self.point.theta
-        return self.problem.source.moments(self.problem.scores(theta), len(theta))
-
-    @cached_property
-    def covariance(self) -> Floats:
-        return positive_covariance(self.bread @ self.meat.covers(self.sampling) @ self.bread)
-
-    @cached_property
-    def inflation(self) -> Floats:
-        both = np.diag(self.bread @ self.meat.both @ self.bread)
-        added = np.diag(self.bread @ self.meat.randomisation @ self.bread)
-        left = both - np.maximum(added, 0.0)
-        return np.asarray(np.where(left > 0, both / np.where(left > 0, left, 1.0), np.inf))
-
-
-def positive_covariance(covariance: Floats) -> Floats:
-    scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
-    if values.size and values[0] >= 0:
-        return covariance
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale))
-
-
-# Of a column of numbers, relative to its spread, over which a slope is taken.
-STEP = 1e-4
-
-
-@value(eq=False)
-class Change:
-    """An effect before averaging: what the mean is under one design, less another, times a rate."""
-
-    name: str
-    high: DesignMatrix
-    low: DesignMatrix
-    rate: float
-
-    def touches(self, columns: Any) -> bool:
-        """Whether some columns of the design matrix change."""
-        halves = ((self.high.A, self.low.A), (self.high.B, self.low.B))
-        return any(bool((one[:, columns] != two[:, columns]).any()) for one, two in halves)
-
-
-def changes(fitted: Fitted) -> Iterator[Change]:
-    for name, column in fitted.covariates.items():
-        own = fitted.cells if column.is_randomised else fitted.groups
-
-        def design(rows: Rows, *, of_cells: bool = column.is_randomised) -> DesignMatrix:
-            sides = (fitted.groups, rows) if of_cells else (rows, fitted.cells)
-            return fitted.model.design(*sides)
-
-        if column.is_numeric:
-            step = STEP * max(float(np.std(own.numbers(name))), 1e-12)
-            high, low = (design(own.moved(name, by)) for by in (step, -step))
-            yield Change(name, high, low, 0.5 / step)
-            continue
-        first = design(own.at(name, 0))
-        for code, label in enumerate(column.labels[1:], start=1):
-            yield Change(f"{name}[{label}]", design(own.at(name, code)), first, 1.0)
-
-
-def average_effects(fitted: Fitted, *, level: float) -> dict[str, list[Any]]:
-    problem, theta, n = fitted.problem, fitted.point.theta, fitted.problem.source.n
-    family, loads, column = problem.family, problem.parameters.loads, problem.parameters.column
-    every, answers = list(changes(fitted)), len(fitted.problem.family.answers)
-    width = len(every) * answers
-
-    def differences(some: slice) -> Floats:
-        parts = []
-        for change in every:
-            ends = (change.high, change.low)
-            high, low = (family.mean(problem.predictors(some, theta, own)) for own in ends)
-            parts.append(change.rate * (high - low))
-        return np.moveaxis(np.concatenate(parts), 0, -1)
-
-    # effects, and what each parameter adds to them
-    values, slopes = np.zeros(width), np.zeros((width, len(theta)))
-    for some in problem.source.chunks(max(problem.width, width)):
-        weights = problem.source.weights(some)
-        values += np.einsum("gk,gka->a", weights, differences(some)) / n
-        for e, change in enumerate(every):
-            for rate, own in ((change.rate, change.high), (-change.rate, change.low)):
-                slope = family.slope(problem.predictors(some, theta, own))
-                for a, by_predictor in enumerate(slope):
-                    for load, each in zip(loads, by_predictor, strict=True):
-                        sums = own.sums(some, weights * each)[column]
-                        slopes[e * answers + a] += rate * load * sums / n
-    through = problem.scores_along(theta, fitted.bread @ slopes.T)
-    moments = problem.source.moments(
-        lambda some: np.asarray((differences(some) - values) / n + through(some)), width
-    )
-    names = [change.name for change in every]
-    if answers > 1:
-        names = [f"{label}: {name}" for name in names for label in family.answers]
-    errors = np.sqrt(np.maximum(np.diag(moments.covers(fitted.sampling)), 0.0))
-    lost_columns = column[fitted.unestimable.lost]
-    errors[np.repeat([one.touches(lost_columns) for one in every], answers)] = np.inf
-    lower, upper = normal_ends(values, errors, level=level)
-    found = {"value": values, "standard_error": errors, "lower": lower, "upper": upper}
-    return {"effect": names, **{name: own.tolist() for name, own in found.items()}}
 
 
 def normal_ends(values: Floats, errors: Floats, *, level: float) -> tuple[Floats, Floats]:
@@ -202,47 +54,6 @@ def coefficient_lines(r: Regression) -> list[list[str]]:
         ]
         for name, b, e, z, p, lower, upper, factor in zip(*columns, strict=True)
     ]
-
-
-def predictions(fitted: Fitted, data: Any, *, level: float) -> dict[str, list[Any]]:
-    problem, theta = fitted.problem, fitted.point.theta
-    family, column = problem.family, problem.parameters.column
-    rows = rows_of(data, fitted.covariates)
-    D = fitted.model.half(rows, randomised=None)
-    eta = problem.parameters.by_column(theta, D.shape[1]) @ D.T
-    mean = family.mean(eta)
-    J = np.einsum("alr,lj->arj", family.slope(eta), problem.parameters.loads) * D[:, column]
-    error = np.sqrt(np.maximum(np.einsum("arj,jk,ark->ar", J, fitted.covariance, J), 0.0))
-    lower, upper, least, most = ends(family, mean, normal_quantile(check_level(level)) * error)
-    is_open = (np.abs(D[:, column]) > 0)[:, fitted.unestimable.lost].any(axis=1)
-    error, lower, upper = (
-        np.where(is_open, end, values)
-        for end, values in ((np.inf, error), (least, lower), (most, upper))
-    )
-    answers = family.answers
-    columns: dict[str, list[Any]] = {}
-    if len(answers) > 1:
-        columns["row"] = np.repeat(np.arange(rows.size), len(answers)).tolist()
-        columns["class"] = list(answers) * rows.size
-    columns[answers[0] if len(answers) == 1 else "probability"] = mean.T.ravel().tolist()
-    columns["standard_error"] = error.T.ravel().tolist()
-    return {**columns, "lower": lower.T.ravel().tolist(), "upper": upper.T.ravel().tolist()}
-
-
-def ends(family: Family, mean: Floats, reach: Floats) -> tuple[Floats, Floats, float, float]:
-    """Return the ends of intervals of means, on the scale of the link, and where a mean can be."""
-    from scipy.special import expit, logit
-
-    name = family.name if isinstance(family, OnePredictor) else ""
-    if name == "linear":
-        return mean - reach, mean + reach, -np.inf, np.inf
-    if name == "poisson":
-        factor = np.exp(reach / np.maximum(mean, 1e-300))
-        return mean / factor, mean * factor, 0.0, np.inf
-    inside = np.clip(mean, 1e-15, 1 - 1e-15)
-    spread = reach / (inside * (1 - inside))
-    lower, upper = (np.asarray(expit(logit(inside) + sign * spread)) for sign in (-1, 1))
-    return lower, upper, 0.0, 1.0
 
 
 @value(eq=False, repr=False)
@@ -292,7 +103,6 @@ class Regression(Display, Tidy):
     covers: str = "both"
     notes: tuple[str, ...] = ()
     backend: str = "pyarrow"
-    fitted: Fitted | None = None
 
     def __post_init__(self) -> None:
         size = len(self.names)
@@ -358,38 +168,6 @@ class Regression(Display, Tidy):
             "p_value": self.p_values.tolist(),
             "inflation": self.inflation.tolist(),
         }
-
-    def predict(self, data: Any, *, level: float | None = None) -> Any:
-        """Return means or probabilities for records with known values, with intervals.
-
-        Parameters
-        ----------
-        data
-            Whatever has named columns: the original values of the covariates.
-        level : float, optional
-            Of the intervals; that of the regression unless given.
-        """
-        columns = predictions(self.known, data, level=self.level if level is None else level)
-        return tidy_frame(columns, backend=self.backend)
-
-    def marginal_effects(self) -> Any:
-        """Return what each covariate does to the mean, averaged over the records, with intervals.
-
-        A column of numbers has the average slope of the mean, a column of labels the average
-        change of the mean from its first label to each other one.
-        """
-        columns = average_effects(self.known, level=self.level)
-        return tidy_frame(columns, backend=self.backend)
-
-    @property
-    def known(self) -> Fitted:
-        """The fit; refuse where there is none."""
-        if self.fitted is None:
-            raise InvalidInput(
-                "This regression has the errors of replicate weights, or was built from figures "
-                "alone: predictions and effects need strata and clusters, or none."
-            )
-        return self.fitted
 
     def plot(self) -> Figure:
         """Return a figure of the coefficients with their intervals."""

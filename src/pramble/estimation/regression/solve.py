@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import NotConverged, NotIdentifiable
-from pramble.estimation.inverse.signed import Function, WeightSource
+from pramble.estimation.records.signed import Function, RecordSource
 from pramble.estimation.regression.design_matrix import DesignMatrix
 from pramble.estimation.regression.families import Family, OnePredictor, Parameters, Pieces
+from pramble.estimation.tables.cells import TableSource
 from pramble.values import Floats, value
 
 # Eigenvalues that are smaller, relative to the largest, are rounding errors.
@@ -43,13 +44,11 @@ class Basis:
     size: Floats
 
     def of(self, information: Floats) -> tuple[Floats, Floats]:
-        """Return what is known along directions (as rows of φ), in increasing order."""
         own = self.T.T @ information @ self.T
         values, vectors = np.linalg.eigh((own + own.T) / 2)
         return values, vectors
 
     def inverse(self, information: Floats) -> Floats:
-        """Return the inverse of an information; what is hardly positive counts as hardly."""
         values, vectors = self.of(information)
         floor = np.maximum(values, FLAT * max(values[-1], 1e-300))
         moves = self.T @ vectors
@@ -70,7 +69,7 @@ class Point:
 class ScoreProblem:
     r"""A regression with signed weights."""
 
-    source: WeightSource
+    source: RecordSource | TableSource
     design: DesignMatrix
     family: Family
     parameters: Parameters
@@ -97,10 +96,9 @@ class ScoreProblem:
     def responses(self, some: slice) -> Any:
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
-    def predictors(self, some: slice, theta: Floats, design: DesignMatrix | None = None) -> Floats:
-        """Return the linear predictors (L, groups, cells) of some groups, under any design."""
-        own = self.design if design is None else design
-        return own.predictors(some, self.parameters.by_column(theta, own.A.shape[1]))
+    def predictors(self, some: slice, theta: Floats) -> Floats:
+        coefficients = self.parameters.by_column(theta, self.design.A.shape[1])
+        return self.design.predictors(some, coefficients)
 
     def pieces(self, some: slice, theta: Floats) -> Pieces:
         return self.family.pieces(self.responses(some), self.predictors(some, theta))
@@ -139,15 +137,6 @@ class ScoreProblem:
             return np.asarray(self.design.part(some)[:, :, self.parameters.column] * slopes)
 
         return psi
-
-    def scores_along(self, theta: Floats, directions: Floats) -> Function:
-
-        def along(some: slice) -> Floats:
-            g = self.pieces(some, theta).g
-            moves = (self.predictors(some, direction) for direction in directions.T)
-            return np.stack([(move * g).sum(axis=0) for move in moves], axis=-1)
-
-        return along
 
     def curvature(self, theta: Floats, directions: Floats) -> Function:
 
@@ -222,21 +211,11 @@ class Unestimable:
         return notes
 
 
-@value(eq=False)
-class Directions:
-    """Directions of φ, what is known along them, and the error of that by noise."""
+def directions_of(problem: ScoreProblem, point: Point) -> tuple[Floats, Floats, Floats]:
+    """Return directions of φ, what is known along them, and the error of that by noise.
 
-    values: Floats
-    vectors: Floats
-    errors: Floats
-
-    @property
-    def are_noise(self) -> NDArray[np.bool_]:
-        return np.asarray(self.values <= CLEARLY * self.errors)
-
-
-def directions_of(problem: ScoreProblem, point: Point) -> Directions:
-    """Return all directions, the weakest first; past some that are all clear, so are the rest."""
+    The weakest first; past some that are all clear, so are the rest.
+    """
     values, vectors = problem.basis.of(point.information)
     errors = np.zeros(len(values))
     for start in range(0, len(values), AT_ONCE):
@@ -246,7 +225,7 @@ def directions_of(problem: ScoreProblem, point: Point) -> Directions:
         errors[some] = np.sqrt(np.maximum(noise, 0.0))
         if not (values[some] <= CLEARLY * errors[some]).any():
             break
-    return Directions(values, vectors, errors)
+    return values, vectors, errors
 
 
 def unestimable(problem: ScoreProblem, point: Point) -> Unestimable:
@@ -257,15 +236,15 @@ def unestimable(problem: ScoreProblem, point: Point) -> Unestimable:
         point = replace(point, information=point.information - problem.hold)
         strength, every = basis.of(problem.hold)
         held = every[:, strength > HELD_DIRECTIONS * strength[-1]]
-    found = directions_of(problem, point)
-    lost = np.concatenate([found.vectors[:, found.are_noise], held], axis=1)
+    values, vectors, noise = directions_of(problem, point)
+    lost = np.concatenate([vectors[:, values <= CLEARLY * noise], held], axis=1)
     # how much each parameter moves along these directions, the most as one
     moves = np.abs(basis.T @ lost) * basis.size[:, None]
     loads = moves / np.maximum(moves.max(axis=0), 1e-300)
     by_noise = np.asarray((loads >= LOADS).any(axis=1))
-    endless = np.abs(found.values) < LARGEST_ERROR**-2
-    roots = np.sqrt(np.maximum(np.abs(found.values[endless]), 1e-300))
-    errors = np.abs(basis.T @ found.vectors[:, endless]) / roots * basis.size[:, None]
+    endless = np.abs(values) < LARGEST_ERROR**-2
+    roots = np.sqrt(np.maximum(np.abs(values[endless]), 1e-300))
+    errors = np.abs(basis.T @ vectors[:, endless]) / roots * basis.size[:, None]
     unbounded = np.asarray((errors > 1.0).any(axis=1))
     answer = Unestimable(by_noise & ~unbounded, unbounded)
     if answer.lost.all():
@@ -323,11 +302,12 @@ def solve(problem: ScoreProblem, *, classes: int) -> tuple[ScoreProblem, Point, 
     if found is not None:
         return problem, found, []
     start = problem.at(theta)
-    weak = directions_of(problem, start)
-    if weak.are_noise.any():
-        values, errors = weak.values[weak.are_noise], weak.errors[weak.are_noise]
-        along = np.linalg.solve(problem.basis.T.T, weak.vectors[:, weak.are_noise])
-        hold = np.asarray((along * (np.abs(values) + CLEARLY * errors)) @ along.T)
+    values, vectors, noise = directions_of(problem, start)
+    is_noise = values <= CLEARLY * noise
+    if is_noise.any():
+        along = np.linalg.solve(problem.basis.T.T, vectors[:, is_noise])
+        strengths = np.abs(values[is_noise]) + CLEARLY * noise[is_noise]
+        hold = np.asarray((along * strengths) @ along.T)
         held = replace(problem, hold=hold)
         found = climb_score(held, start.theta)
         if found is not None:
@@ -344,40 +324,29 @@ def climb_score(problem: ScoreProblem, theta: Floats) -> Point | None:
 
     Where the information is not positive, a step takes its absolute value, which still leads up.
     """
-    point, family = problem.at(theta), problem.family
+    point, family, basis = problem.at(theta), problem.family, problem.basis
     is_linear = isinstance(family, OnePredictor) and family.name == "linear"
     for _ in range(MOST_STEPS):
-        move, decrement, is_up = newton_step(point, problem.basis)
+        values, vectors = basis.of(point.information)
+        is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
+        lengths = np.maximum(np.abs(values), FLAT * max(np.abs(values).max(), 1e-300))
+        along = vectors.T @ (basis.T.T @ point.score)
+        move, decrement = vectors @ (along / lengths), float(along @ (along / lengths))
         if not np.isfinite(move).all():
             return None
         if is_up and decrement < DECREMENT:
-            last = problem.at(point.theta + problem.basis.T @ move)
+            last = problem.at(point.theta + basis.T @ move)
             return last if last.value >= point.value - 1e-6 else point
         if not is_linear:
             move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), 1e-300))
-        fresh = risen(problem, point, problem.basis.T @ move)
-        if fresh is None:
+        slack, step = ROUNDING * max(abs(point.value), 1.0), basis.T @ move
+        for _ in range(MOST_HALVINGS):
+            fresh = problem.at(point.theta + step)
+            if fresh.value >= point.value - slack and np.isfinite(fresh.information).all():
+                break
+            step = step / 2
+        else:
             small = decrement < 1e-7 * max(abs(point.value), 1.0)
             return point if is_up and small else None
         point = fresh
-    return None
-
-
-def newton_step(point: Point, basis: Basis) -> tuple[Floats, float, bool]:
-    """Return a step of φ, the rise it promises, and whether the information is positive."""
-    values, vectors = basis.of(point.information)
-    is_up = bool(values[0] > -FLAT * max(values[-1], 0.0))
-    lengths = np.maximum(np.abs(values), FLAT * max(np.abs(values).max(), 1e-300))
-    along = vectors.T @ (basis.T.T @ point.score)
-    return vectors @ (along / lengths), float(along @ (along / lengths)), is_up
-
-
-def risen(problem: ScoreProblem, point: Point, step: Floats) -> Point | None:
-    """Return the first point along a step, halved again and again, that is not lower."""
-    slack = ROUNDING * max(abs(point.value), 1.0)
-    for _ in range(MOST_HALVINGS):
-        fresh = problem.at(point.theta + step)
-        if fresh.value >= point.value - slack and np.isfinite(fresh.information).all():
-            return fresh
-        step = step / 2
     return None

@@ -29,16 +29,18 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput, NotShown
-from pramble.estimation.follow.functions import Ratios, of_ratios
-from pramble.estimation.follow.queries import parse_queries
-from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.channel_tables import refuse_large_table
-from pramble.estimation.inverse.intervals import (
+from pramble.estimation.functionals.queries import parse_queries
+from pramble.estimation.functionals.ratios import Ratios, of_ratios
+from pramble.estimation.functionals.result import Estimate, Settings
+from pramble.estimation.records.channel_tables import refuse_large_table
+from pramble.estimation.records.intervals import (
     errors_within,
     nothing_known,
     unified_interval,
 )
-from pramble.estimation.inverse.tabulate import Layout
+from pramble.estimation.records.moments import covariance_of
+from pramble.estimation.records.signed import Function, Moments
+from pramble.estimation.records.tabulate import Layout
 from pramble.estimation.tables.modelled import (
     ModelledAnswers,
     layout_of,
@@ -47,57 +49,19 @@ from pramble.estimation.tables.modelled import (
     positive_total,
     total_variance,
 )
-from pramble.estimation.tables.nearest import nearest_cells, places_within
+from pramble.estimation.tables.nearest import nearest_cells
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.values import Floats, names_of, value
 
 
 @value(eq=False)
-class TableNoise:
-    """The noise of a measured table, in people, when the total is held."""
-
-    shape: tuple[int, ...]
-    factors: dict[tuple[int, ...], float]  # by margin, as axes: the κ above
-
-    def margins(self, w: Floats) -> Iterator[tuple[float, Floats]]:
-        """Yield κ and the sums (Q, cells) of queries (Q, K), for each margin."""
-        axes = tuple(range(len(self.shape)))
-        found = {axes: w.reshape(len(w), *self.shape)}
-        for size in range(len(axes), -1, -1):
-            for margin in (some for some in self.factors if len(some) == size):
-                if margin not in found:
-                    gone = max(set(axes) - set(margin))
-                    finer = found[tuple(sorted((*margin, gone)))]
-                    found[margin] = finer.sum(axis=1 + gone, keepdims=True)
-                yield self.factors[margin], found[margin].reshape(len(w), -1)
-
-    def covariance(self, w: Floats) -> Floats:
-        """Return the (Q, Q) covariance of the answers to queries (Q, K)."""
-        return np.asarray(sum(factor * (sums @ sums.T) for factor, sums in self.margins(w)))
-
-    def products(self, w: Floats, other: Floats) -> Floats:
-        pairs = zip(self.margins(w), self.margins(other), strict=True)
-        parts = (
-            factor * np.einsum("qk,qk->q", sums, others) for (factor, sums), (_, others) in pairs
-        )
-        return np.asarray(sum(parts))
-
-    def whole(self) -> Floats:
-        """Return the (K, K) covariance of the cells."""
-        answer = np.zeros((math.prod(self.shape),) * 2)
-        for margin, factor in self.factors.items():
-            place = places_within(self.shape, [axis in margin for axis in range(len(self.shape))])
-            answer += factor * (place[:, None] == place)
-        return answer
-
-
-@value(eq=False)
 class TableAnswers:
-    """What a protected table answers (:mod:`pramble.estimation.inverse.moments`)."""
+    """What a protected table answers (:mod:`pramble.estimation.records.moments`)."""
 
     layout: Layout
-    noise: TableNoise
+    shape: tuple[int, ...]
+    factors: dict[tuple[int, ...], float]  # by margin, as axes: the κ above, in people
     p: Floats  # (K,): fitted shares of the cells
     unbiased: Floats
     n: float  # Number of records
@@ -122,33 +86,67 @@ class TableAnswers:
         """The share of the binomial variance of each cell that sampling adds."""
         return np.full(len(self.p), self.sampling)
 
-    def moved_by_total(self, w: Floats) -> Floats:
-        """Return what one record more in the noisy total adds to answers, times n."""
-        return np.asarray(w.mean(axis=1) - w @ self.p)
-
-    def randomised(self, w: Floats) -> Floats:
-        moved = self.moved_by_total(w)
-        found = self.noise.covariance(w) + self.total_variance * np.outer(moved, moved)
-        return np.asarray(found / self.n**2)
-
-    def products(self, w: Floats, other: Floats) -> Floats:
-        moved = self.moved_by_total(w) * self.moved_by_total(other)
-        return np.asarray((self.noise.products(w, other) + self.total_variance * moved) / self.n**2)
-
     @cached_property
     def cell_variances(self) -> Floats:
-        held = sum(self.noise.factors.values())  # a cell is one cell in each of its margins
+        held = sum(self.factors.values())  # a cell is one cell in each of its margins
         moved = 1 / len(self.p) - self.p
         return np.asarray((held + self.total_variance * moved**2) / self.n**2)
 
+    def margins(self, w: Floats) -> Iterator[tuple[float, Floats]]:
+        """Yield κ and the sums (Q, cells) of queries (Q, K), for each margin.
+
+        What one record more in the noisy total adds comes last, times n.
+        """
+        axes = tuple(range(len(self.shape)))
+        found = {axes: w.reshape(len(w), *self.shape)}
+        for margin in sorted(self.factors, key=len, reverse=True):
+            if margin not in found:
+                gone = max(set(axes) - set(margin))
+                finer = found[tuple(sorted((*margin, gone)))]
+                found[margin] = finer.sum(axis=1 + gone, keepdims=True)
+            yield self.factors[margin], found[margin].reshape(len(w), -1)
+        yield self.total_variance, (w.mean(axis=1) - w @ self.p)[:, None]
+
+    def randomised(self, w: Floats) -> Floats:
+        found = sum(factor * (sums @ sums.T) for factor, sums in self.margins(w))
+        return np.asarray(found / self.n**2)
+
+    def products(self, w: Floats, other: Floats) -> Floats:
+        pairs = zip(self.margins(w), self.margins(other), strict=True)
+        found = sum(factor * (one * two).sum(axis=1) for (factor, one), (_, two) in pairs)
+        return np.asarray(found / self.n**2)
+
     def covariance(self) -> Floats:
-        """Return the (K, K) covariance of the cells."""
-        moved, p, s = 1 / len(self.p) - self.p, self.p, self.squares
-        noise = self.noise.whole() / self.n**2
-        by_total = self.total_variance * np.outer(moved, moved) / self.n**2
-        cross = np.outer(p, s)
-        sampled = np.diag(s) - cross - cross.T + np.outer(p, p) * s.sum()
-        return np.asarray(noise + by_total + self.sampling * sampled)
+        return covariance_of(self, np.eye(len(self.p)))
+
+
+@value(eq=False)
+class TableSource:
+    """The signed weights of a measured table, whose cells they are."""
+
+    answers: TableAnswers
+
+    @property
+    def n(self) -> float:
+        return self.answers.n
+
+    @property
+    def counts(self) -> Floats:
+        return np.array([self.n])
+
+    def chunks(self, width: int) -> Iterator[slice]:
+        del width
+        yield slice(0, 1)
+
+    def weights(self, some: slice) -> Floats:
+        del some
+        return self.n * self.answers.unbiased[None, :]
+
+    def moments(self, function: Function, width: int) -> Moments:
+        del width
+        w = np.ascontiguousarray(function(slice(0, 1))[0].T)
+        both, alone = (covariance_of(replace(self.answers, sampling=f), w) for f in (1.0, 0.0))
+        return Moments(self.n**2 * both, self.n**2 * alone)
 
 
 # Measured tables that a refusal lists.
@@ -189,7 +187,6 @@ def table_estimate(
     by: Sequence[str] | str | None,
     query: Any = None,
 ) -> Estimate:
-    """Return the estimate of a table, modelled where its columns were not measured together."""
     plan = measured.plan
     names = checked_columns(plan, by)
     is_measured = plan.is_measured(names)
@@ -206,7 +203,6 @@ def table_estimate(
 def table_answers(
     measured: Measured, by: Sequence[str] | str | None, settings: Settings
 ) -> TableAnswers:
-    """Return what answers queries of a table that lies within a measured one; refuse others."""
     plan = measured.plan
     names = checked_columns(plan, by)
     refuse_large_table(plan.shape(names), names)
@@ -227,7 +223,8 @@ def table_answers(
         factors[tuple(names.index(name) for name in margin)] = total
     return TableAnswers(
         layout=layout_of(plan, names),
-        noise=TableNoise(plan.shape(names), factors),
+        shape=plan.shape(names),
+        factors=factors,
         p=fitted,
         unbiased=unbiased,
         n=n,
@@ -237,7 +234,6 @@ def table_answers(
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
-    """Return the columns of a table: of the only one that was wanted, where none is named."""
     names = names_of(by or ())
     if by is None and len(plan.tables) == 1:
         return plan.tables[0]

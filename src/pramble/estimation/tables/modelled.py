@@ -30,10 +30,10 @@ from functools import cached_property
 import numpy as np
 
 from pramble.errors import InvalidInput, NotShown
-from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.intervals import inner_point
-from pramble.estimation.inverse.moments import batches
-from pramble.estimation.inverse.tabulate import NO_GROUPS, Layout
+from pramble.estimation.functionals.result import Settings
+from pramble.estimation.records.intervals import inner_point
+from pramble.estimation.records.moments import batches
+from pramble.estimation.records.tabulate import NO_GROUPS, Layout
 from pramble.estimation.tables.nearest import largest_tables, nearest_cells
 from pramble.information.proportional import Axes, Margin, fit_array, margin_over
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
@@ -63,17 +63,14 @@ class Contrasts:
     places: Integers  # (d,): which products of them the margins hold; the first is constant
 
     def of(self, cells: Floats) -> Floats:
-        """Return the contrasts (Q, d) of many tables (Q, K)."""
         return np.asarray(along(self.bases, cells)[:, self.places])
 
     def spread(self, contrasts: Floats) -> Floats:
-        """Return the tables (Q, K) that have some contrasts (Q, d) and no others."""
         found = np.zeros((len(contrasts), math.prod(map(len, self.bases))))
         found[:, self.places] = contrasts
         return along([basis.T for basis in self.bases], found)
 
     def information(self, p: Floats) -> Floats:
-        """Return the (d, d) matrix M of a distribution."""
         d = len(self.places)
         found = np.empty((d, d))
         for some in batches(d, p.size):
@@ -89,7 +86,6 @@ class Contrasts:
 
 
 def along(bases: Sequence[Floats], cells: Floats) -> Floats:
-    """Return tables (Q, K) multiplied by a square matrix along each axis."""
     shape, after = cells.shape, cells.shape[1]
     for basis in bases[:-1]:
         after //= len(basis)
@@ -99,7 +95,7 @@ def along(bases: Sequence[Floats], cells: Floats) -> Floats:
 
 @value(eq=False)
 class ModelledAnswers:
-    """What a modelled table answers (:mod:`pramble.estimation.inverse.moments`)."""
+    """What a modelled table answers (:mod:`pramble.estimation.records.moments`)."""
 
     layout: Layout
     contrasts: Contrasts
@@ -183,7 +179,6 @@ class ModelledAnswers:
         return np.asarray(((one @ self.coefficients) * two).sum(axis=1))
 
     def covariance(self) -> Floats:
-        """Return the (K, K) covariance of the cells."""
         return self.randomised(np.eye(self.width))
 
 
@@ -273,12 +268,10 @@ def largest_entropy(
 
 
 def total_variance(plan: TablePlan) -> float:
-    """Return the variance of the number of records; zero where it is public."""
     return 0.0 if plan.total_is_public else 1 / plan.precision[()] + ROUNDED
 
 
 def positive_total(n: float) -> float:
-    """Return a number of records that shares may be taken of; refuse none."""
     if n <= 0:
         raise InvalidInput(
             f"Shares are of a positive number of records; the measured one is {n:,.0f}, so noise "

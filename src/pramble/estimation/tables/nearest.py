@@ -117,7 +117,13 @@ class DualProgramme:
                 "that were measured together."
             )
         self.rebuild = rebuilding(self.plan, tables)
-        self.weights = part_weights(self.plan, tables)
+        weights = dict.fromkeys(self.plan.parts, 0.0)  # the w of the distance
+        for within in (within for table in tables for within in subsets(table) if within):
+            own = noise_deviation(self.plan, within) ** -2 / self.plan.cells(within)
+            for part in (part for part in subsets(within) if part):
+                weights[part] += own * self.plan.cells(part)
+        sizes = [self.plan.cells(part) for part in self.plan.parts]
+        self.weights: Floats = np.repeat([weights[part] for part in self.plan.parts], sizes)
         cells = [self.plan.cells(table) for table in tables]
         noise = [noise_deviation(self.plan, table) for table in tables]
         self.deviations = np.repeat(noise, cells)
@@ -128,13 +134,11 @@ class DualProgramme:
         self.ahead, self.applied_ahead, self.age = self.multipliers, self.applied, 1.0
 
     def by_part(self, entries: Floats) -> dict[Columns, Floats]:
-        """Return the entries of parts, given one after another, as arrays."""
         plan, ends = self.plan, accumulate(map(self.plan.cells, self.plan.parts))
         pieces = zip(plan.parts, np.split(entries, [*ends][:-1]), strict=True)
         return {part: piece.reshape(plan.shape(part)) for part, piece in pieces}
 
     def moved(self, multipliers: Floats) -> Floats:
-        r"""Return :math:`P\,W^{-1}B^\top\lambda`, what multipliers add to the parts."""
         parts = self.by_part(self.rebuild.T @ (multipliers / self.deviations))
         return np.concatenate([contrasts(own).ravel() for own in parts.values()]) / self.weights
 
@@ -173,20 +177,7 @@ class DualProgramme:
         return parts, distance, max(distance - bound, 0.0)
 
 
-def part_weights(plan: TablePlan, tables: Sequence[Columns]) -> Floats:
-    """Return the weight w in the distance of every entry of the parts."""
-    found = dict.fromkeys(plan.parts, 0.0)
-    for within in (within for table in tables for within in subsets(table) if within):
-        own = noise_deviation(plan, within) ** -2 / plan.cells(within)
-        for part in (part for part in subsets(within) if part):
-            found[part] += own * plan.cells(part)
-    return np.repeat(
-        [found[part] for part in plan.parts], [plan.cells(part) for part in plan.parts]
-    )
-
-
 def noise_deviation(plan: TablePlan, table: Columns) -> float:
-    """Return the standard deviation of the noise in a cell when the total is held."""
     variance = plan.cell_variance(table)
     if not plan.total_is_public:
         variance -= 1 / (plan.precision[()] * plan.cells(table) ** 2)

@@ -8,7 +8,7 @@ Information is computed from two convex functions that are accurate near zero,
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from pramble.values import Floats, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from pramble.data.labels import Labels
     from pramble.mechanisms.base import Mechanism
@@ -60,30 +58,23 @@ def log_excess(d: Floats) -> Floats:
 RELATIVE_RANK_TOLERANCE = 1e-12
 
 
-def lost_directions(M: Floats) -> Floats:
-    r"""Return an orthonormal basis (k, S) of :math:`\{v : vM = 0\}`.
-
-    Two priors that differ by such a v give the same released law. Every v sums to zero, since
-    :math:`v1 = vM1 = 0`.
-    """
+def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
+    # Two priors that differ by a v with vM = 0 give the same released law; every such v sums to
+    # zero, since v1 = vM1 = 0. These are an orthonormal basis of them.
     left, values, _ = np.linalg.svd(M, full_matrices=True)
     rank = int((values > values[0] * RELATIVE_RANK_TOLERANCE).sum())
-    return np.asarray(left[:, rank:].T)
-
-
-def refuse_unless_full_rank(M: Floats, labels: Labels) -> None:
-    lost = lost_directions(M)
+    lost = np.asarray(left[:, rank:].T)
     if not len(lost):
         return
-    rank = len(M) - len(lost)
     _, group, count = np.unique(np.round(M, 12), axis=0, return_inverse=True, return_counts=True)
     shared = dict.fromkeys(g for g in group.ravel().tolist() if count[g] > 1)
     groups = [np.flatnonzero(group.ravel() == g).tolist() for g in shared]
-    error = (
-        indistinguishable(groups, labels, rank=rank)
-        if groups
-        else undetermined(lost[0], labels, rank=rank)
-    )
+    if groups:
+        error = indistinguishable(groups, labels, rank=rank)
+    else:
+        x = sorted(np.argsort(-np.abs(lost[0]))[:6].tolist())
+        terms = " ".join(f"{lost[0][i]:+.3g}·p[{labels.values[i]!r}]" for i in x)
+        error = not_identifiable(f"for one, nothing is known of {terms}", labels, rank=rank)
     error.directions = lost
     raise error
 
@@ -97,12 +88,6 @@ def indistinguishable(
     )
     what = f"these categories have the same law and cannot be told apart: {named}"
     return not_identifiable(what, labels, rank=rank)
-
-
-def undetermined(direction: Floats, labels: Labels, *, rank: int) -> NotIdentifiable:
-    x = sorted(np.argsort(-np.abs(direction))[:6].tolist())
-    terms = " ".join(f"{direction[i]:+.3g}·p[{labels.values[i]!r}]" for i in x)
-    return not_identifiable(f"for one, nothing is known of {terms}", labels, rank=rank)
 
 
 def not_identifiable(what: str, labels: Labels, *, rank: int) -> NotIdentifiable:
@@ -163,7 +148,9 @@ class DenseOperator(MechanismOperator):
             G = np.linalg.inv(M) if S == T else weighted_inverse(M, released)
         except np.linalg.LinAlgError:
             G = np.full((T, S), np.inf)
-        if not (np.abs(G).sum(axis=1).max() < LARGEST_INVERSE and inverts(M, G)):
+        # A singular matrix need not show in G: MG must be the identity up to rounding.
+        inverts = np.abs(M @ G - np.eye(S)).max() < 1e-6
+        if not (np.abs(G).sum(axis=1).max() < LARGEST_INVERSE and inverts):
             refuse_unless_full_rank(M, self.mechanism.labels)
         return DenseRightInverse(np.asarray(G, dtype=np.float64), M)
 
@@ -243,11 +230,6 @@ def beside(known: Floats, scores: Floats, wanted: Floats) -> tuple[Floats, Float
     left, values, _ = np.linalg.svd(known, full_matrices=True)
     unseen = left[:, int((values > values[0] * 1e-12).sum()) :].T
     return unseen @ scores, unseen @ wanted
-
-
-def inverts(M: Floats, G: NDArray[np.floating[Any]]) -> bool:
-    """Whether MG is the identity up to rounding, which a singular matrix need not show in G."""
-    return bool(np.abs(M @ G - np.eye(len(M))).max() < 1e-6)
 
 
 def weighted_inverse(M: Floats, released: Floats | None) -> Floats:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from pramble.mechanisms.uniform import UniformRows
 
+# What weights are shares of; the base of mechanisms imports operators.
+TOTAL = 2**53
+
 # Relative to the largest, the least |keep − off| for which the closed inverse keeps its digits.
 SMALLEST_DIFFERENCE = 1e-6
 
@@ -109,20 +112,16 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
 
     @cached_property
     def off(self) -> Floats:  # type: ignore[override]
-        return np.asarray(self.mechanism.off / self.total)
+        return np.asarray(self.mechanism.off / TOTAL)
 
     @cached_property
     def d(self) -> Floats:  # type: ignore[override]
         """Keep minus off, from the integers."""
-        return np.asarray((self.mechanism.keep - self.mechanism.off) / self.total)
-
-    @property
-    def total(self) -> int:
-        return int(2**self.mechanism.bits)
+        return np.asarray((self.mechanism.keep - self.mechanism.off) / TOTAL)
 
     @property
     def diagonal(self) -> Floats:
-        return np.asarray(self.mechanism.keep / self.total)
+        return np.asarray(self.mechanism.keep / TOTAL)
 
     def stay(self) -> Floats:
         return self.diagonal
@@ -155,8 +154,8 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         # With most of the mass in one category, divergences to the uniform law would cancel.
         star = int(p.argmax())
         if p[star] > 0.5 and mechanism.off[star] and mechanism.keep[star]:
-            return information_from_row(mechanism, p, star, total=self.total)
-        off = (S * mechanism.off - self.total) / self.total
+            return information_from_row(mechanism, p, star)
+        off = (S * mechanism.off - TOTAL) / TOTAL
         keep = -(S - 1) * off
         rows = entropy_excess(keep) + (S - 1) * entropy_excess(off)
         released = p @ off - S * p * off
@@ -191,11 +190,8 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         own[rest] = -inverse
         own[z] = inverse.sum()
         others = variances_beside(released, shares / scale)[rest]
-        return float(others @ inverse**2 + variance_under(released, own / scale))
-
-
-def variance_under(released: Floats, values: Floats) -> float:
-    return float(released @ (values - released @ values) ** 2)
+        own = own / scale
+        return float(others @ inverse**2 + released @ (own - released @ own) ** 2)
 
 
 def variances_beside(released: Floats, shares: Floats) -> Floats:
@@ -211,7 +207,7 @@ def variances_beside(released: Floats, shares: Floats) -> Floats:
     return np.asarray(released * (left - 2 * away) + released @ away**2)
 
 
-def information_from_row(mechanism: UniformRows, p: Floats, star: int, *, total: int) -> float:
+def information_from_row(mechanism: UniformRows, p: Floats, star: int) -> float:
     """Take the row of a dominant category for r: nothing cancels as its probability nears 1."""
     rest = np.arange(len(p)) != star
     off, keep, q = mechanism.off[rest], mechanism.keep[rest], p[rest]
@@ -223,4 +219,4 @@ def information_from_row(mechanism: UniformRows, p: Floats, star: int, *, total:
     released = off_star * float(entropy_excess((shift + q * (keep - off)) / off_star).sum())
     own = np.asarray((shift - q.sum() * (keep_star - off_star)) / keep_star)
     released += keep_star * float(entropy_excess(own))
-    return float((q @ rows - released) / total)
+    return float((q @ rows - released) / TOTAL)

@@ -38,9 +38,8 @@ def check_target(target: Path) -> None:
 def building(target: Path) -> Iterator[Path]:
     """Give an empty folder beside the target, and move it into place when all went well.
 
-    Everything is synced to disk before the move, which is atomic. Until then the folder is its
-    owner's alone: nobody reads what is not complete. After any error or interrupt it is removed;
-    one left by a killed process is removed by the next release to that target.
+    After any error or interrupt it is removed; one left by a killed process is removed by the next
+    release to that target.
     """
     check_target(target)
     store = place_in(target)
@@ -50,9 +49,15 @@ def building(target: Path) -> Iterator[Path]:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(target)
+        for abandoned in target.parent.glob(f".{target.name}.{PARTIAL}-*"):
+            with suppress(OSError):  # what killed processes left; others are at work still
+                old = locked(abandoned)
+                if old is not None:
+                    shutil.rmtree(abandoned, ignore_errors=True)
+                    os.close(old)
         # The same file system as the target, so that the move is one atomic step.
         folder = target.parent / f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}"
+        # Until the move it is its owner's alone: nobody reads what is not complete.
         folder.mkdir(mode=0o700)
         lock = locked(folder)
         try:
@@ -79,9 +84,7 @@ def building(target: Path) -> Iterator[Path]:
 def building_at(target: Place) -> Iterator[Place]:
     """Give a place beside the target in its store, and move what is there when all went well.
 
-    Where a folder can be renamed, that is one step. Else its files are moved one by one, the
-    manifest last: a folder without one is no release. After any error nothing is left; what a
-    killed process left beside the target stays, hidden, to be deleted.
+    After any error nothing is left; what a killed process left beside the target stays, hidden.
     """
     folder = target.with_name(f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}")
     moving = False
@@ -94,7 +97,12 @@ def building_at(target: Place) -> Iterator[Place]:
             target.remove_tree()
             folder.replace(target)
         else:
-            move_files(folder, target)
+            # Where a folder cannot be renamed, its files are moved one by one, the manifest last: a
+            # folder without one is no release.
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            for path in sorted(files, key=lambda path: path.name == MANIFEST):
+                path.replace(target / str(path.relative_to(folder)))
+            folder.remove_tree()
     except BaseException as error:
         with suppress(OSError):
             folder.remove_tree()
@@ -110,14 +118,6 @@ def building_at(target: Place) -> Iterator[Place]:
             ),
             str(error),
         ) from None
-
-
-def move_files(folder: Place, target: Place) -> None:
-    """Move the files of a folder one by one, the manifest last, and remove the folder."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    for path in sorted(files, key=lambda path: path.name == MANIFEST):
-        path.replace(target / str(path.relative_to(folder)))
-    folder.remove_tree()
 
 
 def check_contents(folder: Path, published: Collection[str]) -> Check:
@@ -156,16 +156,6 @@ def locked(folder: Path) -> int | None:
         os.close(handle)
         return None
     return handle
-
-
-def remove_abandoned(target: Path) -> None:
-    """Remove folders that killed processes left beside the target."""
-    for folder in target.parent.glob(f".{target.name}.{PARTIAL}-*"):
-        with suppress(OSError):
-            lock = locked(folder)
-            if lock is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.close(lock)
 
 
 def report_path(target: Path) -> Path:
@@ -241,11 +231,6 @@ def key_warnings(sign: Any) -> list[str]:
     if not isinstance(sign, str | Path) or not Path(sign).stat().st_mode & 0o077:
         return []
     return [f"Others than its owner can read the signing key {str(sign)!r}: chmod 600 it."]
-
-
-def write_signature(folder: Path, manifest: str, *, key: Ed25519PrivateKey) -> None:
-    """Write the signature of the exact bytes of a manifest beside it."""
-    (folder / SIGNATURE).write_bytes(key.sign(manifest.encode()))
 
 
 def check_signature(folder: Path, manifest: bytes, *, key: str | Path) -> None:

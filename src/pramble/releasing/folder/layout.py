@@ -41,6 +41,11 @@ class DataFile:
     def name(self) -> str:
         return STEM if self.rows_per_file else f"{STEM}{self.ending}"
 
+    def __str__(self) -> str:
+        if self.rows_per_file is None:
+            return self.name
+        return f"{several(len(self.files), 'file')} in {self.name}/"
+
     @property
     def files(self) -> list[str]:
         """The path of the file, or of each of its pieces.
@@ -98,14 +103,23 @@ def check_files(
         if form.name != stated["format"] or (form.write is None and stated not in copies):
             raise damaged(f"{path.name!r} is no {short(stated['format'])}.")
         check_content(folder, stated)
-    if scripts:
-        check_scripts(folder, manifest)
+    # Somebody runs scripts: none may be changed, or not stated.
+    own = {script["file"]: script for script in manifest.get("scripts", [])}
+    for name in SCRIPTS if scripts else ():
+        if name in own:
+            check_content(folder, own[name], what="script")
+        elif (folder / name).exists():
+            raise InvalidData(f"The folder holds {name!r}, which its {MANIFEST} does not state.")
 
 
 def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: Any = None) -> None:
     pieces, place = stated["pieces"], folder / STEM
     refuse_link(place)
-    names = [piece_file(number, ending_of(stated["format"])) for number in range(len(pieces))]
+    written = (f.endings[0] for f in FORMATS if f.name == stated["format"] and f.write is not None)
+    ending = next(written, None)
+    if ending is None:
+        raise damaged(f"data is never written as {short(stated['format'])}.")
+    names = [piece_file(number, ending) for number in range(len(pieces))]
     sizes = [piece["rows"] for piece in pieces]
     as_stated = (
         [piece["file"] for piece in pieces] == names
@@ -131,14 +145,6 @@ def pieces_sha256(pieces: Sequence[Mapping[str, Any]]) -> str:
     return sha256("".join(piece["sha256"] for piece in pieces).encode()).hexdigest()
 
 
-def ending_of(form: str) -> str:
-    endings = (f.endings[0] for f in FORMATS if f.name == form and f.write is not None)
-    found = next(endings, None)
-    if found is None:
-        raise damaged(f"data is never written as {short(form)}.")
-    return found
-
-
 def refuse_link(path: Path) -> None:
     """Refuse a symbolic link in a release folder: it may lead out of it."""
     if path.is_symlink():
@@ -153,16 +159,6 @@ def refuse_unstated(folder: Path, found: Iterable[Path], stated: Collection[str]
             f"The folder holds {min(others)!r}, which its {MANIFEST} does not state. Get the "
             "folder again, or move that file away."
         )
-
-
-def check_scripts(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse scripts that were changed or that the manifest does not state: somebody runs them."""
-    stated = {script["file"]: script for script in manifest.get("scripts", [])}
-    for name in SCRIPTS:
-        if name in stated:
-            check_content(folder, stated[name], what="script")
-        elif (folder / name).exists():
-            raise InvalidData(f"The folder holds {name!r}, which its {MANIFEST} does not state.")
 
 
 def check_content(folder: Path, stated: Mapping[str, Any], *, what: str = "data file") -> None:

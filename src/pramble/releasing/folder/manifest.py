@@ -31,6 +31,10 @@ def manifest_of(
     """
     from pramble import __version__
 
+    source = {
+        column.name: {"categories_from": "data" if column.seen else "plan"}
+        for column in job.design.columns
+    }
     return {
         "schema": SCHEMA,
         "software": {"name": "pramble", "version": __version__},
@@ -42,13 +46,25 @@ def manifest_of(
         "plan": job.design.plan.to_json(),
         "design": job.design.entry(),
         **accuracy_entry(job, tables),
-        "columns": columns_entry(job),
+        "columns": [
+            {"name": name, "randomised": name in source, **source.get(name, {})}
+            for name in job.names
+        ],
         "notes": reader_notes(job),
     }
 
 
 def promise_entry(job: Prepared) -> dict[str, Any]:
     spent = job.central if job.spec.of_tables else job.design.spent
+    central = {}
+    if isinstance(job.proof, CentralGuarantee):
+        central = {
+            "spent": job.central.to_json(),
+            "lower": job.proof.lower,
+            "method": job.proof.method,
+            "sentence": job.central.sentence(),
+            "assumes": assumptions(job),
+        }
     return {
         "spent": spent.to_json(),
         "limit": job.spec.limit.to_json(),
@@ -57,20 +73,9 @@ def promise_entry(job: Prepared) -> dict[str, Any]:
         else f"replace one person, in at most {spent.rows} rows",
         "sentence": spent.sentence(),
         "conditional_on_prior": bool(job.design.confidential),
-        **central_entry(job),
+        **({"central": central} if central else {}),
         **({"assumes": assumptions(job)} if job.spec.of_tables else {}),
     }
-
-
-def columns_entry(job: Prepared) -> list[dict[str, Any]]:
-    columns = {column.name: column for column in job.design.columns}
-    found: list[dict[str, Any]] = []
-    for name in job.names:
-        entry: dict[str, Any] = {"name": name, "randomised": name in columns}
-        if name in columns:
-            entry["categories_from"] = "data" if columns[name].seen else "plan"
-        found.append(entry)
-    return found
 
 
 FROM_NOISY_COUNTS = (
@@ -117,20 +122,6 @@ def assumptions(job: Prepared) -> list[str]:
             for name in sorted(job.seen)
         ),
     ]
-
-
-def central_entry(job: Prepared) -> dict[str, Any]:
-    if not isinstance(job.proof, CentralGuarantee):
-        return {}
-    return {
-        "central": {
-            "spent": job.central.to_json(),
-            "lower": job.proof.lower,
-            "method": job.proof.method,
-            "sentence": job.central.sentence(),
-            "assumes": assumptions(job),
-        }
-    }
 
 
 def accuracy_entry(job: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:

@@ -49,11 +49,6 @@ def manifest_schema() -> dict[str, Any]:
     return schema
 
 
-def is_a(value: Any, kind: str) -> bool:
-    """Whether a value is of a type of JSON Schema; true and false are no numbers."""
-    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-
-
 def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest") -> Iterator[str]:
     """Yield a sentence for each way in which a document breaks a schema.
 
@@ -61,7 +56,10 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     required, properties, additionalProperties and items.
     """
     # Further checks would only repeat that the type is wrong.
-    if "type" in schema and not is_a(value, schema["type"]):
+    kind = schema.get("type")
+    # true and false are no numbers, though Python takes them for some.
+    odd = isinstance(value, bool) and kind != "boolean"
+    if kind is not None and (odd or not isinstance(value, TYPES[kind])):
         yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
         return
     if "enum" in schema and value not in schema["enum"]:
@@ -161,8 +159,17 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
         stated, limit = (promise_from_json(promise[part]) for part in ("spent", "limit"))
         design = manifest["design"]
         for part, protected, what in protected_parts(design, plan):
-            spent += spent_on(part, protected, what=what)
-            conditional |= part["prior"]["source"] == "confidential"
+            alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
+            if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):
+                raise InvalidData(
+                    f"it states α = {short(part['alpha'])} for {what}, which its mechanism does "
+                    "not satisfy."
+                )
+            on_prior = stated_alpha(prior)
+            if on_prior and prior["source"] != "private":
+                raise InvalidData(f"the prior of {what} is not private and spends α.")
+            spent += alpha + on_prior
+            conditional |= prior["source"] == "confidential"
     if not isinstance(stated, LocalPromise) or stated.alpha != spent * stated.rows:
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
@@ -250,7 +257,15 @@ def protected_parts(
     """Yield every part of a design with what it protects, each column once."""
     parts = design_parts(design)
     if design["kind"] == "records":
-        check_tables(design["prior"], plan)
+        labels = plan.column_labels()
+        for table in design["prior"].get("tables", []):
+            own = table["columns"]
+            if not own or not set(own) <= set(labels):
+                raise InvalidData(
+                    "a table of its prior has columns that the plan does not randomise."
+                )
+            cells = math.prod(len(labels[name].labels) for name in own)
+            check_shares(table["probabilities"], cells, what=", ".join(own))
         check_distances(design.get("distances"), plan)
         yield parts[0], plan, "the record"
         return
@@ -262,15 +277,6 @@ def protected_parts(
         check_shares(part["prior"].get("probabilities"), mechanisms[name].shape[0], what=name)
         check_distance(part.get("distance"), mechanisms[name], what=name)
         yield part, Plan({name: mechanisms[name]}), f"column {name!r}"
-
-
-def check_tables(prior: Mapping[str, Any], plan: Plan) -> None:
-    labels = plan.column_labels()
-    for table in prior.get("tables", []):
-        if not table["columns"] or not set(table["columns"]) <= set(labels):
-            raise InvalidData("a table of its prior has columns that the plan does not randomise.")
-        cells = math.prod(len(labels[name].labels) for name in table["columns"])
-        check_shares(table["probabilities"], cells, what=", ".join(table["columns"]))
 
 
 def stated_distance(stated: Mapping[str, Any], size: int, *, what: str) -> Distance:
@@ -320,17 +326,3 @@ def check_shares(shares: Any, size: int, *, what: str) -> None:
     whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
     if len(shares) != size or not whole:
         raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
-
-
-def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
-    """Return the α of a part and its prior; refuse what the plan does not satisfy."""
-    alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
-    if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):
-        raise InvalidData(
-            f"it states α = {short(part['alpha'])} for {what}, which its mechanism does not "
-            "satisfy."
-        )
-    on_prior = stated_alpha(prior)
-    if on_prior and prior["source"] != "private":
-        raise InvalidData(f"the prior of {what} is not private and spends α.")
-    return alpha + on_prior

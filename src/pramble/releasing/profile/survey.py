@@ -139,14 +139,12 @@ def first_rows(records: Records) -> pa.Table:
 
 
 def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
-    """Return the columns to randomise, in the order of the file.
-
-    All that can be, if they are few; else those whose names an intruder's knowledge goes by (sex,
-    age, region, …: one of each first), and without enough of them the first categorical ones.
-    """
+    """Return the columns to randomise, in the order of the file."""
     fit = [one for one in profiles if one.is_fit and one.size <= MOST_CATEGORIES]
     if len(fit) <= MOST_CHOSEN:
         return tuple(one.name for one in fit)
+    # Else those whose names an intruder's knowledge goes by (sex, age, region, …: one of each
+    # first), and without enough of them the first categorical ones.
     kinds, met, ranked = list(KEY_WORDS), Counter[str](), []
     for place, one in enumerate(fit):
         if key := key_variable(one.name):
@@ -173,7 +171,9 @@ def checked_choice(profiles: Sequence[ColumnProfile], wanted: Collection[str]) -
     return tuple(one.name for one in profiles if one.name in wanted)
 
 
+# Labels of empty cells: the first that is no category.
 MISSING = ("missing", "(missing)", "no answer", "empty cell")
+NUMBERS = (-1, -9, -99, -999, -9999)
 MOST_MEANINGS = 12
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 OF_TEXT = ("separator", "quote", "encoding", "decimal", "missing")
@@ -229,12 +229,6 @@ def file_lines(reading: Reading) -> list[str]:
     return [*head, *toml_table(table)] if table else []
 
 
-def missing_label(one: ColumnProfile) -> str | int:
-    if one.labels and all(type(label) is int for label in one.labels):
-        return next(code for code in (-1, -9, -99, -999, -9999) if code not in one.labels)
-    return next(word for word in MISSING if word not in one.labels)
-
-
 def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
     name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
     found = f"{several(len(one.labels), 'value')} seen"
@@ -262,7 +256,9 @@ def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
     if has_empty:
         cells = f"{several(one.empty, 'cell')} {'is' if one.empty == 1 else 'are'} empty"
         said = cells if one.empty else "of empty cells"
-        lines.append(f"missing = {toml_value(missing_label(one))}  # their label: {said}")
+        numbers = one.labels and all(type(label) is int for label in one.labels)
+        free = (label for label in (NUMBERS if numbers else MISSING) if label not in one.labels)
+        lines.append(f"missing = {toml_value(next(free))}  # their label: {said}")
     return lines
 
 

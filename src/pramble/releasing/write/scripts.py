@@ -15,7 +15,7 @@ import numpy as np
 
 from pramble.data.arrays import text_of_label
 from pramble.data.labels import Labels, label_keys
-from pramble.estimation.inverse.channel_tables import answerable
+from pramble.estimation.records.channel_tables import answerable
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import BranchView
 from pramble.mechanisms.measured import own_names
@@ -68,7 +68,6 @@ class Unwritable(Exception):
 
 
 def plan_code(plan: Plan) -> dict[str, str]:
-    plan = plan.without_products()
     views = plan.channel().views
     if len({frozenset(view.columns) for view in views}) < len(views):
         raise Unwritable("two branches of the plan show the same columns")
@@ -109,7 +108,7 @@ def labels_code(labels: Mapping[str, Labels]) -> str:
 
 def mechanism_code(mechanism: Mechanism) -> str:
     """Return a mechanism: two numbers for each row, or its matrix; NULL where it is too large."""
-    whole = f"2^{mechanism.bits}"
+    whole = "2^53"
     if isinstance(mechanism, UniformRows):
         off, d = mechanism.off.tolist(), (mechanism.keep - mechanism.off).tolist()
         return f"list(off = {r_numbers(off)} / {whole},\n    d = {r_numbers(d)} / {whole})"
@@ -209,12 +208,7 @@ def r_vectors(tables: Iterable[Iterable[str]]) -> str:
     return f"list({', '.join(r_vector(map(r_text, table)) for table in tables)})"
 
 
-def script_texts(
-    plan: Plan,
-    names: Sequence[str],
-    *,
-    rows: int,
-) -> dict[str, str]:
+def script_texts(plan: Plan, names: Sequence[str], *, rows: int) -> dict[str, str]:
     """Return the text of each script by its name; names and labels stand in it as escaped texts.
 
     ``names`` are those of all columns of the data file, in order.
@@ -235,19 +229,15 @@ def script_texts(
     return dict(zip(SCRIPTS, (in_r, filled_template("records.py.txt", tables=lines)), strict=True))
 
 
-def table_scripts(plan: TablePlan) -> dict[str, str]:
-    """Return the scripts that rebuild protected tables: a page each, in R and in Python."""
-    shown = [list(table) for table in dict.fromkeys((plan.tables[0][:1], plan.tables[0]))]
-    own = own_names(plan)
-    in_r = filled_template("tables.R.txt", first=r_vectors(shown), names=r_vector(map(r_text, own)))
-    in_python = filled_template("tables.py.txt", first=ascii(shown), names=ascii(tuple(own)))
-    return dict(zip(SCRIPTS, (in_r, in_python), strict=True))
-
-
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
     plan = job.design.plan
     if isinstance(plan, TablePlan):
-        texts = table_scripts(plan)
+        shown = [list(table) for table in dict.fromkeys((plan.tables[0][:1], plan.tables[0]))]
+        own = own_names(plan)
+        names = r_vector(map(r_text, own))
+        in_r = filled_template("tables.R.txt", first=r_vectors(shown), names=names)
+        in_python = filled_template("tables.py.txt", first=ascii(shown), names=ascii(tuple(own)))
+        texts = dict(zip(SCRIPTS, (in_r, in_python), strict=True))
     else:
         texts = script_texts(job.plan, job.names, rows=job.rows)
     for name, text in texts.items():

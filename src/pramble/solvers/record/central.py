@@ -4,10 +4,8 @@ Randomised response on all cells of a record has the evenest blanket and is sear
 false records. The best plans for a local promise, with their sets of outputs, sampled blocks and
 all, are searched by their α: the largest whose shuffled file keeps the promise.
 
-What each table costs from randomised response on all cells of a record.
-
-Sampling costs what it costs in the untouched file, :math:`1 - \sum p^2`. What randomised response
-with the share γ of false records adds to component s of a table of :math:`S_t` cells is
+Sampling costs a table what it costs in the untouched file, :math:`1 - \sum p^2`. What randomised
+response with the share γ of false records adds to component s of a table of :math:`S_t` cells is
 
 .. math:: \tau_s = \frac{S_s}{S_t (1-\gamma)^2}\left(\frac{d_s}{S_s}\gamma(2 - \gamma)
           - 2\gamma(1-\gamma)\, p_s^\top P_s \kappa - \gamma^2 \kappa^\top P_s \kappa\right)
@@ -15,10 +13,6 @@ with the share γ of false records adds to component s of a table of :math:`S_t`
 with the projection :math:`P_s` on the component and the shares :math:`\kappa` of all possible cells
 that each cell of s has: an even distribution unless some cells are impossible, and then
 :math:`P_s\kappa = 0`.
-
-The central promise that a design must keep.
-
-Randomised response on all cells of a record, by its share of false records.
 
 With probability :math:`\gamma` a record is replaced by one of the S possible cells drawn evenly, so
 that :math:`e^\alpha = 1 + S(1-\gamma)/\gamma`. Its blanket is as even as can be, and that is what

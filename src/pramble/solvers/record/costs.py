@@ -60,48 +60,27 @@ def plan_costs(
     The cells of the plan's blocks stand in the order of the labels, as :func:`design_record` puts
     them. It is infinite where the plan cannot tell a table.
     """
-    ground = TableValuation(
-        tables_problem(labels, distribution, tables=tables, possible=possible), SearchBudget(1.0)
-    )
-    shown = [ground.option(branch.blocks) for branch in plan.branches]
-    return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
-
-
-def tables_problem(
-    labels: Mapping[str, Sequence[Label]],
-    distribution: RecordDistribution,
-    *,
-    tables: Sequence[Table],
-    possible: Possible | None = None,
-) -> RecordProblem:
-    """Return tables to be estimated from records of a distribution, under any plan."""
-    return RecordProblem(
+    problem = RecordProblem(
         labels={name: as_labels(own) for name, own in labels.items()},
-        alpha=1.0,
         distribution=distribution,
         possible=as_possible(possible, labels),
         tables=tuple(tables),
-        objective="estimation",
-        whole=False,
     )
+    ground = TableValuation(problem, SearchBudget(1.0))
+    shown = [ground.option(branch.blocks) for branch in plan.branches]
+    return ground.costs(shown, np.array([float(branch.share) for branch in plan.branches]))
 
 
 MOST_ROWS, SHORT, LONG = 5000, 1200, 20.0
 SAFE = 1 - 1e-9
 
 
-def quick_bound(problem: RecordProblem) -> float:
-    """Return the closed form from the distribution of all cells."""
+def dense_bound(problem: RecordProblem, budget: SearchBudget | None = None) -> float:
+    """Return a bound from the distribution of all cells: a closed form without a budget."""
     block = problem.block(problem.columns)
-    workload = workload_of(block, problem.tables)
-    return closed_bound(inner(block.distribution), problem.alpha, workload)
-
-
-def dense_bound(problem: RecordProblem, budget: SearchBudget) -> float:
-    """Return the best bound from the distribution of all cells that can be found."""
-    block = problem.block(problem.columns)
-    p = inner(block.distribution)
-    workload = workload_of(block, problem.tables)
+    p, workload = inner(block.distribution), workload_of(block, problem.tables)
+    if budget is None:
+        return closed_bound(p, problem.alpha, workload)
     sampling = float((workload**2 @ p).sum() - ((workload @ p) ** 2).sum())
     if budget.is_over():
         return max(closed_bound(p, problem.alpha, workload), sampling)

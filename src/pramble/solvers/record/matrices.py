@@ -97,11 +97,7 @@ def block_closed_forms(block: RecordBlock, alpha: float) -> Iterator[Mechanism]:
 
 
 def designed_matrix(
-    problem: RecordProblem,
-    block: RecordBlock,
-    budget: SearchBudget,
-    *,
-    alpha: float | None = None,
+    problem: RecordProblem, block: RecordBlock, budget: SearchBudget, *, alpha: float | None = None
 ) -> Mechanism | None:
     """Return the best matrix for the wanted tables in a block that the search finds."""
     if not 3 <= block.size <= MOST_DESIGNED or budget.left() < LEAST_EFFORT:
@@ -276,52 +272,32 @@ SEARCHING, FINE = 0.8, 1e-6
 
 def most_informative(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     """Return the one branch that tells most of the record."""
-    columns = problem.columns
+    columns, alpha = problem.columns, problem.alpha
     if problem.size > MOST_STORED and not problem.whole:
-        columns = informative_columns(problem)
-    block = problem.block(columns)
-    mechanism, bound = informative_matrix(block, problem.alpha, budget)
-    value = mutual_information(block.distribution, mechanism)
-    if columns != problem.columns:
-        bound = information_bound(problem.alpha)
-        if problem.size <= MOST_ARCS:
-            bound = min(bound, entropy(problem.block(problem.columns).distribution))
-    return design_of_blocks(problem, {columns: mechanism}, value, bound)
-
-
-def design_of_blocks(
-    problem: RecordProblem, blocks: Blocks, value: float, bound: float, notes: tuple[str, ...] = ()
-) -> RecordDesign:
-    """Return the plan of one branch, after a check of what it promises."""
-    plan = Plan({c if len(c) > 1 else c[0]: mechanism for c, mechanism in blocks.items()})
-    found = RecordDesign(
-        plan, problem.alpha, problem.objective, value, max(bound, value), {}, notes,
-        information=value, distance=problem.distance,
-    )  # fmt: skip
-    assert found.certificate.satisfies(problem.alpha), "every block keeps its part"
-    return found
-
-
-def informative_columns(problem: RecordProblem) -> Table:
-    """Return columns of large entropy whose cells can be searched."""
-    order = sorted(problem.columns, key=lambda name: -entropy(problem.block((name,)).distribution))
-    retained: list[str] = []
-    for name in order:
-        if not retained or problem.size_of([*retained, name]) <= MOST_SEARCHED:
-            retained.append(name)
-    return tuple(name for name in problem.columns if name in retained)
-
-
-def informative_matrix(
-    block: RecordBlock, alpha: float, budget: SearchBudget
-) -> tuple[Mechanism, float]:
-    """Return the matrix on a block's cells that tells most, and what none exceeds."""
-    ceiling = min(information_bound(alpha), entropy(block.distribution))
+        # Columns of large entropy whose cells can be searched.
+        entropies = {n: entropy(problem.block((n,)).distribution) for n in problem.columns}
+        chosen: list[str] = []
+        for name in sorted(entropies, key=lambda name: -entropies[name]):
+            if not chosen or problem.size_of([*chosen, name]) <= MOST_SEARCHED:
+                chosen.append(name)
+        columns = tuple(name for name in problem.columns if name in chosen)
+    block, bound = problem.block(columns), information_bound(alpha)
+    if columns == problem.columns or problem.size <= MOST_ARCS:
+        bound = min(bound, entropy(problem.block(problem.columns).distribution))
     if block.size <= MOST_STORED:
         part = budget.part(FINE, effort=max(SEARCHING * budget.left(), 0.1), quiet=True)
         best = design_within(part, block.distribution, alpha, categories=block.labels)
-        return without_unused(best.mechanism), min(ceiling, best.bound)
-    found: list[Mechanism] = [randomized_response(block.labels, alpha)]
-    if block.size <= MOST_ARCS:
-        found.append(best_arcs(inner(block.distribution), alpha, block.labels, orders=1))
-    return max(found, key=lambda one: mutual_information(block.distribution, one)), ceiling
+        mechanism = without_unused(best.mechanism)
+        bound = min(bound, best.bound) if columns == problem.columns else bound
+    else:
+        tried: list[Mechanism] = [randomized_response(block.labels, alpha)]
+        if block.size <= MOST_ARCS:
+            tried.append(best_arcs(inner(block.distribution), alpha, block.labels, orders=1))
+        mechanism = max(tried, key=lambda one: mutual_information(block.distribution, one))
+    value = mutual_information(block.distribution, mechanism)
+    plan = Plan({columns if len(columns) > 1 else columns[0]: mechanism})
+    found = RecordDesign(
+        plan, alpha, problem.objective, value, max(bound, value), {}, information=value
+    )
+    assert found.certificate.satisfies(alpha), "the matrix keeps its promise"
+    return found

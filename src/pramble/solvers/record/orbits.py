@@ -33,7 +33,7 @@ same number to every :math:`A \subseteq B`, and the value is
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -126,12 +126,6 @@ class Characters:
         same = int((np.abs(alike - members) < 1e-6).sum())
         return Orbit(columns, inside, found, size // same)
 
-    def flat(self, columns: Table, information: float, outputs: int) -> Orbit:
-        """Return a matrix that tells all characters alike."""
-        found = np.zeros(len(self.weights))
-        found[self.within(columns)[0]] = information
-        return Orbit(columns, None, found, outputs)
-
     def better(
         self,
         columns: Table,
@@ -214,18 +208,14 @@ class Packing:
 
     def __init__(self, characters: Characters, room: Mapping[Table, int]) -> None:
         self.characters, self.room = characters, dict(room)
-        place = {name: i for i, name in enumerate(characters.sizes)}
-        self.bits = {columns: sum(1 << place[name] for name in columns) for columns in room}
-        self.place = place
         self.orbits: list[Orbit] = []
         self.shown: list[Table] = []
 
     def put(self, orbit: Orbit) -> bool:
         """Put an orbit where it fits best; False if there is no room for it."""
-        own = sum(1 << self.place[name] for name in orbit.columns)
         best, least = None, math.inf
         for columns, room in self.room.items():
-            if orbit.outputs <= room and own & ~self.bits[columns] == 0:
+            if orbit.outputs <= room and set(orbit.columns) <= set(columns):
                 left = -1 if columns == orbit.columns else room - orbit.outputs
                 if left < least:
                     best, least = columns, left
@@ -263,18 +253,6 @@ class Packing:
             least = value
         return shares
 
-    def mixtures(
-        self, problem: RecordProblem, shares: Floats
-    ) -> Iterator[tuple[dict[Table, Mechanism], float]]:
-        """Yield a branch for each set of columns that is shown, and its share."""
-        for columns in dict.fromkeys(self.shown):
-            own = [i for i, one in enumerate(self.shown) if one == columns and shares[i] > 1e-6]
-            total = float(shares[own].sum())
-            orbits = [self.orbits[i] for i in own]
-            if total > LEAST and all(one.inside is not None for one in orbits):
-                matrix = mechanism_of(problem, columns, orbits, shares[own], alpha=problem.alpha)
-                yield {columns: matrix}, total
-
 
 def mechanism_of(
     problem: RecordProblem, columns: Table, orbits: Sequence[Orbit], shares: Floats, *, alpha: float
@@ -305,7 +283,6 @@ def turns_of(orbit: Orbit) -> Floats:
 
 MOST_BLOCK, MOST_CARRYING = 130, 130
 MOST_SETS, MOST_SEARCHED = 4000, 320
-COARSE_STEPS, COARSE_GAP = 300, 1e-3
 LEAST_START = 1e-5
 
 
@@ -333,31 +310,6 @@ class Components:
         self.bits = np.array([sum(1 << place[name] for name in part) for part in self.parts])
         self.place = place
 
-    def shown(self, block: Table) -> NDArray[np.bool_]:
-        out = ~sum(1 << self.place[name] for name in block)
-        return np.asarray((self.bits & out) == 0)
-
-    def informations(self, block: Table) -> Floats:
-        """Return what a symmetric mechanism on a block tells of each component."""
-        size = self.problem.counts(block)
-        return np.where(self.shown(block), component_information(size, self.problem.alpha), 0.0)
-
-
-def chosen_blocks(problem: RecordProblem, budget: SearchBudget) -> list[Table]:
-    """Return the blocks worth showing at a uniform prior, those with larger shares first."""
-    components, blocks = Components(problem), possible_blocks(problem)
-    informations = np.array([components.informations(block) for block in blocks])
-
-    def gains(shares: Floats) -> Floats:
-        x = shares @ informations
-        return np.asarray(informations @ (components.weights / np.maximum(x, 1e-150) ** 2))
-
-    shares = multiplicative_shares(
-        gains, len(blocks), budget, operations=informations.size, steps=COARSE_STEPS, gap=COARSE_GAP
-    )
-    order = np.argsort(-shares, kind="stable")
-    return [blocks[i] for i in order.tolist() if shares[i] > 1e-4 / len(blocks)]
-
 
 def possible_blocks(problem: RecordProblem) -> list[Table]:
     """Return sets of columns that bear on the wanted tables, small ones first."""
@@ -383,36 +335,37 @@ def packed_branches(problem: RecordProblem, budget: SearchBudget) -> list[tuple[
     )
     if number > MOST_CHARACTERS:
         return []
-    every = possible_blocks(problem)
-    if len(every) > MOST_SEARCHED:
-        every = list(dict.fromkeys([*problem.tables, *chosen_blocks(problem, budget)]))
-        every = every[: max(MOST_SEARCHED, len(problem.tables))]
+    every = possible_blocks(problem)[: max(MOST_SEARCHED, len(problem.tables))]
     characters = Characters(problem.sizes, problem.tables, problem.alpha)
     counts = {columns: problem.counts(columns) for columns in every}
     small = [one for one in every if characters.cells(one) <= MOST_BLOCK]
-    fixed = [
-        characters.flat(one, component_information(counts[one], problem.alpha), counts[one])
-        for one in problem.tables
-        if one not in small or counts[one] < characters.cells(one)
-    ]
+    fixed = []
+    for one in problem.tables:
+        if one not in small or counts[one] < characters.cells(one):  # tells all characters alike
+            found = np.zeros(len(characters.weights))
+            found[characters.within(one)[0]] = component_information(counts[one], problem.alpha)
+            fixed.append(Orbit(one, None, found, counts[one]))
     if not small:
         return []
     orbits, shares = generated(
         characters, small, fixed, budget.part(budget.tolerance, effort=budget.left() / 2)
     )
+    # all sets of columns may be shown where they are few
+    near = possible_blocks(problem)
+    if 2 ** len(problem.columns) <= MOST_SETS:
+        near = list(column_sets(problem.columns, len(problem.columns)))
     room = {
-        columns: count for columns in subsets_near(problem)
-        if (count := problem.counts(columns)) <= MOST_CARRYING
-    }  # fmt: skip
+        columns: count for columns in near if (count := problem.counts(columns)) <= MOST_CARRYING
+    }
     packing = Packing(characters, {**room, **{one.columns: one.outputs for one in fixed}})
     order = np.argsort(-shares, kind="stable").tolist()
     retained = [i for i in order if packing.put(orbits[i])]
-    found = packing.polish(budget, shares[retained] + LEAST_START)
-    return list(packing.mixtures(problem, found))
-
-
-def subsets_near(problem: RecordProblem) -> list[Table]:
-    """Return sets of columns that may be shown: all of them if they are few."""
-    if 2 ** len(problem.columns) <= MOST_SETS:
-        return list(column_sets(problem.columns, len(problem.columns)))
-    return possible_blocks(problem)
+    shares = packing.polish(budget, shares[retained] + LEAST_START)
+    branches: list[tuple[Blocks, float]] = []
+    for columns in dict.fromkeys(packing.shown):
+        own = [i for i, one in enumerate(packing.shown) if one == columns and shares[i] > 1e-6]
+        total, alike = float(shares[own].sum()), [packing.orbits[i] for i in own]
+        if total > LEAST and all(one.inside is not None for one in alike):
+            matrix = mechanism_of(problem, columns, alike, shares[own], alpha=problem.alpha)
+            branches.append(({columns: matrix}, total))
+    return branches

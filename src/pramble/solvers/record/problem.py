@@ -74,12 +74,12 @@ class RecordProblem:
     """Columns, a distribution of records, what is possible, and the tables that are wanted."""
 
     labels: Mapping[str, Labels]
-    alpha: float
     distribution: RecordDistribution
     possible: Possible
     tables: tuple[Table, ...]
-    objective: ObjectiveName
-    whole: bool
+    alpha: float = 1.0
+    objective: ObjectiveName = "estimation"
+    whole: bool = False
     distance: Mapping[str, Distance] | None = None
 
     @cached_property

@@ -24,7 +24,7 @@ from pramble.mechanisms.plan import Branch, Plan
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.gaussian import float_below
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.record.costs import dense_bound, many_bound, quick_bound
+from pramble.solvers.record.costs import dense_bound, many_bound
 from pramble.solvers.record.matrices import (
     CLOSE,
     MOST_DESIGNED,
@@ -81,7 +81,7 @@ def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     budget.clock.tell("shares", TURNING)
     best = ground.best_mixture(options, budget.until(MIXING), start=np.array(start))
     budget.clock.tell("matrices for the distribution", MIXING, value=sum(best[2].values()))
-    if not is_small(problem) or sum(best[2].values()) > NEAR * quick_bound(problem):
+    if not is_small(problem) or sum(best[2].values()) > NEAR * dense_bound(problem):
         best = improved(problem, ground, best, budget)
     budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = record_bound(problem, budget)
@@ -93,14 +93,6 @@ def plan_for_alpha(problem: RecordProblem, budget: SearchBudget) -> RecordDesign
     if problem.objective == "information":
         return most_informative(problem, budget)
     return (one_branch_plan if problem.whole else best_plan)(problem, budget)
-
-
-def branch_information(problem: RecordProblem, blocks: Blocks) -> float:
-    """Return the nats about the record that a branch tells, of several blocks those of the best."""
-    return max(
-        mutual_information(problem.block(columns).distribution, mechanism)
-        for columns, mechanism in blocks.items()
-    )
 
 
 def improved(problem: RecordProblem, ground: Any, best: Best, budget: SearchBudget) -> Best:
@@ -139,8 +131,10 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     """Yield closed forms on each wanted table, the whole record and single columns, and splits."""
     single = [(name,) for name in problem.columns]
     for columns in dict.fromkeys([*problem.tables, problem.columns, *single]):
-        size = problem.counts(columns)
-        if size > MOST_HELD and not joint_could_help(problem, columns):
+        # Randomised response on very many cells helps where it keeps a fair share of them.
+        size = problem.size_of(columns)
+        is_fair = columns == problem.columns and problem.alpha > math.log(size) - 3
+        if problem.counts(columns) > MOST_HELD and not (is_fair and size <= MOST_JOINT):
             continue
         block = problem.block(columns)
         if block.size == np.prod([problem.sizes[name] for name in columns]):
@@ -150,12 +144,6 @@ def plain_branches(problem: RecordProblem) -> Iterator[Blocks]:
     part = float_below(Fraction(problem.alpha) / len(single))
     if len(single) > 1:
         yield {one: randomized_response(problem.block(one).labels, part) for one in single}
-
-
-def joint_could_help(problem: RecordProblem, columns: Table) -> bool:
-    """Whether randomised response on very many cells keeps a fair share of them."""
-    size = problem.size_of(columns)
-    return columns == problem.columns and size <= MOST_JOINT and problem.alpha > math.log(size) - 3
 
 
 def designed_branches(
@@ -188,7 +176,12 @@ def answer(
     found = RecordDesign(
         plan, problem.alpha, problem.objective, total, min(bound, total), dict(costs), notes,
         information=sum(
-            float(exact[i]) * branch_information(problem, options[i].blocks) for i in used
+            # of several blocks side by side at least what the best tells
+            float(exact[i]) * max(
+                mutual_information(problem.block(columns).distribution, mechanism)
+                for columns, mechanism in options[i].blocks.items()
+            )
+            for i in used
         ),
         distance=problem.distance,
     )  # fmt: skip
@@ -291,20 +284,15 @@ def branches_for(problem: RecordProblem, split: Split, budget: SearchBudget) -> 
         for block, alpha in zip(blocks, exact, strict=True)
     }
     each = budget.left() / len(blocks)
-    yield {
-        block: matrix_of_block(problem, block, alpha, budget.part(CLOSE, effort=each, quiet=True))
-        for block, alpha in zip(blocks, exact, strict=True)
-    }
-
-
-def matrix_of_block(
-    problem: RecordProblem, columns: Table, alpha: float, budget: SearchBudget
-) -> Mechanism:
-    half = budget.left() / 2
-    part = budget.part(CLOSE, effort=half, quiet=True)
-    more = list(orbit_matrices(problem, columns, alpha, part))
-    part = budget.part(CLOSE, effort=half, quiet=True)
-    return best_matrix(problem, columns, alpha, part, more=more)
+    matrices: dict[Table, Mechanism] = {}
+    for block, alpha in zip(blocks, exact, strict=True):
+        own = budget.part(CLOSE, effort=each, quiet=True)
+        half = own.left() / 2
+        part = own.part(CLOSE, effort=half, quiet=True)
+        more = list(orbit_matrices(problem, block, alpha, part))
+        part = own.part(CLOSE, effort=half, quiet=True)
+        matrices[block] = best_matrix(problem, block, alpha, part, more=more)
+    yield matrices
 
 
 def orbit_matrices(

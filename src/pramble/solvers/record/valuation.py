@@ -10,7 +10,7 @@ See :mod:`pramble.information.fisher`: what an analyst reaches who looks at one 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,21 +46,23 @@ MOST_OUTPUTS = 4000
 LEAST_TRIED = 0.02
 
 
-def columns_shown(blocks: Blocks) -> frozenset[str]:
-    """Return the columns that a branch shows: an analyst knows it by them."""
-    return frozenset(name for block in blocks for name in block)
-
-
 @value(eq=False)
-class CellOption:
-    """A branch that may be drawn, and its scaled information on all cells."""
+class Option:
+    """A branch that may be drawn."""
 
     blocks: Blocks
-    information: Floats
 
     @property
     def columns(self) -> frozenset[str]:
-        return columns_shown(self.blocks)
+        """The columns that the branch shows: an analyst knows it by them."""
+        return frozenset(name for block in self.blocks for name in block)
+
+
+@value(eq=False)
+class CellOption(Option):
+    """A branch, and its scaled information on all cells."""
+
+    information: Floats
 
 
 class CellValuation:
@@ -96,15 +98,11 @@ class CellValuation:
         onto = self.block.onto(names)[1]
         return CellOption(blocks, self.scaled(information[np.ix_(onto, onto)]))
 
-    def inverse(self, options: Sequence[CellOption], shares: Floats) -> Floats:
-        whole = np.asarray(
-            sum(w * option.information for w, option in zip(shares, options, strict=True))
-        )
-        return inverse_for(whole, self.workload)
-
     def costs(self, options: Sequence[CellOption], shares: Floats) -> dict[Table, float]:
         """Return n times the summed variance of each wanted table."""
-        inverse = self.inverse(options, shares)
+        parts = zip(shares, options, strict=True)
+        whole = np.asarray(sum(share * option.information for share, option in parts))
+        inverse = inverse_for(whole, self.workload)
         self.budget.spend(3 * len(self.p) ** 3 + (len(options) + len(self.tables)) * inverse.size)
         answer = {}
         for table, workload in self.workloads.items():
@@ -168,16 +166,11 @@ MOST_HELD = MOST_WANTED_CELLS
 
 
 @value(eq=False)
-class TableOption:
+class TableOption(Option):
     """A branch, and what one of its records tells of each wanted table."""
 
-    blocks: Blocks
     margins: Mapping[Table, Table]  # the columns that a table shares with the branch
     informations: Mapping[Table, Floats]  # what a record tells of these
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return columns_shown(self.blocks)
 
 
 class TableValuation:
@@ -288,16 +281,12 @@ class TableValuation:
         best = mixed()
         lost = {table for table, cost in best[2].items() if not math.isfinite(cost)}
         if lost:
-            chosen |= {shown[i].columns: i for i, table in self.tellers(shown) if table in lost}
+            for i, one in enumerate(shown):  # randomised response on a table shows it, at least
+                ((columns, mechanism), *others) = one.blocks.items()
+                if not others and columns in lost and is_response(mechanism):
+                    chosen[one.columns] = i
             best = mixed()
         return best
-
-    def tellers(self, shown: Sequence[TableOption]) -> Iterator[tuple[int, Table]]:
-        """Yield branches of randomised response on one wanted table, and the table."""
-        for i, one in enumerate(shown):
-            ((columns, mechanism), *others) = one.blocks.items()
-            if not others and columns in self.tables and is_response(mechanism):
-                yield i, columns
 
     def best_shares(
         self, shown: Sequence[TableOption], budget: SearchBudget, *, start: Floats

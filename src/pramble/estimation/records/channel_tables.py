@@ -9,6 +9,7 @@ beside them.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial, reduce
 from itertools import combinations
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.errors import InvalidData, InvalidInput, NotShown
-from pramble.estimation.inverse.stacked import Aspect, Pooled, StackedOperator, stack
+from pramble.estimation.records.stacked import Aspect, Pooled, StackedOperator, stack
 from pramble.information.fisher import covariance_of_cells, inner, sums_onto
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock
@@ -47,6 +48,10 @@ def refuse_no_weight(sums: Floats) -> None:
         raise InvalidData("Weights must not be negative, nor all zero.")
 
 
+# From counts of outputs to a matrix and its right inverse.
+Inverse = Callable[[Floats], tuple[Floats, Floats]]
+
+
 @value(eq=False)
 class Part:
     """What one block says of a table."""
@@ -56,7 +61,7 @@ class Part:
     cells: Mapping[str, Integers]  # (K,): its code in each margin that is estimable
     # From counts of outputs to the matrix from margins to outputs and its right inverse u, which is
     # efficient at the distribution that the counts suggest
-    at: Callable[[Floats], tuple[Floats, Floats]]
+    at: Inverse
     # (K, r): an orthonormal basis of the sums of margins that are estimable; None if all are
     basis: Floats | None = None
     # Whether the outputs given a margin have one distribution, whatever else the record holds
@@ -87,37 +92,31 @@ def inverse_of_cells(
 
 
 def part_of(seen: SeenBlock) -> Part | None:
-    """Return what a block says of the columns asked for: of all it has, or else of fewer."""
+    """Return what a block says of the columns asked for: of all it has, or else of fewer.
+
+    By a matrix that randomises margins, if there is one, else by that of the whole block; None if
+    it says nothing, or is too large.
+    """
     sizes = range(len(seen.asked), 0, -1)
     for columns in (some for size in sizes for some in combinations(seen.asked, size)):
         margin = seen.margin(columns)
-        found = part_of_margin(margin) or part_of_block(seen, margin)
-        if found is not None:
-            return found
+        if margin.matrix is not None:
+            with suppress(np.linalg.LinAlgError):
+                pair = margin.matrix, np.asarray(np.linalg.inv(margin.matrix))
+                if np.abs(pair[1]).sum(axis=1).max() < LARGEST_INVERSE:
+                    at: Inverse = lambda _: pair  # noqa: B023, E731 (it is returned at once)
+                    return Part(columns, margin.outputs, margin.cells, at)
+        part = part_of_block(seen, margin)
+        if part is not None:
+            return part
     return None
 
 
-def part_of_margin(margin: BlockMargin) -> Part | None:
-    """Return what margins say that a matrix of their own randomises; None if there is none."""
-    if margin.matrix is None:
-        return None
-    try:
-        u = np.asarray(np.linalg.inv(margin.matrix))
-    except np.linalg.LinAlgError:
-        return None
-    if not np.abs(u).sum(axis=1).max() < LARGEST_INVERSE:
-        return None
-    pair = margin.matrix, u
-    return Part(margin.columns, margin.outputs, margin.cells, lambda _: pair)
-
-
 def part_of_block(seen: SeenBlock, margin: BlockMargin) -> Part | None:
-    """Return what a whole block says of margins; None if nothing, or if it is too large."""
-    operator, (cells, outputs), onto = seen.mechanism.operator, seen.mechanism.shape, margin.onto
-    keys = seen.coding.keys(seen.outputs, seen.columns, released=True)
+    cells, outputs = seen.mechanism.shape
     if cells > MOST_BLOCK_CELLS or cells * outputs > MOST_CELLS:
         return None
-    matrix = operator.dense()
+    matrix, onto = seen.mechanism.operator.dense(), margin.onto
     found = covariance_of_cells(matrix, np.full(cells, 1 / cells)).estimable_sums(onto)
     basis = None if found.shape[1] == len(found) else found
     if basis is not None and basis.shape[1] <= 1:  # that cells sum to one says nothing
@@ -125,6 +124,7 @@ def part_of_block(seen: SeenBlock, margin: BlockMargin) -> Part | None:
     _, first = np.unique(onto, return_index=True)
     is_exact = bool(np.abs(matrix - matrix[first][onto]).max() < 1e-12)
     at = partial(inverse_of_cells, matrix=matrix, onto=onto, basis=basis)
+    keys = seen.coding.keys(seen.outputs, seen.columns, released=True)
     return Part(seen.columns, keys, margin.cells, at, basis, is_exact)
 
 
@@ -179,7 +179,6 @@ class BranchTable:
         return finer if set(finer.needed) <= set(self.needed) else None
 
     def onto(self, parts: Sequence[Part]) -> Integers:
-        """Return which cell of what a branch tells each cell of the table is in, or −1."""
         place, possible = np.zeros(self.size, dtype=np.int64), np.ones(self.size, dtype=np.bool_)
         for part in parts:
             shared = list(part.cells)
@@ -202,11 +201,12 @@ class BranchTable:
                 others = tuple(i for i in range(len(parts)) if i != axis)
                 pairs.append(part.at(cube.sum(axis=others)))
             matrix, u = (reduce(np.kron, side) for side in zip(*pairs, strict=True))
+            basis = None  # all sums are estimable, unless some part leaves some out
+            if any(part.basis is not None for part in parts):
+                each: list[Any] = [np.eye(p.margins) if p.basis is None else p.basis for p in parts]
+                basis = np.asarray(reduce(np.kron, each))
             exact = all(part.is_exact for part in parts)
-            aspect = Aspect(
-                np.where(impossible, -1, onto), matrix, u, estimable_basis(parts), exact
-            )
-            answer.append(aspect)
+            answer.append(Aspect(np.where(impossible, -1, onto), matrix, u, basis, exact))
         return tuple(answer)
 
     @cached_property
@@ -229,29 +229,15 @@ class BranchTable:
                 f"The plan can give the table of {names}, but this release has too few records: "
                 "none are in a branch that the table needs."
             )
-        what = what_is_missing(self.plan, self.columns)
+        parts = (some for size in (1, 2) for some in combinations(self.columns, size))
+        missing = next((some for some in parts if not answerable(self.plan, some)), self.columns)
+        what = "pairs of them are shown, but not all of them together"
+        if len(missing) == 2:
+            together = " and ".join(missing)
+            what = f"no records show {together} together so that all cells can be told"
+        elif len(missing) == 1:
+            what = f"the categories of {missing[0]} cannot be told apart from what is released"
         return NotShown(f"The plan cannot give the table of {names}: {what}. It shows {shown}.")
-
-
-def what_is_missing(plan: Plan, columns: Sequence[str]) -> str:
-    parts = (some for size in (1, 2) for some in combinations(columns, size))
-    missing = next((some for some in parts if not answerable(plan, some)), tuple(columns))
-    if len(missing) > 2:
-        return "pairs of them are shown, but not all of them together"
-    if len(missing) == 2:
-        together = " and ".join(missing)
-        return f"no records show {together} together so that all cells can be told"
-    return f"the categories of {missing[0]} cannot be told apart from what is released"
-
-
-def estimable_basis(parts: Sequence[Part]) -> Floats | None:
-    """Return a basis of the sums that blocks give together; None if they give all."""
-    if all(part.basis is None for part in parts):
-        return None
-    bases: list[Any] = [
-        np.eye(part.margins) if part.basis is None else part.basis for part in parts
-    ]
-    return np.asarray(reduce(np.kron, bases))
 
 
 def answerable(plan: Plan, columns: Sequence[str]) -> bool:

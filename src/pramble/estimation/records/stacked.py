@@ -1,23 +1,19 @@
 r"""All branches as one matrix on the cells of a table, and its right inverse.
 
-A record shows its branch b and an output z of the blocks that bear on the table, so what is
-released of the table is (b, z), with the probability :math:`\pi_b M_b[x, z]`; records of branches
-that show nothing of it are one more output. With :math:`u_b` (T, K_b) unbiased for the margins that
-branch b tells, :math:`M_b u_b = B_b`, every row
+What is released of the table is a record's branch b and an output z of the blocks that bear on it,
+with the probability :math:`\pi_b M_b[x, z]`; records of branches that show nothing of it are one
+more output. With :math:`u_b` (T, K_b) unbiased for the margins that branch b gives,
+:math:`M_b u_b = B_b`, every row
 
 .. math:: \varphi_b[z] = u_b[z]\,L_b - \delta_b , \qquad \sum_b \pi_b B_b L_b = I, \qquad
           \sum_b \pi_b \delta_b = 0,
 
-is unbiased for the cells: :math:`\varphi` is a right inverse, and all that is estimated is a sum of
-its rows over records. The best :math:`L_b = F_b B_b^\top V`, :math:`V = (\sum_b \pi_b B_b F_b
-B_b^\top)^{-1}`, weighs branches by their information :math:`F_b`; with the shift
-:math:`\delta_b = p B_b L_b - p` every branch has the same mean, so that the drawing of branches,
-which is known, adds no variance.
-
-With :math:`m_b` the law of a branch's outputs, one record has the information :math:`F_b =
-(u_b^\top D_{m_b} u_b)^{-1}` on the margins that the branch tells. The law is one for all branches,
-that of all groups together: were each branch weighed by its own counts, those with too few of a
-cell would count too much.
+is unbiased for the cells. The best :math:`L_b = F_b B_b^\top V`, :math:`V = (\sum_b \pi_b B_b F_b
+B_b^\top)^{-1}`, weighs branches by the information :math:`F_b = (u_b^\top D_{m_b} u_b)^{-1}` of one
+record, with :math:`m_b` the distribution of a branch's outputs that one distribution of the cells,
+of all groups together, gives: were each branch weighed by its own counts, those with too few of a
+cell would count too much. The shift :math:`\delta_b = p B_b L_b - p` gives every branch the same
+mean, so that the drawing of branches, which is known, adds no variance.
 """
 
 from collections.abc import Sequence
@@ -27,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from pramble.errors import NotShown
-from pramble.estimation.inverse.intervals import inner_point
+from pramble.estimation.records.intervals import inner_point
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator, RightInverse
 from pramble.mechanisms.operators.dense import DenseRightInverse
@@ -99,7 +95,6 @@ class StackedInverse(RightInverse):
         return np.concatenate(parts, axis=-1)
 
     def rows(self, group: int, b: int) -> Floats:
-        """Return the rows of φ of one aspect in one group."""
         if len(self.shares) == 1:
             return self.only_rows[b]
         return np.asarray(self.aspects[b].u @ self.weights[b][group] - self.shifts[group, b])
@@ -333,14 +328,10 @@ def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> Sta
             own = pooled.weights(shares[group, :-1])
             for b, L in enumerate(own):
                 weights[b][group] = L
-        shifts[group] = shifts_of(aspects, [L[group] for L in weights], released[group])
+        counts, found = released[group], [L[group] for L in weights]
+        estimable = [counts[own] @ v.u for v, own in zip(aspects, places, strict=False)]
+        p = sum(y @ L for y, L in zip(estimable, found, strict=True)) / counts.sum()
+        means = [aspect.sums(p) @ L for aspect, L in zip(aspects, found, strict=True)]
+        shifts[group] = np.stack([*(mean - p for mean in means), -p])
     inverse = StackedInverse(aspects, shares, tuple(weights), shifts)
     return StackedOperator(inverse, pooled.lost)
-
-
-def shifts_of(aspects: tuple[Aspect, ...], weights: list[Floats], released: Floats) -> Floats:
-    total = released.sum()
-    estimable = [released[own] @ v.u for v, own in zip(aspects, slices_of(aspects), strict=True)]
-    p = sum(y @ L for y, L in zip(estimable, weights, strict=True)) / total
-    means = [aspect.sums(p) @ L for aspect, L in zip(aspects, weights, strict=True)]
-    return np.stack([*(mean - p for mean in means), -p])

@@ -19,7 +19,7 @@ from pramble.data.open import is_frame, open_records
 from pramble.data.recode import Reading
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
-from pramble.estimation.inverse.channel_tables import (
+from pramble.estimation.records.channel_tables import (
     BranchTable,
     branch_table,
     branches_of,
@@ -27,13 +27,12 @@ from pramble.estimation.inverse.channel_tables import (
     refuse_large_table,
     sums_of_cells,
 )
-from pramble.estimation.inverse.stacked import StackedOperator
+from pramble.estimation.records.stacked import StackedOperator
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import Channel, SeenBlock
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import Inverting, output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
-from pramble.mechanisms.product import axes_of
 from pramble.values import Floats, Integers, names_of, value
 
 # The column of values that came without a name.
@@ -60,7 +59,6 @@ class Layout:
 
     @cached_property
     def codes(self) -> dict[str, Integers]:
-        """For every column the code of its label in each cell, groups first."""
         untouched = {
             name: np.repeat(self.groups[:, j], self.size) for j, name in enumerate(self.levels)
         }
@@ -76,11 +74,9 @@ class Layout:
         return self.levels[name] if name in self.levels else self.categories[name]
 
     def flatten(self, cells: Floats) -> Floats:
-        """Return an (R, …) array of all cells as a vector in the order of the table."""
         return np.asarray(cells.reshape(-1)[self.order])
 
     def unflatten(self, vector: Floats) -> Floats:
-        """Return a vector in the order of the table as an (R, K) array."""
         cells = np.empty_like(vector)
         cells[self.order] = vector
         return cells.reshape(len(self.groups), self.size)
@@ -123,7 +119,6 @@ class Tabulated:
 
     @property
     def stated(self) -> dict[str, Any]:
-        """What an estimate states of the records."""
         return {"n": self.n, "backend": self.backend}
 
     @property
@@ -161,7 +156,6 @@ class ReleasedCells:
 
     @property
     def cells(self) -> Mapping[str, Integers]:
-        """The code of each column in each true cell."""
         if self.table is not None:
             return self.table.cells
         sizes = [seen.mechanism.shape[0] for seen in self.blocks]
@@ -175,7 +169,6 @@ class ReleasedCells:
         return branches_of(self.found, self.channel, needed=needed)
 
     def places(self) -> list[Integers]:
-        """Return which output of each block the released cells are."""
         columns, cells = self.found.columns, self.found.cells
         released = {
             name: cells[:, columns.index(name)] for seen in self.blocks for name in seen.columns
@@ -194,7 +187,6 @@ class Counting:
     options: Mapping[str, Any]
 
     def job(self, records: Records) -> Tabulation:
-        """Return the job that counts them in a scan of the records."""
         return Tabulation(records, (*self.columns, *self.options["presence"]), **self.options)
 
     def cells(self, found: Crosstab, records: Records) -> ReleasedCells:
@@ -229,7 +221,6 @@ def counting(
 def count_released(
     records: Records, plan: Plan, *, by: Sequence[str], **options: Any
 ) -> ReleasedCells:
-    """Count the released cells of a table; ``options`` are those of `counting`."""
     asked = counting(plan, by, **options)
     return asked.cells(crosstab(records, asked.columns, **asked.options), records)
 
@@ -288,7 +279,7 @@ def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights:
     if weights is not None:
         raise InvalidInput("weights= goes with records, not with counts.")
     vector = as_counts(values, mechanism.shape[1])
-    channel, axes = plan.channel(), axes_of(mechanism)
+    channel, axes = plan.channel(), (mechanism.operator,)
     cells, categories = channel.cells, {ONE_COLUMN: channel.labels[ONE_COLUMN].values}
     layout = Layout((ONE_COLUMN,), cells, categories, {}, NO_GROUPS)
     sums = {(1, 0): vector.reshape(1, *output_shape(axes))}
@@ -310,7 +301,7 @@ def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False)
     )
     if table is None:
         place = np.ravel_multi_index((group_of, *counted.places()), (len(groups), *outputs))
-        axes = tuple(axis for seen in blocks for axis in axes_of(seen.mechanism))
+        axes = tuple(seen.mechanism.operator for seen in blocks)
         sums = sums_of_cells(found, place, (len(groups), *output_shape(axes)))
         known = {seen.columns: seen.mechanism for seen in blocks}
         return Tabulated(layout, axes, sums, float(found.n), known, backend=backend)
@@ -372,7 +363,6 @@ def warn_of_missing_rows(data: Any, release: Any) -> None:
 
 
 def plan_for(plan: Any, by: Sequence[str]) -> Plan:
-    """Return a plan; a mechanism is that of one column."""
     if isinstance(plan, Mechanism) and len(by) == 1:
         plan = {by[0]: plan}
     return as_plan(plan)
@@ -387,7 +377,6 @@ def refuse_randomised(names: Sequence[Any], columns: Collection[str]) -> None:
 
 
 def as_counts(counts: ArrayLike, size: int) -> Floats:
-    """Return counts as floats; refuse a wrong length, negative or non-finite ones, and all zero."""
     try:
         answer = np.array(counts, dtype=np.float64)
     except (TypeError, ValueError):

@@ -29,15 +29,20 @@ from typing import Any
 import numpy as np
 
 from pramble.data.labels import Label, label_keys
-from pramble.errors import NotIdentifiable
+from pramble.data.open import open_records
+from pramble.errors import InvalidInput, NotIdentifiable
+from pramble.estimation.draws.released import chosen_columns, in_memory, possible_cells
 from pramble.estimation.estimate import estimate
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.functionals.result import Estimate
+from pramble.estimation.records.tabulate import data_and_plan
 from pramble.information.consistent import consistent, contrasts
-from pramble.information.distributions import Table, as_tables, join_tables, margin_of
-from pramble.information.proportional import Margin, fit_array
-from pramble.information.structural_zeros import Mask, Possible
+from pramble.information.distributions import Table, as_tables, join_tables
+from pramble.information.structural_zeros import Mask, Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
-from pramble.values import Clock, Floats, Integers, value
+from pramble.mechanisms.base import Mechanism
+from pramble.mechanisms.measured import Measured
+from pramble.mechanisms.plan import as_plan
+from pramble.values import Clock, Floats, Integers, names_of, value
 
 # Tables that a note names.
 MOST_LISTED = 12
@@ -85,13 +90,6 @@ def tables_within(tables: Any, columns: Sequence[str]) -> list[Table]:
     return sorted(within, key=lambda table: (len(table), [places[name] for name in table]))
 
 
-def named_columns(tables: Any) -> list[str]:
-    if isinstance(tables, str) or not isinstance(tables, Sequence):
-        return []
-    parts = [(table,) if isinstance(table, str) else tuple(table) for table in tables]
-    return list(dict.fromkeys(name for part in parts for name in part))
-
-
 def estimated(
     data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
 ) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
@@ -125,7 +123,6 @@ def estimated(
 
 
 def note_of(what: str, names: Sequence[str]) -> list[str]:
-    """Return a note with some names, if there are any."""
     shown = "; ".join(names[:MOST_LISTED]) + ("; …" if len(names) > MOST_LISTED else "")
     return [f"{what}: {shown}."] if names else []
 
@@ -139,11 +136,13 @@ def shares_from(estimate: Estimate, table: Table, labels: Mapping[str, Sequence[
     variances[variances < NO_NOISE] = 0.0
     shares[cells] = estimate.probabilities
     shares[(variances == 0) & (np.abs(shares) < np.sqrt(NO_NOISE))] = 0.0
-    noise = float(variances.sum())
+    noise, size = float(variances.sum()), shares.size
     if noise and len(table) > 1 and len(cells) <= MOST_COVARIANCE:
-        whole = np.zeros((shares.size, shares.size))
+        whole = np.zeros((size, size))
         whole[np.ix_(cells, cells)] = estimate.covariance
-        noise = interaction_noise(whole, shape)
+        # C is a projection, so once from one side will do
+        whole = contrasts(whole.reshape(*shape, size), axes=range(len(shape)))
+        noise = float(np.trace(whole.reshape(size, size)))
     return Shares(shares.reshape(shape), variances.reshape(shape), noise)
 
 
@@ -162,17 +161,6 @@ def cells_among(
     return np.asarray(np.ravel_multi_index(tuple(codes), [len(labels[name]) for name in table]))
 
 
-def interaction_noise(covariance: Floats, shape: tuple[int, ...]) -> float:
-    r"""Return :math:`\operatorname{tr} C\Sigma C`: C is a projection, so once from one side.
-
-    >>> round(interaction_noise(np.eye(6), (2, 3)), 9)
-    2.0
-    """
-    size = len(covariance)
-    whole = contrasts(covariance.reshape(*shape, size), axes=range(len(shape)))
-    return float(np.trace(whole.reshape(size, size)))
-
-
 def fitted_tables(found: Mapping[Table, Shares]) -> dict[Table, Floats]:
     shrunk: dict[Table, Floats] = {}
     for table in sorted(found, key=len):
@@ -189,7 +177,11 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
     if len(table) == 1 or not own.noise:
         return own.shares
     shape, size = own.shares.shape, len(table) - 1
-    parts = [(part, without_negatives(smaller[part])) for part in combinations(table, size)]
+    parts = []
+    for part in combinations(table, size):
+        found = np.maximum(smaller[part], 0.0)
+        # where noise left nothing, all cells alike
+        parts.append((part, found if found.any() else np.full(found.shape, 1 / found.size)))
     base = join_tables(shape, table, parts, start=own.possible.astype(np.float64))
     beyond = contrasts(own.shares - base)
     signal = float((beyond**2).sum())
@@ -197,72 +189,48 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
     return np.where(own.possible, base + signal_share * beyond, 0.0)
 
 
-def without_negatives(table: Floats) -> Floats:
-    """Return a table with zero for negative cells; where noise left nothing, all cells alike."""
-    found = np.maximum(table, 0.0)
-    return found if found.any() else np.full(table.shape, 1 / table.size)
+@value(eq=False)
+class SyntheticTarget:
+    """The tables that records are to have, with their labels and what is possible."""
+
+    shares: Mapping[Table, Shares]
+    labels: Mapping[str, Sequence[Label]]
+    possible: Possible
+    rows: int
+    types: Mapping[str, Any]  # Of the released columns, as Arrow has them
+    backend: str = "pyarrow"
+    notes: tuple[str, ...] = ()
 
 
-def pair_margins(tables: Mapping[Table, Floats]) -> dict[Table, Floats]:
-    return {
-        pair: margin_of(own, table, pair)
-        for table, own in tables.items()
-        for pair in combinations(table, 2)
-    }
+def target_of_tables(measured: Measured, possible: Any) -> SyntheticTarget:
+    plan, total = measured.plan, max(measured.total, 1)
+    labels = {name: own.as_tuple() for name, own in plan.labels.items()}
+    found = {}
+    for part in plan.parts:
+        degrees = math.prod(plan.sizes[name] - 1 for name in part)
+        variances = np.full(plan.shape(part), plan.cell_variance(part) / total**2)
+        noise = degrees / (plan.precision[part] * total**2)
+        found[part] = Shares(measured.table(part) / total, variances, noise)
+    return SyntheticTarget(found, labels, as_possible(possible, labels), total, {})
 
 
-# The κ above, and the sweeps of a fit: noisy tables are met slowly and need not be met exactly.
-SLACK, SWEEPS = 0.3, 60
-
-# A fit ends when no cell of a table moves by more than this part of a standard error.
-CLOSE = 0.05
-
-# The same, as a share of all records, where there is no noise.
-EXACTLY = 1e-8
-
-
-def slack_of(found: Mapping[Table, Shares]) -> tuple[dict[Table, Floats], float]:
-    variances = np.concatenate([own.variances.ravel() for own in found.values()])
-    noisy = variances[variances > 0]
-    mean = float(np.sqrt(noisy.mean())) if noisy.size else 0.0
-    scale = SLACK / mean if mean else 0.0
-    return {table: scale * own.variances for table, own in found.items()}, mean
-
-
-def fit_distribution(
-    tables: Mapping[Table, Floats],
-    slack: Mapping[Table, Floats],
-    *,
-    columns: Sequence[str],
-    possible: Possible,
-    error: float,
-    clock: Clock,
-) -> Floats:
-    """Return the law of all cells, one axis for each column; empty where nothing is possible."""
-    cells = possible.mask(columns).astype(np.float64)
-    cells /= cells.sum()
-    margins = [
-        Margin(tuple(map(columns.index, table)), own, slack[table]) for table, own in tables.items()
-    ]
-    close = max(CLOSE * error, EXACTLY)
-    fit_array(cells, margins, close=close, sweeps=SWEEPS, clock=clock)
-    return np.asarray(cells / cells.sum())
-
-
-def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
-    """Return the codes of records, one column for each axis, by systematic sampling.
-
-    Every cell gets its expected number rounded down or up, in a random order of the rows.
-
-    >>> law = np.array([[0.5, 0.25], [0.25, 0.0]])
-    >>> codes = draw_cells(law, 8, np.random.default_rng(1))
-    >>> np.bincount(2 * codes[:, 0] + codes[:, 1], minlength=4)
-    array([4, 2, 2, 0])
-    """
-    # cells lie end to end, each as long as its expected number; one is taken at every unit
-    ends = cells.ravel() * rows
-    np.cumsum(ends, out=ends)
-    places = np.searchsorted(ends, rng.random() + np.arange(rows), side="right")
-    places = np.minimum(places, np.flatnonzero(cells)[-1])  # rounding of the last end
-    places = rng.permutation(places)
-    return np.stack(np.unravel_index(places, cells.shape), axis=1).astype(np.int64)
+def target_of_records(
+    data: Any, plan: Any, tables: Any, columns: Any, reading: Any, clock: Clock
+) -> SyntheticTarget:
+    data, plan = data_and_plan(data, plan)
+    if isinstance(plan, Mechanism):
+        raise InvalidInput("A plan says which column a mechanism is for; found one mechanism.")
+    plan, records = as_plan({} if plan is None else plan), open_records(data, reading)
+    chosen = None if columns is None else names_of(columns)
+    listed = [] if isinstance(tables, str) or not isinstance(tables, Sequence) else tables
+    needed = list(dict.fromkeys(name for table in listed for name in names_of(table)))
+    names, notes = chosen_columns(records, plan, chosen, needed)
+    types = {name: records.schema.field(name).type for name in names} if records.typed else {}
+    blanks = [name for name in plan.columns if name in records.names]
+    held = in_memory(records, list(dict.fromkeys([*names, *blanks])))
+    first, found, known, left = estimated(held, plan, tables_within(tables, names), clock=clock)
+    labels = {name: known[name] for name in names}
+    possible = possible_cells(plan, labels)
+    return SyntheticTarget(
+        found, labels, possible, round(first.n), types, first.backend, (*notes, *left)
+    )

@@ -21,7 +21,6 @@ as many degrees of freedom as the model leaves out.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +28,15 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotConverged
-from pramble.estimation.follow.functions import (
+from pramble.estimation.functionals.ratios import (
     cell_labels,
     combinations_of,
+    derived,
     inner_values,
     refuse_unknown,
 )
-from pramble.estimation.inverse.intervals import normal_quantile
-from pramble.estimation.inverse.moments import Known
+from pramble.estimation.records.intervals import normal_quantile
+from pramble.estimation.records.moments import Known
 from pramble.shown import Display, Facts
 from pramble.values import Floats, value
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from pramble.estimation.follow.result import Estimate
+    from pramble.estimation.functionals.result import Estimate
 
     Cells = Mapping[str, Sequence[Any]]
 
@@ -153,33 +153,10 @@ def linearised(
     lost = (gradient[:, ~known] != 0).any(axis=1)
     covariance[lost] = np.nan
     covariance[:, lost] = np.nan
-    return derived(e, values, covariance, cells=cells, quantity=quantity, ends=ends)
-
-
-def derived(
-    e: Estimate,
-    values: Floats,
-    covariance: Floats,
-    *,
-    cells: Cells,
-    quantity: str,
-    ends: tuple[Floats, Floats] | None = None,
-) -> Estimate:
-    """Return what follows from an estimate, with its covariance; normal intervals unless given."""
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     reach = normal_quantile(e.level) * errors
-    lower, upper = (values - reach, values + reach) if ends is None else ends
-    return replace(
-        e,
-        cells=cells,
-        probabilities=values,
-        standard_errors=errors,
-        lower=lower,
-        upper=upper,
-        covariance_parts=Known(covariance),
-        quantity=quantity,
-        notes=(),
-    )
+    ends = (values - reach, values + reach) if ends is None else ends
+    return derived(e, values, errors, ends, Known(covariance), cells=cells, quantity=quantity)
 
 
 @value(repr=False)
@@ -245,12 +222,11 @@ def loglinear(e: Estimate, tables: Sequence[Sequence[str] | str]) -> LogLinear:
     relative = np.divide(errors, mu, out=np.zeros_like(mu), where=mu > 0)
     factor = np.exp(np.minimum(normal_quantile(e.level) * relative, 700.0))  # no overflow
     ends = mu / factor, np.minimum(mu * factor, 1.0)
-    fitted = derived(e, mu, covariance, cells=e.cells, quantity=e.quantity, ends=ends)
+    fitted = derived(e, mu, errors, ends, Known(covariance))
     return LogLinear(parts, fitted, statistic, freedom, p_value)
 
 
 def checked_tables(e: Estimate, tables: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
-    """Return the tables of a model of all columns; refuse others."""
     parts = tuple((one,) if isinstance(one, str) else tuple(one) for one in tables)
     named = {name for part in parts for name in part}
     if named != set(e.cells) or e.quantity != "probability":

@@ -12,7 +12,7 @@ of the mean :math:`\mu` at the variance
 .. math:: \frac{R(t - \mu b,\, t - \mu b) + f\, s_b\,(E_\mu[x^2] - \mu^2)}{(b\cdot\tilde p)^2},
 
 in which sampling counts as it does under a law with that very mean; near the ends of the range it
-becomes one-sided (:mod:`pramble.estimation.inverse.intervals`). Where the whole itself cannot be
+becomes one-sided (:mod:`pramble.estimation.records.intervals`). Where the whole itself cannot be
 told from zero, nothing is known of the ratio, and its interval is the whole range.
 
 Smooth functions have the error of their linearisation.
@@ -29,13 +29,13 @@ import numpy as np
 from pramble.data.frames import tidy_frame
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.intervals import (
+from pramble.estimation.records.intervals import (
     candidate_moment,
     inner_point,
     normal_quantile,
     unified_interval,
 )
-from pramble.estimation.inverse.moments import (
+from pramble.estimation.records.moments import (
     Answers,
     CountedByTotal,
     batches,
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from pramble.estimation.follow.result import Estimate
-    from pramble.estimation.inverse.tabulate import Layout
+    from pramble.estimation.functionals.result import Estimate
+    from pramble.estimation.records.tabulate import Layout
 
     Cells = Mapping[str, Sequence[Any]]
 
@@ -69,7 +69,8 @@ class Ratios:
 
     @property
     def layout(self) -> Layout:
-        return self.answers.layout
+        layout: Layout = self.answers.layout
+        return layout
 
     def __len__(self) -> int:
         return int(self.top.shape[0])
@@ -111,7 +112,6 @@ class Ratios:
         return np.asarray(np.where(known[:, None], parts / scale, 0.0))
 
     def covariance(self) -> Floats:
-        """Return the (Q, Q) covariance of the ratios; not a number where nothing is known."""
         found = covariance_of(self.answers, self.gradient())
         unknown = np.isnan(self.values)
         found[unknown] = np.nan
@@ -165,7 +165,6 @@ class Ratios:
 
 
 def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
-    """Return the smallest score in each whole, and how far above it the largest is."""
     inside = bottom > 0
     score = top / np.where(inside, bottom, 1.0)
     low = np.where(inside, score, np.inf).min(axis=1)
@@ -235,7 +234,7 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
 
     The interval holds the labels at which the interval of the share up to them has the share
     (Woodruff 1952), within each combination of the other columns. The curves are put in increasing
-    order first (:mod:`pramble.estimation.follow.numbers`).
+    order first (:mod:`pramble.estimation.functionals.numbers`).
     """
     shares = checked_shares(shares)
     up_to = cumulative(e, column)
@@ -259,7 +258,6 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
 
 
 def checked_shares(shares: Sequence[float]) -> Sequence[float]:
-    """Return the shares of quantiles; refuse what is not between 0 and 1."""
     for share in shares:
         if not 0 < share < 1:
             raise InvalidInput(f"Quantiles are shares between 0 and 1; found {share!r}.")
@@ -287,15 +285,23 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     down, up = (
         np.sqrt(np.maximum((whole * end - middle) ** 2 + added, 0.0)) for end in (e.lower, e.upper)
     )
-    return replace(
-        e,
-        probabilities=whole * e.values,
-        standard_errors=np.sqrt(np.maximum((whole * e.standard_errors) ** 2 + counted.added, 0.0)),
-        lower=np.maximum(middle - down, 0.0),
-        upper=middle + up,
-        covariance_parts=counted,
-        quantity="count",
-    )
+    errors = np.sqrt(np.maximum((whole * e.standard_errors) ** 2 + counted.added, 0.0))
+    ends = np.maximum(middle - down, 0.0), middle + up
+    return derived(e, whole * e.values, errors, ends, counted, quantity="count", notes=e.notes)
+
+
+def derived(
+    e: Estimate,
+    values: Floats,
+    errors: Floats,
+    ends: tuple[Floats, Floats],
+    parts: Any,
+    **rest: Any,
+) -> Estimate:
+    """Return what follows from an estimate: ``rest`` are fields that differ from its own."""
+    own: dict[str, Any] = {"probabilities": values, "standard_errors": errors, "notes": ()}
+    own |= {"lower": ends[0], "upper": ends[1], "covariance_parts": parts}
+    return replace(e, **{**own, **rest})
 
 
 def inner_values(e: Estimate) -> Floats:
@@ -311,14 +317,10 @@ def of_ratios(
         f"Nothing is known of {unknown} of {len(lower)}: randomised counts cannot tell the size of "
         "their group from zero, or leave the whole range."
     )
-    return replace(
+    return derived(
         e,
+        *(ratios.values, ratios.standard_errors, (lower, upper), ratios),
         cells=cells,
-        probabilities=ratios.values,
-        standard_errors=ratios.standard_errors,
-        lower=lower,
-        upper=upper,
-        covariance_parts=ratios,
         quantity=quantity,
         given=e.given if given is None else tuple(given),
         notes=(note,) if unknown else (),
@@ -386,7 +388,7 @@ def refuse_unknown(e: Estimate, column: str, labels: Iterable[Any]) -> None:
 
 def ordered_labels(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> Sequence[Any]:
     """Return the labels of a column in order; refuse merged ones, unless they are ``beside``."""
-    order = ratios_of(e).answers.layout.order_of(column)
+    order = ratios_of(e).layout.order_of(column)
     if not set(map(label_key, cell_labels(e, column))) <= set(map(label_key, (*order, *beside))):
         raise InvalidInput(
             f"The labels of {column!r} were merged and have no order; take this of the whole table."

@@ -8,8 +8,8 @@ Within a band :math:`[l_j, u_j)` numbers count as spread evenly. With its share 
           F(x) = \sum_j p_j \min\Bigl(\max\Bigl(\frac{x - l_j}{w_j}, 0\Bigr), 1\Bigr).
 
 All are sums of cells, so they have the intervals of ratios
-(:mod:`pramble.estimation.follow.functions`); μ may be held at its estimate in σ², whose derivative
-by it is zero.
+(:mod:`pramble.estimation.functionals.ratios`); μ may be held at its estimate in σ², whose
+derivative by it is zero.
 
 A quantile is where the share F(x) of numbers up to x reaches a share q, and its interval holds the
 x whose interval of F(x) holds q (Woodruff 1952). Its standard error is the length of the interval
@@ -26,7 +26,6 @@ to any increasing curve (Chernozhukov, Fernández-Val and Galichon 2009).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -36,26 +35,26 @@ import numpy as np
 from pramble.data.bands import edges_of_labels, is_finite_number
 from pramble.data.labels import Label, label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.functions import (
+from pramble.estimation.functionals.ratios import (
     QUARTERS,
     Ratios,
     checked_shares,
     combinations_of,
+    derived,
     matrix,
-    of_ratios,
     ordered_labels,
     ratios_of,
     refuse_conditional,
     refuse_unknown,
 )
-from pramble.estimation.inverse.intervals import normal_quantile
-from pramble.estimation.inverse.moments import Known
+from pramble.estimation.records.intervals import normal_quantile
+from pramble.estimation.records.moments import Known
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pramble.estimation.follow.result import Estimate
+    from pramble.estimation.functionals.result import Estimate
 
 # Distances of averaging, as a part of the narrowest band, below which there is none.
 NEGLIGIBLE = 1e-4
@@ -65,6 +64,10 @@ LEAST, WIDER = 0.25, 2**0.5
 
 # Where curves are read near a quantile, in half lengths of its interval.
 NEAR = np.linspace(-4, 4, 65)
+
+
+# Values, their errors, the ends of their intervals, and their covariance.
+Part = tuple[Floats, Floats, Floats, Floats, Floats]
 
 
 @value(eq=False)
@@ -78,7 +81,6 @@ class Banded:
 
     @cached_property
     def groups(self) -> tuple[Integers, dict[str, list[Any]]]:
-        """The group of each cell, and the labels of the other columns in each group."""
         others = [name for name in self.estimate.cells if name != self.column]
         return combinations_of(self.estimate.cells, others)
 
@@ -91,7 +93,6 @@ class Banded:
         return self.edges[np.isfinite(self.edges)]
 
     def means(self, group: Integers, scores: Floats) -> Ratios:
-        """Return the mean of (Q, S) scores of the bands within the group of each."""
         known = {label_key(label): i for i, label in enumerate(self.labels)}
         cells = self.estimate.cells[self.column]
         code = np.array([known.get(label_key(label), -1) for label in cells])
@@ -101,34 +102,27 @@ class Banded:
         mix.data = scores[np.repeat(np.arange(len(group)), np.diff(mix.indptr)), code[mix.indices]]
         return ratios_of(self.estimate).of(mix, whole)
 
-    def statistics(self) -> dict[str, Estimate]:
-        """Return the mean, variance and standard deviation in every group."""
+    def statistics(self) -> list[Part]:
+        """Return the mean, the variance and the standard deviation in every group."""
         middles, groups = (self.edges[:-1] + self.edges[1:]) / 2, np.arange(self.many)
 
-        def mean_of(scores: Floats) -> Estimate:
+        def mean_of(scores: Floats) -> Part:
             found = self.means(groups, scores)
-            return of_ratios(self.estimate, found, self.groups[1], quantity="value")
+            ends = found.intervals(level=self.estimate.level)
+            return found.values, found.standard_errors, *ends, found.covariance()
 
         mean = mean_of(np.tile(middles, (self.many, 1)))
-        away = middles - mean.values[:, None]
-        variance = mean_of(
-            np.where(np.isfinite(away), away, 0.0) ** 2 + np.diff(self.edges) ** 2 / 12
-        )
-        root = np.sqrt(variance.values)
+        away = np.nan_to_num(middles - mean[0][:, None], nan=0.0)
+        variance = mean_of(away**2 + np.diff(self.edges) ** 2 / 12)
+        values, errors, lower, upper, covariance = variance
+        root = np.sqrt(values)
         slope = np.divide(0.5, root, out=np.full(root.shape, np.nan), where=root > 0)
-        deviation = replace(
-            variance,
-            probabilities=root,
-            standard_errors=variance.standard_errors * slope,
-            lower=np.sqrt(variance.lower),
-            upper=np.sqrt(variance.upper),
-            covariance_parts=Known(variance.covariance * np.outer(slope, slope)),
-        )
-        return {"mean": mean, "variance": variance, "standard deviation": deviation}
+        ends = np.sqrt(lower), np.sqrt(upper)
+        return [mean, variance, (root, errors * slope, *ends, covariance * np.outer(slope, slope))]
 
-    def quantiles(self, shares: Sequence[float]) -> Estimate:
-        """Return the quantiles in every group, in the order of the shares."""
-        e, ends = self.estimate, self.finite_edges
+    def quantiles(self, shares: Sequence[float]) -> Part:
+        """Return the quantiles in every group, one share after the other."""
+        ends = self.finite_edges
         group = np.tile(np.arange(self.many), len(shares))
         wanted = np.repeat(shares, self.many)
         rough = self.reached(group, wanted, np.zeros(len(group)))[:, 0]
@@ -138,10 +132,10 @@ class Banded:
         rank = np.argsort(np.argsort(shares))
         found = np.sort(found.reshape(len(shares), self.many, 3), axis=0)[rank].reshape(-1, 3)
         at, lower, upper = found.T
-        is_open, lower = at > ends[-1], np.minimum(lower, ends[-1])
+        lower = np.minimum(lower, ends[-1])
         lower, upper = np.where(np.isnan(at), [[ends[0]], [self.edges[-1]]], [lower, upper])
-        values = np.where(is_open, np.nan, at)
-        errors = (upper - lower) / (2 * normal_quantile(e.level))
+        values = np.where(at > ends[-1], np.nan, at)
+        errors = (upper - lower) / (2 * normal_quantile(self.estimate.level))
         known = np.isfinite(values) & np.isfinite(errors)
         # quantiles hang together as the shares up to them do
         spread = self.shares_below(group, np.where(known, values, ends[0])).covariance()
@@ -150,20 +144,7 @@ class Banded:
         np.divide(spread, np.outer(scale, scale), out=alike, where=np.outer(scale, scale) > 0)
         np.fill_diagonal(alike, 1.0)
         own = np.where(known, errors, np.nan)
-        note = (
-            f"{is_open.sum()} of {len(values)} quantiles lie in the open band {self.labels[-1]!r}; "
-            "high= says where it ends."
-        )
-        return replace(
-            e,
-            cells={"share": wanted.tolist()},
-            probabilities=values,
-            standard_errors=errors,
-            lower=lower,
-            upper=upper,
-            covariance_parts=Known(alike * np.outer(own, own)),
-            notes=(note,) if is_open.any() else (),
-        )
+        return values, errors, lower, upper, alike * np.outer(own, own)
 
     def shares_below(self, group: Integers, x: Floats, halves: Floats | float = 0.0) -> Ratios:
         """Return the shares of numbers up to each x within its group.
@@ -233,7 +214,6 @@ class Banded:
 
 
 def area(t: Floats) -> Floats:
-    """Return the integral of min(max(s, 0), 1) up to t."""
     inside = np.clip(t, 0.0, 1.0)
     return np.asarray(inside**2 / 2 + np.maximum(t - 1.0, 0.0))
 
@@ -273,7 +253,7 @@ def distribution(
     """Return mean, spread and quantiles of the numbers behind a column of bands.
 
     Within each combination of the other columns, with numbers spread evenly within each band
-    (:mod:`pramble.estimation.follow.numbers`).
+    (:mod:`pramble.estimation.functionals.numbers`).
 
     Parameters
     ----------
@@ -348,26 +328,30 @@ def distribution(
             )
         ends[-1] = high
     banded = Banded(e, column, labels, np.array(ends, dtype=np.float64))
-    parts = {} if np.isinf(ends[-1]) else banded.statistics()
-    names = [name for name in parts for _ in range(banded.many)]
-    names += [f"{share:g} quantile" for share in checked_shares(shares) for _ in range(banded.many)]
-    found = [*parts.values(), banded.quantiles(shares)]
-    notes = [note for part in found for note in part.notes]
-    if not parts:
+    is_open, many = bool(np.isinf(ends[-1])), banded.many
+    parts = [*([] if is_open else banded.statistics()), banded.quantiles(checked_shares(shares))]
+    names = [] if is_open else ["mean", "variance", "standard deviation"]
+    names += [f"{share:g} quantile" for share in shares]
+    *numbers, covariances = zip(*parts, strict=True)
+    values, errors, lower, upper = map(np.concatenate, numbers)
+    notes = []
+    if is_open:
+        beyond = int((np.isnan(values) & np.isinf(upper) & (lower > ends[0])).sum())
         notes.append(
-            f"The band {labels[-1]!r} is open, and so {column!r} has no mean; say where it ends by "
-            "high=…, or high= its beginning to count it as that number."
+            f"The band {labels[-1]!r} is open, so {column!r} has no mean, and {beyond} of "
+            f"{len(values)} quantiles lie in it; say where it ends by high=…, or high= its "
+            "beginning to count it as that number."
         )
-    groups = {name: own * (len(names) // banded.many) for name, own in banded.groups[1].items()}
-    return replace(
+    if unknown := int((np.isnan(values) & (lower <= ends[0])).sum()):
+        notes.append(f"Nothing is known of {unknown} of {len(values)}: their group may be empty.")
+    return derived(
         e,
-        probabilities=np.concatenate([part.values for part in found]),
-        standard_errors=np.concatenate([part.standard_errors for part in found]),
-        lower=np.concatenate([part.lower for part in found]),
-        upper=np.concatenate([part.upper for part in found]),
-        cells={**groups, "statistic": names},
-        covariance_parts=Known(block_diag(*(part.covariance for part in found))),
+        *(values, errors, (lower, upper), Known(block_diag(*covariances))),
+        cells={
+            **{name: own * len(names) for name, own in banded.groups[1].items()},
+            "statistic": [name for name in names for _ in range(many)],
+        },
         quantity="value",
         given=(),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(notes),
     )

@@ -5,23 +5,22 @@ counts :math:`G_{zx}` for the cell x of the randomised columns, so that
 
 .. math:: \omega(w, x) = \sum_{i:\, w_i = w} c_i\, G_{z_i x}
 
-is unbiased for the number of records with w and x: a signed weight for every combination. Nothing
-larger than the patterns that occur is held; rows of G are made for some patterns at a time.
+is unbiased for the number of records with w and x, and :math:`\sum_{w,x} \omega(w,x) F(w,x)` for
+the sum of a function F over records. Rows of G are made for some patterns at a time.
 
-For a function F, :math:`\sum_{w,x} \omega(w,x) F(w,x)` is unbiased for the sum of F over records.
 One record adds :math:`u_i = \sum_x G_{z_i x} F(w_i, x)`, so the variance is :math:`\sum_i u_i
 u_i^\top` about zero, and what randomisation alone adds is
 
 .. math:: \sum_i \Bigl( u_i u_i^\top - \sum_x G_{z_i x} F(w_i, x) F(w_i, x)^\top \Bigr) .
 
-G knows how many records each branch of the plan has, so that differences between the means of
-branches are no part of either.
+The numbers of records in each branch of a plan are known, so that differences between the means of
+branches are no part of either. The cells of a measured table are signed weights as they are.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -29,13 +28,13 @@ from pramble.data.crosstab import Crosstab, totals
 from pramble.data.labels import Label
 from pramble.data.records import Records
 from pramble.errors import InvalidData, NotIdentifiable
-from pramble.estimation.inverse.channel_tables import (
+from pramble.estimation.records.channel_tables import (
     gather,
     refuse_large_table,
     refuse_no_weight,
     stacked_places,
 )
-from pramble.estimation.inverse.tabulate import (
+from pramble.estimation.records.tabulate import (
     ReleasedCells,
     count_released,
     refuse_randomised,
@@ -53,6 +52,27 @@ MOST_PATTERN_CELLS = 100_000
 MOST_ERROR = 0.5
 
 
+# Numbers that are held together.
+AT_ONCE = 4_000_000
+
+# Signed weights that are kept from step to step.
+MOST_WEIGHTS = 8_000_000
+
+# From some groups to the values (groups, cells, functions) of several functions.
+Function = Callable[[slice], Floats]
+
+
+@value(eq=False)
+class Moments:
+    """The covariance of sums: of sampling and randomisation, and of randomisation alone."""
+
+    both: Floats
+    randomisation: Floats
+
+    def covers(self, share: float) -> Floats:
+        return np.asarray(share * self.both + (1 - share) * self.randomisation)
+
+
 @value(eq=False)
 class Axis:
     """One block, or all branches: the rows of a right inverse, and which cell each tells of."""
@@ -63,8 +83,8 @@ class Axis:
 
 
 @value(eq=False)
-class Patterns:
-    """Distinct patterns, sorted by their untouched values."""
+class RecordSource:
+    """The signed weights of records: distinct patterns, sorted by their untouched values."""
 
     untouched: tuple[str, ...]
     cells: Mapping[str, Integers]  # (K,): the code of its label in each cell
@@ -82,6 +102,8 @@ class Patterns:
     squares: Floats
     dropped: Mapping[str, int]  # by column: records without a value in it, which were left out
     backend: str
+    strata: str | None = None  # Columns among those beside
+    clusters: str | None = None
 
     @property
     def n(self) -> float:
@@ -96,12 +118,76 @@ class Patterns:
         return np.searchsorted(self.group, np.arange(len(self.groups) + 1))
 
     def rows(self, some: slice) -> Floats:
-        """Return the rows of G of some patterns over all cells."""
         answer = np.ones((some.stop - some.start, 1))
         for axis in self.axes:
             own = axis.G[axis.place[some]]
             answer = (answer[:, :, None] * own[:, None, :]).reshape(len(own), -1)
         return answer
+
+    @cached_property
+    def counts(self) -> Floats:
+        return totals(self.group, self.sums, len(self.groups))
+
+    def chunks(self, width: int) -> Iterator[slice]:
+        step = max(1, AT_ONCE // (self.size * width))
+        for start in range(0, len(self.groups), step):
+            yield slice(start, min(start + step, len(self.groups)))
+
+    def pieces(self, some: slice, width: int) -> Iterator[slice]:
+        starts = self.starts
+        step = max(1, AT_ONCE // (self.size * width))
+        for start in range(int(starts[some.start]), int(starts[some.stop]), step):
+            yield slice(start, min(start + step, int(starts[some.stop])))
+
+    def weights(self, some: slice) -> Floats:
+        return (
+            self.all_weights[some] if self.all_weights is not None else self.summed(some, self.sums)
+        )
+
+    @cached_property
+    def all_weights(self) -> Floats | None:
+        """All signed weights, where they are few."""
+        groups = len(self.groups)
+        if groups * self.size > MOST_WEIGHTS:
+            return None
+        parts = [self.summed(some, self.sums) for some in self.chunks(1)]
+        return np.concatenate(parts)
+
+    def summed(self, some: slice, sums: Floats) -> Floats:
+        answer = np.zeros((some.stop - some.start, self.size))
+        for piece in self.pieces(some, 1):
+            group = self.group[piece] - some.start
+            first = np.flatnonzero(np.r_[True, np.diff(group) > 0])
+            rows = self.rows(piece) * sums[piece, None]
+            answer[group[first]] += np.add.reduceat(rows, first, axis=0)
+        return answer
+
+    def tally(self, width: int) -> "ClusterTally | StratumTally | None":
+        beside = self.beside
+        stratum = None if self.strata is None else beside[self.strata]
+        if self.clusters is not None:
+            return ClusterTally(self, width, stratum, beside[self.clusters])
+        return None if stratum is None else StratumTally(self, width, stratum)
+
+    def moments(self, function: Function, width: int) -> Moments:
+        within, plain = np.zeros((width, width)), np.zeros((width, width))
+        tally, branches = self.tally(width), BranchTally(self, width)
+        for some in self.chunks(width):
+            F = function(some)
+            flat = F.reshape(-1, width)
+            own = self.summed(some, self.squares).reshape(-1, 1)
+            within += (flat * own).T @ flat
+            for piece in self.pieces(some, width):
+                group = self.group[piece] - some.start
+                rows = self.rows(piece)
+                u = rows @ F[0] if len(F) == 1 else np.matmul(rows[:, None, :], F[group])[:, 0]
+                plain += (u * self.squares[piece, None]).T @ u
+                if tally is not None:
+                    tally.add(u, piece)
+                branches.add(u, piece)
+        known = branches.between()
+        sampled = plain if tally is None else tally.total()
+        return Moments(sampled - known, plain - within - known)
 
 
 def patterns_of(
@@ -109,15 +195,17 @@ def patterns_of(
     plan: Plan,
     *,
     by: Sequence[str],
-    beside: Sequence[str] = (),
+    strata: str | None = None,
+    clusters: str | None = None,
     weights: Any = None,
     missing: bool = False,
-) -> Patterns:
+) -> RecordSource:
     """Return the patterns of some columns; the plan is without products.
 
     With ``missing``, an empty value of an untouched column is a label, and nothing is refused for
     telling too little.
     """
+    beside = [name for name in (strata, clusters) if name is not None]
     refuse_randomised([weights, *beside], plan.columns)
     extra = [name for name in dict.fromkeys(beside) if name not in by]
     channel = plan.channel(by)
@@ -142,7 +230,7 @@ def patterns_of(
     sums, squares = (found.sums[p][some] if found.sums else numbers for p in ((1, 0), (2, 0)))
     refuse_no_weight(sums)
     scale = numbers.sum() / sums.sum()
-    return Patterns(
+    return RecordSource(
         untouched=untouched,
         cells={name: np.asarray(cells[name]) for name in by if name in cells},
         labels=labels,
@@ -156,11 +244,12 @@ def patterns_of(
         squares=squares * scale**2,
         dropped=dropped,
         backend=records.backend,
+        strata=strata,
+        clusters=clusters,
     )
 
 
 def axes_shown(counted: ReleasedCells) -> tuple[list[Axis], Integers]:
-    """Return the axes of released cells, and the branch of each of them."""
     found, table = counted.found, counted.table
     none = np.zeros(len(found.cells), dtype=np.int64)
     if table is None:
@@ -181,7 +270,6 @@ def axis_of(operator: InvertibleOperator, place: Integers) -> Axis:
 
 
 def complete_cells(found: Crosstab, untouched: Sequence[str]) -> tuple[Integers, dict[str, int]]:
-    """Return the cells without a missing value in untouched columns, and how many miss one."""
     fine = np.ones(len(found.cells), dtype=np.bool_)
     dropped = {}
     for axis, name in enumerate(untouched):
@@ -225,21 +313,11 @@ def refuse_imprecise(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: 
                 )
 
 
-# Numbers that are held together.
-AT_ONCE = 4_000_000
-
-# Signed weights that are kept from step to step.
-MOST_WEIGHTS = 8_000_000
-
-# From some groups to the values (groups, cells, functions) of several functions.
-Function = Callable[[slice], Floats]
-
-
 class ClusterTally:
     """Sums over clusters."""
 
     def __init__(
-        self, patterns: Patterns, width: int, stratum: Integers | None, cluster: Integers
+        self, patterns: RecordSource, width: int, stratum: Integers | None, cluster: Integers
     ) -> None:
         strata = np.zeros_like(cluster) if stratum is None else stratum
         pairs = np.stack([strata, cluster], axis=1)
@@ -263,7 +341,7 @@ class ClusterTally:
 class StratumTally:
     """Sums and squares of records by strata."""
 
-    def __init__(self, patterns: Patterns, width: int, stratum: Integers) -> None:
+    def __init__(self, patterns: RecordSource, width: int, stratum: Integers) -> None:
         self.stratum, self.patterns = stratum, patterns
         size = int(self.stratum.max()) + 1
         self.numbers = totals(self.stratum, self.patterns.numbers, size)
@@ -290,7 +368,7 @@ class StratumTally:
 class BranchTally:
     """Sums over the branches of a plan, whose shares are known and so add no variance."""
 
-    def __init__(self, patterns: Patterns, width: int) -> None:
+    def __init__(self, patterns: RecordSource, width: int) -> None:
         self.patterns = patterns
         size = int(patterns.branch.max()) + 1
         self.weights = totals(patterns.branch, patterns.sums, size)
@@ -302,117 +380,7 @@ class BranchTally:
         np.add.at(self.sums, self.patterns.branch[piece], weighted)
 
     def between(self) -> Floats:
-        """Return what the means of branches differ by, as a sum over records."""
         used = self.weights > 0
         means = self.sums[used] / self.weights[used, None]
         off = means - self.sums.sum(axis=0) / self.weights.sum()
         return np.asarray((off.T * self.squares[used]) @ off)
-
-
-@value(eq=False)
-class Moments:
-    """The covariance of sums: of sampling and randomisation, and of randomisation alone."""
-
-    both: Floats
-    randomisation: Floats
-
-    def covers(self, share: float) -> Floats:
-        return np.asarray(share * self.both + (1 - share) * self.randomisation)
-
-
-class WeightSource(Protocol):
-    """Signed weights over groups and cells: see :class:`RecordSource`."""
-
-    @property
-    def n(self) -> float: ...
-
-    @property
-    def counts(self) -> Floats: ...
-
-    def chunks(self, width: int) -> Iterator[slice]: ...
-
-    def weights(self, some: slice) -> Floats: ...
-
-    def moments(self, function: Function, width: int) -> Moments: ...
-
-
-@value(eq=False)
-class RecordSource:
-    """The signed weights of records, and the columns of strata and clusters beside them."""
-
-    patterns: Patterns
-    strata: str | None = None
-    clusters: str | None = None
-
-    @property
-    def n(self) -> float:
-        return self.patterns.n
-
-    @cached_property
-    def counts(self) -> Floats:
-        """The weight of each group."""
-        return totals(self.patterns.group, self.patterns.sums, len(self.patterns.groups))
-
-    def chunks(self, width: int) -> Iterator[slice]:
-        step = max(1, AT_ONCE // (self.patterns.size * width))
-        for start in range(0, len(self.patterns.groups), step):
-            yield slice(start, min(start + step, len(self.patterns.groups)))
-
-    def pieces(self, some: slice, width: int) -> Iterator[slice]:
-        starts = self.patterns.starts
-        step = max(1, AT_ONCE // (self.patterns.size * width))
-        for start in range(int(starts[some.start]), int(starts[some.stop]), step):
-            yield slice(start, min(start + step, int(starts[some.stop])))
-
-    def weights(self, some: slice) -> Floats:
-        return (
-            self.all_weights[some]
-            if self.all_weights is not None
-            else self.summed(some, self.patterns.sums)
-        )
-
-    @cached_property
-    def all_weights(self) -> Floats | None:
-        """All signed weights, where they are few."""
-        groups = len(self.patterns.groups)
-        if groups * self.patterns.size > MOST_WEIGHTS:
-            return None
-        parts = [self.summed(some, self.patterns.sums) for some in self.chunks(1)]
-        return np.concatenate(parts)
-
-    def summed(self, some: slice, sums: Floats) -> Floats:
-        answer = np.zeros((some.stop - some.start, self.patterns.size))
-        for piece in self.pieces(some, 1):
-            group = self.patterns.group[piece] - some.start
-            first = np.flatnonzero(np.r_[True, np.diff(group) > 0])
-            rows = self.patterns.rows(piece) * sums[piece, None]
-            answer[group[first]] += np.add.reduceat(rows, first, axis=0)
-        return answer
-
-    def tally(self, width: int) -> ClusterTally | StratumTally | None:
-        """Return what adds up records by clusters and strata; None if each was drawn on its own."""
-        beside = self.patterns.beside
-        stratum = None if self.strata is None else beside[self.strata]
-        if self.clusters is not None:
-            return ClusterTally(self.patterns, width, stratum, beside[self.clusters])
-        return None if stratum is None else StratumTally(self.patterns, width, stratum)
-
-    def moments(self, function: Function, width: int) -> Moments:
-        within, plain = np.zeros((width, width)), np.zeros((width, width))
-        tally, branches = self.tally(width), BranchTally(self.patterns, width)
-        for some in self.chunks(width):
-            F = function(some)
-            flat = F.reshape(-1, width)
-            own = self.summed(some, self.patterns.squares).reshape(-1, 1)
-            within += (flat * own).T @ flat
-            for piece in self.pieces(some, width):
-                group = self.patterns.group[piece] - some.start
-                rows = self.patterns.rows(piece)
-                u = rows @ F[0] if len(F) == 1 else np.matmul(rows[:, None, :], F[group])[:, 0]
-                plain += (u * self.patterns.squares[piece, None]).T @ u
-                if tally is not None:
-                    tally.add(u, piece)
-                branches.add(u, piece)
-        known = branches.between()
-        sampled = plain if tally is None else tally.total()
-        return Moments(sampled - known, plain - within - known)

@@ -23,13 +23,13 @@ without weights) and f the share of the sampling variance that counts.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from pramble.estimation.inverse.intervals import inner_point, unified_interval
-from pramble.estimation.inverse.stacked import StackedInverse
-from pramble.estimation.inverse.tabulate import Layout
+from pramble.estimation.records.intervals import inner_point, unified_interval
+from pramble.estimation.records.stacked import StackedInverse
+from pramble.estimation.records.tabulate import Layout
 from pramble.mechanisms.operators.base import (
     Inverting,
     RightInverse,
@@ -186,7 +186,6 @@ class CountedByTotal:
         return self.total_variance * (2 * self.even * self.shares - self.shares**2)
 
     def covariance(self) -> Floats:
-        """Return the (Q, Q) covariance of the counts."""
         cross = np.outer(self.even, self.shares)
         added = cross + cross.T - np.outer(self.shares, self.shares)
         return np.asarray(self.n**2 * self.parts.covariance() + self.total_variance * added)
@@ -196,36 +195,11 @@ class CountedByTotal:
 MOST_AT_ONCE = 4_000_000
 
 
-class Answers(Protocol):
-    """A table that answers queries; its cells are in the order of the table.
-
-    It has the fitted cells p and the unbiased ones, the squared weights s over the true cells, the
-    share f of the sampling variance that counts, and how many numbers a query takes.
-    """
-
-    @property
-    def layout(self) -> Layout: ...
-
-    @property
-    def p(self) -> Floats: ...
-
-    @property
-    def unbiased(self) -> Floats: ...
-
-    @property
-    def squares(self) -> Floats: ...
-
-    @property
-    def sampling(self) -> float: ...
-
-    @property
-    def width(self) -> int: ...
-
-    def randomised(self, w: Floats) -> Floats:
-        """Return the (Q, Q) covariance of answers by randomisation alone."""
-
-    def products(self, w: Floats, other: Floats) -> Floats:
-        """Return the covariance of each answer with another one, by randomisation alone."""
+# A table that answers queries, its cells in its order: it has a layout, the fitted cells p and the
+# unbiased ones, the squared weights s over the true cells (squares), the share f of the sampling
+# variance that counts (sampling), how many numbers a query takes (width), the covariance of answers
+# by randomisation alone, (Q, Q) and of pairs (randomised, products), and that of all cells.
+Answers = Any
 
 
 def covariance_of(answers: Answers, w: Floats) -> Floats:
@@ -289,6 +263,5 @@ class CellAnswers:
         )
 
     def covariance(self) -> Floats:
-        """Return the (K, K) covariance of the cells, in the order of the table."""
         order = self.layout.order
         return np.asarray(self.moments.covariance()[np.ix_(order, order)])

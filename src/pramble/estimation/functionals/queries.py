@@ -1,25 +1,20 @@
 r"""Linear queries, and totals and means of a numeric column, of what was randomised.
 
 A query :math:`\sum_x w_x p_x` is identifiable when :math:`w = Mu` for some u, also where p itself
-is not: the answer is then :math:`\sum_z m_z u_z`, whatever p is, and a record that was released as
-z adds :math:`u_z`. Its variance is exact:
+is not: the answer is then :math:`\sum_z m_z u_z`, whatever p is, with the variance
 
 .. math:: \sum_z \ell_z u_z^2 - 2 v \sum_z \ell_z u_z + v^2 \sum_z \ell_z
 
-for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.inverse.moments`.
+for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.records.moments`.
 
 With :math:`t_i = w_i y_i G_{Z_i x}` the total of group x is estimated by :math:`\sum_i t_i`, which
 is unbiased, and its mean by the ratio :math:`R_x` to the estimated size
-:math:`\hat N_x = \sum_i w_i G_{Z_i x}`. The variance of the ratio is that of the residuals
-:math:`(y_i - R_x)\,w_i G_{Z_i x}/\hat N_x`. Everything follows from sums of :math:`w^2`,
-:math:`w^2 y` and :math:`w^2 y^2` over released cells.
-
-A size that is small beside its error makes the ratio far from normal, but :math:`\hat T - R\hat N`
-is close to normal with mean 0 at the true R. The interval of a mean is Fieller's: all R with
+:math:`\hat N_x = \sum_i w_i G_{Z_i x}`. The interval of a mean is Fieller's: all R with
 
 .. math:: (\hat T - R \hat N)^2 \le z^2\, \widehat{\operatorname{Var}}(\hat T - R\hat N),
 
-which has no end where the size cannot be told from zero.
+which has no end where the size cannot be told from zero. Everything follows from sums of
+:math:`w^2`, :math:`w^2 y` and :math:`w^2 y^2` over released cells.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,21 +25,21 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.intervals import (
+from pramble.estimation.functionals.result import Estimate, Settings
+from pramble.estimation.records.intervals import (
     candidate_moment,
     inner_point,
     intervals_of_weights,
     normal_quantile,
 )
-from pramble.estimation.inverse.likelihood import (
+from pramble.estimation.records.likelihood import (
     axes_of_group,
     fit_table,
     inverse_moments,
 )
-from pramble.estimation.inverse.moments import Known, SecondMoments, right_inverses
-from pramble.estimation.inverse.stacked import StackedOperator
-from pramble.estimation.inverse.tabulate import Layout, Tabulated
+from pramble.estimation.records.moments import Known, SecondMoments, right_inverses
+from pramble.estimation.records.stacked import StackedOperator
+from pramble.estimation.records.tabulate import Layout, Tabulated
 from pramble.mechanisms.operators.base import (
     Inverting,
     adjoint_axes,
@@ -137,7 +132,6 @@ def weights_of_mapping(weights: Mapping[Any, float], layout: Layout) -> Floats:
 def released_weights(
     axes: Sequence[Inverting], w: Floats, *, distribution: Floats | None
 ) -> Floats:
-    """Return u with Mu = w, per query; refuse a query for which there is none."""
     try:
         return along_axes([inverse.adjoint for inverse in right_inverses(axes, distribution)], w)
     except NotIdentifiable as error:
@@ -230,11 +224,9 @@ class GroupNumbers:
 
     @cached_property
     def centre(self) -> Floats:
-        """What residuals are taken from: R, and zero for totals."""
         return self.values if self.kind == "mean" else np.zeros_like(self.values)
 
     def second_moments(self, of: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
-        """Return a second moment of 1, y and y²."""
         zero, one, two = (of(self.tabulated.sums[2, b]) for b in range(3))
         return zero, one, two
 
