@@ -64,7 +64,7 @@ DOORS = {
     "ledger": "account book",
     "mechanisms": (
         "arcs base channel column_labels csv_form distance general geometric json_form "
-        "measured operators.base operators.dense operators.uniform plan plan_json product "
+        "measured operators.base operators.dense operators.uniform plan "
         "ratios table_plan uniform"
     ),
     "plots": "estimates images map mechanisms tradeoffs",

@@ -53,7 +53,6 @@ PINNED = {
     "certify",
     "circle",
     "combine",
-    "compose",
     "conditional_entropy",
     "design",
     "design_record",

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from pramble.privacy.central import central_guarantee as central_guarantee
     from pramble.privacy.certificate import Certificate as Certificate
     from pramble.privacy.certificate import certify as certify
-    from pramble.privacy.certificate import compose as compose
     from pramble.privacy.promise import Promise as Promise
     from pramble.releasing.folder.open import Release as Release
     from pramble.releasing.folder.open import open_release as open_release
@@ -112,7 +111,7 @@ _NAMES = {
     "mechanisms.plan": "Branch Mechanism Plan",
     "mechanisms.uniform": "keep_probabilities randomized_response",
     "privacy.central": "CentralGuarantee central_guarantee",
-    "privacy.certificate": "Certificate certify compose",
+    "privacy.certificate": "Certificate certify",
     "privacy.promise": "Promise",
     "releasing.try_release": "Candidates try_release",
     "releasing.folder.open": "Release open_release",

@@ -37,17 +37,16 @@ def test_labels_of_bands_are_read_back_to_their_edges(edges):
     assert edges_of_labels(band_labels(edges)) == (*map(float, edges), math.inf)
 
 
-@given(st.sampled_from(["year", "quarter", "month"]), st.integers(1600, 2400), st.integers(1, 40))
+@given(st.sampled_from(["year", "month"]), st.integers(1600, 2400), st.integers(1, 40))
 def test_labels_of_periods_are_read_back_in_years(by, year, more):
-    first = {"year": f"{year}", "quarter": f"{year}-Q3", "month": f"{year}-11"}[by]
-    last = {"year": f"{year + more}", "quarter": f"{year + more}-Q1", "month": f"{year + more}-02"}
+    first = {"year": f"{year}", "month": f"{year}-11"}[by]
+    last = {"year": f"{year + more}", "month": f"{year + more}-02"}
     labels = Periods(by, first, last[by]).categories()
     edges = edges_of_labels(labels)
     assert labels[0] == first
     assert labels[-1] == last[by]
-    width = {"year": 1, "quarter": 1 / 4, "month": 1 / 12}[by]
-    assert np.diff(edges) == pytest.approx(width)
-    assert edges[0] == pytest.approx(year + {"year": 0, "quarter": 0.5, "month": 10 / 12}[by])
+    assert np.diff(edges) == pytest.approx({"year": 1, "month": 1 / 12}[by])
+    assert edges[0] == pytest.approx(year + {"year": 0, "month": 10 / 12}[by])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_even_bands():
         ({"from": 0, "to": "10", "step": 1}, "from, to and step"),
         ({"from": 0, "to": 10, "step": 1, "by": "year"}, "from, to and step"),
         ({"by": "year"}, "must have from and to such as '2020'"),
-        ({"by": "week", "from": "2020", "to": "2021"}, "by year, quarter, month"),
+        ({"by": "week", "from": "2020", "to": "2021"}, "by year, month"),
         ({"by": "month", "from": "2020", "to": "2021"}, "such as '2020-01'"),
         ({"by": "year", "from": 2021, "to": 2020}, "two or more"),
         ({"by": "month", "from": "1700-01", "to": "2020-01"}, "at most 2,000"),
@@ -145,7 +144,6 @@ def test_dates_of_every_type_are_put_into_periods(kind):
     values = as_types()[kind]
     for by, first, last, expected in (
         ("year", "2020", "2021", ["2020", None, "2020", "2021"]),
-        ("quarter", "2020-Q1", "2021-Q1", ["2020-Q1", None, "2020-Q4", "2021-Q1"]),
         ("month", "2020-01", "2021-03", ["2020-01", None, "2020-12", "2021-03"]),
     ):
         found = Periods(by, first, last).apply(values, column="when")
@@ -158,7 +156,7 @@ def test_dates_of_every_type_are_put_into_periods(kind):
 
 @pytest.mark.parametrize(
     ("by", "first", "last"),
-    [("year", "2021", "2022"), ("month", "2020-01", "2021-02"), ("quarter", "2020-Q1", "2020-Q4")],
+    [("year", "2021", "2022"), ("month", "2020-01", "2021-02")],
 )
 def test_dates_outside_are_refused_without_being_shown(by, first, last):
     with pytest.raises(InvalidData, match=f"from {first} to {last} for its bands") as error:

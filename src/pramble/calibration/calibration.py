@@ -139,44 +139,21 @@ def search(
     elif len(met) == len(trials):
         best = met[-1]
     else:
-        closing = close_in(
-            try_alpha,
-            (met[-1], trial),
-            at_most=target.at_most,
-            tolerance=tolerance,
-            clock=clock.part(0.6, 0.4),
-        )
-        known = {trial.alpha for trial in trials}
-        trials += [trial for trial in closing if trial.alpha not in known]
-        best = closing[-1]
+        best, fails = met[-1], trial
+        closing = clock.part(0.6, 0.4)
+        # Halves on a scale of logarithms, since the tolerance is relative.
+        width = abs(math.log(best.alpha / fails.alpha))
+        steps = max(1, math.ceil(math.log2(width / math.log1p(tolerance))))
+        for step in range(steps):
+            middle = try_alpha(math.sqrt(best.alpha * fails.alpha))
+            trials.append(middle)
+            if middle.value <= target.at_most:
+                best = middle
+            else:
+                fails = middle
+            closing.tell("calibrating", (step + 1) / steps)
     clock.tell("calibrating", 1.0)
     return sorted(trials, key=lambda trial: trial.alpha), best
-
-
-def close_in(
-    try_alpha: Callable[[float], Trial],
-    between: tuple[Trial, Trial],
-    *,
-    at_most: float,
-    tolerance: float,
-    clock: Clock,
-) -> list[Trial]:
-    """Halve the bracket until it is known to a relative ``tolerance``; the last met comes last."""
-    meets, fails = between
-    tried = [fails]
-    # On a scale of logarithms: the tolerance is relative.
-    width = math.log(max(meets.alpha / fails.alpha, fails.alpha / meets.alpha))
-    steps = max(1, math.ceil(math.log2(width / math.log1p(tolerance))))
-    for step in range(steps):
-        middle = try_alpha(math.sqrt(meets.alpha * fails.alpha))
-        if middle.value <= at_most:
-            tried.append(meets)
-            meets = middle
-        else:
-            tried.append(middle)
-            fails = middle
-        clock.tell("calibrating", (step + 1) / steps)
-    return [*tried, meets]
 
 
 @value(eq=False, repr=False)

@@ -16,8 +16,7 @@ from pramble.errors import InvalidInput, InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
 from pramble.mechanisms.json_form import document_in, read_bytes
-from pramble.mechanisms.plan import Plan
-from pramble.mechanisms.plan_json import SCHEMA
+from pramble.mechanisms.plan import SCHEMA, Plan
 from pramble.mechanisms.table_plan import SCHEMAS as OF_TABLES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import PICTURES

@@ -179,7 +179,8 @@ def decimal_points(values: Any) -> Any:
     """Return texts with the decimal comma of numbers replaced by a point."""
     if not is_text(values):
         return values
-    return pc.replace_substring_regex(values, r"^([-+]?\d*),(\d+)$", r"\1.\2")
+    number = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
+    return pc.replace_substring_regex(plain_texts(values), number, r"\1.\2")
 
 
 def as_schema(batch: Any, schema: Any, path: Path) -> Any:
@@ -216,24 +217,13 @@ def finite_numbers(
     array([1.5, 2. ])
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(values.type.value_type)
-        if is_text(values):
-            values = pc.utf8_trim_whitespace(values.cast(pa.large_string()))
-            values = pc.replace_substring(values, ",", ".") if decimal == "," else values
-        try:
-            exact = not pa.types.is_integer(values.type)  # large integers are rounded
-            values = values.cast(pa.float64(), safe=exact)
-            found = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
-            raise InvalidData(
-                f"Column {what!r} must hold numbers; it holds other values."
-            ) from None
-    else:
-        try:
-            found = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidData(f"Column {what!r} must hold numbers.") from None
+        exact = numbers(decimal_points(values) if decimal == "," else values, column=what)
+        # large integers are rounded
+        values = exact.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidData(f"Column {what!r} must hold numbers; it holds other values.") from None
     bad = np.flatnonzero(~np.isfinite(found))
     if bad.size:
         row = int(bad[0]) + (rows.start if rows else 0)

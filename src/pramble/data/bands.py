@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,54 +14,35 @@ from pramble.data.arrays import is_text, over_labels, trimmed_texts, value_type,
 from pramble.data.labels import Label
 from pramble.errors import InvalidData, InvalidInput
 
-MONTHS_IN = {"year": 12, "quarter": 3, "month": 1}
-WRITTEN = {
-    "year": re.compile(r"(\d{4})"),
-    "quarter": re.compile(r"(\d{4})-Q([1-4])"),
-    "month": re.compile(r"(\d{4})-(0[1-9]|1[0-2])"),
-}
-EXAMPLES = {"year": "2020", "quarter": "2020-Q1", "month": "2020-01"}
+MONTHS_IN = {"year": 12, "month": 1}
+EXAMPLES = {"year": "2020", "month": "2020-01"}
+MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
 
 
-def first_month(text: str, by: str) -> int | None:
-    """Return the first month of a period, counted from the year 0; None if it is written otherwise.
+def period_labels(by: str, first: str, last: str) -> tuple[int, tuple[str, ...]]:
+    """Return the first month, counted from the year 0, and the labels of all periods to the last.
 
-    >>> first_month("2020-Q2", "quarter") - first_month("2020-01", "month")
-    3
-    """
-    found = WRITTEN[by].fullmatch(text)
-    if found is None:
-        return None
-    year, *part = map(int, found.groups())
-    return 12 * year + (part[0] - 1 if part else 0) * MONTHS_IN[by]
-
-
-def period_labels(by: str, first: Any, last: Any) -> tuple[int, tuple[str, ...]]:
-    """Return the first month of the first period, and the labels of all up to the last.
-
-    >>> period_labels("quarter", "2020-Q3", "2021-Q1")[1]
-    ('2020-Q3', '2020-Q4', '2021-Q1')
+    >>> period_labels("month", "2020-11", "2021-01")
+    (24250, ('2020-11', '2020-12', '2021-01'))
     """
     if by not in MONTHS_IN:
         raise InvalidInput(f"bands must be by {', '.join(MONTHS_IN)}; found {by!r}.")
-    ends = [first_month(str(end), by) for end in (first, last)]
-    if ends[0] is None or ends[1] is None:
+    unit = f"datetime64[{by[0].upper()}]"
+    try:
+        ends = np.array([first, last], dtype=unit)
+    except (ValueError, TypeError):
+        ends = np.array([], dtype=unit)
+    if ends.astype(str).tolist() != [first, last]:
         raise InvalidInput(
             f"bands by {by} must have from and to such as {EXAMPLES[by]!r}, known without the "
             f"file; found {first!r} and {last!r}."
         )
-    width = MONTHS_IN[by]
-    months = range(ends[0], ends[1] + 1, width)
-    if len(months) < 2:
+    periods = np.arange(ends[0], ends[1] + 1)
+    if len(periods) < 2:
         raise InvalidInput(f"bands must be two or more; found {first!r} to {last!r}.")
-    return ends[0], tuple(period_label(month, by) for month in months)
-
-
-def period_label(month: int, by: str) -> str:
-    year, place = divmod(month, 12)
-    part = {"year": "", "quarter": f"-Q{place // 3 + 1}", "month": f"-{place + 1:02d}"}
-    return f"{year:04d}{part[by]}"
+    start = ends[0].astype("datetime64[M]").astype(int) + 12 * 1970
+    return int(start), tuple(periods.astype(str).tolist())
 
 
 def months_of(values: Any, *, column: str) -> Any:
@@ -72,8 +54,18 @@ def months_of(values: Any, *, column: str) -> Any:
         f"Column {column!r} must hold dates, such as 2020-01-31, for bands of dates; it holds "
         "others."
     )
+
+    def dates_in(texts: Any) -> Any:
+        days = trimmed_texts(texts)
+        if pc.all(pc.match_substring_regex(days, DATE)).as_py() is False:
+            raise wrong
+        try:
+            return pc.utf8_slice_codeunits(days, 0, 10).cast(pa.date32())
+        except pa.ArrowInvalid:
+            raise wrong from None
+
     if is_text(values):
-        values = over_labels(values, lambda texts: dates_of(trimmed_texts(texts), wrong))
+        values = over_labels(values, dates_in)
     kind = value_type(values.type)
     if pa.types.is_null(kind):
         return values.cast(pa.int64())
@@ -81,15 +73,6 @@ def months_of(values: Any, *, column: str) -> Any:
         raise wrong
     dates = without_dictionary(values)
     return pc.subtract(pc.add(pc.multiply(pc.year(dates), 12), pc.month(dates)), 1)
-
-
-def dates_of(texts: Any, wrong: InvalidData) -> Any:
-    if pc.all(pc.match_substring_regex(texts, DATE)).as_py() is False:
-        raise wrong
-    try:
-        return pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
-    except pa.ArrowInvalid:
-        raise wrong from None
 
 
 MOST_BANDS = 2_000
@@ -169,13 +152,13 @@ def band_labels(edges: Sequence[float]) -> tuple[str, ...]:
 def edges_of_labels(labels: Sequence[Label]) -> tuple[float, ...]:
     """Return the edges that labels of bands stand for: S + 1 of them, the last infinite if open.
 
-    This inverts :func:`band_labels`. A whole number is a band of width 1. Months and quarters count
-    in years.
+    This inverts :func:`band_labels`. A whole number is a band of width 1. Months count in
+    years.
 
     >>> edges_of_labels(["0-15", "16", "17+"]), edges_of_labels([3, 4, 5])
     ((0.0, 16.0, 17.0, inf), (3.0, 4.0, 5.0, 6.0))
-    >>> edges_of_labels(["2020-Q1", "2020-Q2"])
-    (2020.0, 2020.25, 2020.5)
+    >>> edges_of_labels(["2019-12", "2020-01"])[1]
+    2020.0
     """
     bands = [band_of(label) for label in labels]
     for label, (_, high), (low, _) in zip(labels[1:], bands, bands[1:], strict=False):
@@ -198,10 +181,10 @@ def band_of(label: Label) -> tuple[float, float]:
 
 def read_band(text: str) -> tuple[float, float] | None:
     """Return the ends of a band that is written in one of the known ways."""
-    for by in ("month", "quarter"):
-        month = first_month(text, by)
-        if month is not None:
-            return month / 12, (month + MONTHS_IN[by]) / 12
+    month = MONTH.fullmatch(text)
+    if month is not None:
+        months = 12 * int(month[1]) + int(month[2]) - 1
+        return months / 12, (months + 1) / 12
     for pattern, added in ((ONE, 1), (SEVERAL, 1), (BETWEEN, 0), (OPEN, math.inf)):
         found = pattern.fullmatch(text)
         if found:

@@ -195,10 +195,10 @@ class Bands(Recoding):
 
 @value
 class Periods(Recoding):
-    """Dates into years, quarters or months, from the first to the last; others are refused."""
+    """Dates into years or months, from the first to the last; others are refused."""
 
     by: str
-    first: str  # such as "2020", "2020-Q1", "2020-01": a public range, never that of the file
+    first: str  # such as "2020" or "2020-01": a public range, never that of the file
     last: str
 
     def __post_init__(self) -> None:

@@ -118,7 +118,7 @@ class Records(ABC):
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> "Records":
         """Return records with these columns whose rows are, or come, to this machine.
 
-        Where they come, it is so many of the first rows, or all.
+        Where they come, it is so many of them, or all.
         """
         del columns, rows
         return self

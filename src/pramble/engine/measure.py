@@ -5,11 +5,11 @@ from typing import Any
 
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
-from pramble.data.records import Records, Watch
+from pramble.data.records import Records
 from pramble.data.remote import spark_source
 from pramble.engine.keystream import checked_key
 from pramble.engine.table_counts import PersonCounts, TableCounter, count_everywhere
-from pramble.engine.table_noise import Counts, measure_chosen, with_noise
+from pramble.engine.table_noise import measure_chosen, with_noise
 from pramble.errors import InvalidInput
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import TablePlan
@@ -112,31 +112,21 @@ def measure_records(
     def watch(rows: int, share: float) -> None:
         clock.tell("counting", 0.9 * share, rows=rows)
 
-    counted = exact_tables(records, plan, people, secret=key, nulls=nulls or {}, watch=watch)
+    wanted = plan.tables if plan.choice is None else (*plan.tables, *plan.choice.candidates)
+    job = TableCounter(wanted, plan.labels, typed=records.typed, nulls=nulls)
+    records.refuse_missing([*job.columns, *people])
+    if people:
+        own = PersonCounts(
+            job, people, plan.rows_per_person, secret=key, together=records.rows_stay
+        )
+        count_everywhere(records, own, watch=watch)
+        own.tables.refuse_undeclared()
+        own.settle()
+        job = own.tables
+    else:
+        count_everywhere(records, job, watch=watch)
+    counted = job.counts
     clock = clock.part(0.9, 0.1)
     if plan.choice is not None:
         return measure_chosen(plan, counted, secret=key, clock=clock)
     return with_noise(plan, counted, secret=key, clock=clock)
-
-
-def exact_tables(
-    records: Records,
-    plan: TablePlan,
-    person: Sequence[str],
-    *,
-    secret: bytes,
-    nulls: Mapping[str, Any],
-    watch: Watch | None = None,
-) -> Counts:
-    """Return the exact tables that are wanted, counted wherever the records are."""
-    candidates = () if plan.choice is None else plan.choice.candidates
-    job = TableCounter((*plan.tables, *candidates), plan.labels, typed=records.typed, nulls=nulls)
-    records.refuse_missing([*job.columns, *person])
-    if not person:
-        count_everywhere(records, job, watch=watch)
-        return job.counts
-    own = PersonCounts(job, person, plan.rows_per_person, secret=secret, together=records.rows_stay)
-    count_everywhere(records, own, watch=watch)
-    own.tables.refuse_undeclared()
-    own.settle()
-    return own.tables.counts

@@ -55,12 +55,7 @@ class Record:
     def columns(self) -> dict[str, PlanColumn]:
         missing = self.null_labels or {}
         return {
-            name: PlanColumn(
-                name,
-                labels,
-                from_text=self.from_text,
-                null_label=missing.get(name),
-            )
+            name: PlanColumn(name, labels, from_text=self.from_text, null_label=missing.get(name))
             for name, labels in self.plan.column_labels().items()
             if self.names is None or name in self.names
         }

@@ -55,9 +55,7 @@ class Account:
     ) -> Iterator[Callable[[Path], None]]:
         """Enter a release; confirm it when it is complete, cancel it on any error.
 
-        An interrupt may come after what was built got the target's name, and then it was spent: the
-        function that this gives is told which folder or file is being built, and if that one stands
-        under the name, the entry is kept; with ``any_target`` whatever stands there.
+        The function that this gives is told which folder or file is being built.
         """
         built: list[tuple[int, int]] = []
         if self.ledger is None or self.file is None:
@@ -75,7 +73,9 @@ class Account:
         )
         try:
             yield lambda folder: built.append(folder_identity(folder))
-        except BaseException:  # an interrupt, too
+        except BaseException:
+            # An interrupt may come after what was built got the target's name, and then it was
+            # spent: the entry stays if that one stands there; with `any_target` if anything does.
             if not (target.exists() and (any_target or folder_identity(target) in built)):
                 self.ledger.cancel(entry.id)
             raise
@@ -135,18 +135,15 @@ def open_account(
     central_budget: Any = None,
     warning: str = "",
 ) -> Account:
-    """Recognise the people of a file, or ask who they are.
-
-    A file of the very same content holds the same people. One that may hold them, since it looks
-    like a file that was released, is refused until it is said whether it does. Other files
-    hold new people, named after the file.
-    """
+    """Recognise the people of a file, or ask who they are; other files hold new people."""
     limit = None if budget is None else LocalPromise(Fraction(budget))
     central = None if central_budget is None else as_central(central_budget)
     if book is None:
         return Account(budget=limit, central_budget=central, warning=warning)
     file = KnownFile(fingerprint=book.fingerprint(digest), **facts)
     entries = book.entries()
+    # A file of the very same content holds the same people. One that may hold them, since it looks
+    # like a file that was released, is refused until it is said whether it does.
     same = [e.people for e in entries if e.file.fingerprint == file.fingerprint]
     if people is not None and same and people not in same:
         raise PrivacyError(

@@ -73,11 +73,12 @@ ALIKE_ROWS = 0.1
 class KnownFile:
     """What a ledger remembers of a file.
 
-    A ledger that knows bytes alone is evaded by accident: packed anew, written in another format,
-    one person fewer, rows or columns in another order. So the columns and the number of rows are
-    remembered too, and a file that could hold the same people is asked about. ``fingerprint`` is of
-    the content, keyed by the ledger's secret; ``name`` is without its folder.
+    ``fingerprint`` is of the content, keyed by the ledger's secret; ``name`` is without its folder.
     """
+
+    # A ledger that knows bytes alone is evaded by accident: packed anew, written in another format,
+    # one person fewer, rows or columns in another order. So the columns and the number of rows are
+    # remembered too, and a file that could hold the same people is asked about.
 
     name: str
     fingerprint: str
@@ -299,10 +300,8 @@ class Ledger:
             connection.close()
 
     def fingerprint(self, digest: str) -> str:
-        """Return the fingerprint of a file's content, keyed by this ledger's secret.
-
-        Who has the ledger without its secret cannot test whether a given file was released.
-        """
+        """Return the fingerprint of a file's content, keyed by this ledger's secret."""
+        # Who has the ledger without its secret cannot test whether a given file was released.
         with self._transaction() as connection:
             (key,) = connection.execute("SELECT bytes FROM secret").fetchone()
         return hmac.new(key, digest.encode(), sha256).hexdigest()

@@ -137,10 +137,7 @@ def randomized_response(categories: int | Iterable[Label], alpha: float) -> Unif
 
 
 def keep_probabilities(
-    q: ArrayLike,
-    categories: int | Iterable[Label] | None = None,
-    *,
-    alpha: float | None = None,
+    q: ArrayLike, categories: int | Iterable[Label] | None = None, *, alpha: float | None = None
 ) -> UniformRows:
     r"""Return the paper's matrix: keep k with probability :math:`q_k`, else any other alike.
 

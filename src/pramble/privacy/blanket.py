@@ -374,30 +374,21 @@ def corners_of(mechanisms: Sequence[Mechanism], share: Fraction) -> Corners | No
     """Return the corners of independent mechanisms side by side; None if a ratio is infinite."""
     ratio, weight = Fraction(1), Fraction(1)
     for mechanism in mechanisms:
-        found = ratio_and_weight(mechanism)
-        if found is None:
+        if isinstance(mechanism, Arcs):  # their low weight is a blanket, if not the heaviest
+            ratio *= Fraction(mechanism.high + bool(mechanism.raised), mechanism.low)
+            weight *= Fraction(mechanism.low * mechanism.shape[1], TOTAL)
+            continue
+        own = mechanism.largest_ratio()
+        if not own.denominator:
             return None
-        ratio, weight = ratio * found[0], weight * found[1]
+        least = (
+            uniform_blanket(mechanism)
+            if isinstance(mechanism, UniformRows)
+            else mechanism.weights.min(axis=0)
+        )
+        ratio *= Fraction(own.numerator, own.denominator)
+        weight *= Fraction(int(least.sum()), TOTAL)
     return Corners(share, ratio, weight)
-
-
-def ratio_and_weight(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the largest ratio to a blanket and its weight, exactly.
-
-    The low weight of arcs is a blanket, if not the heaviest.
-    """
-    if isinstance(mechanism, Arcs):
-        high = mechanism.high + bool(mechanism.raised)
-        return Fraction(high, mechanism.low), Fraction(mechanism.low * mechanism.shape[1], TOTAL)
-    ratio = mechanism.largest_ratio()
-    if not ratio.denominator:
-        return None
-    least = (
-        uniform_blanket(mechanism)
-        if isinstance(mechanism, UniformRows)
-        else mechanism.weights.min(axis=0)
-    )
-    return Fraction(ratio.numerator, ratio.denominator), Fraction(int(least.sum()), TOTAL)
 
 
 def corner_summand(branches: Sequence[Corners], factor: float) -> Summand:

@@ -103,9 +103,7 @@ class CentralGuarantee(Display):
 
 
 @overload
-def central_guarantee(
-    plan_or_mechanism: Any, *, delta: float | None = None, epsilon: float | None = None
-) -> TableGuarantee: ...
+def central_guarantee(plan_or_mechanism: Any, *, delta: float | None = None) -> TableGuarantee: ...
 
 
 @overload
@@ -114,7 +112,6 @@ def central_guarantee(
     *,
     rows: int,
     delta: float | None = None,
-    epsilon: float | None = None,
     rows_per_person: int = 1,
     additional: float = 0.0,
 ) -> CentralGuarantee: ...
@@ -125,7 +122,6 @@ def central_guarantee(
     *,
     rows: int | None = None,
     delta: float | None = None,
-    epsilon: float | None = None,
     rows_per_person: int = 1,
     additional: float = 0.0,
 ) -> CentralGuarantee | TableGuarantee:
@@ -145,12 +141,11 @@ def central_guarantee(
     ----------
     plan_or_mechanism : Mechanism, Plan, TableDesign, or mapping from column to Mechanism
         What is done to a record. Of a design of tables (:func:`~pramble.design_tables`), or its
-        plan, ``delta`` or ``epsilon`` is all that is needed: their guarantee does not depend on the
-        number of rows.
+        plan, ``delta`` is all that counts: their guarantee does not depend on the number of rows.
     rows : int
         The number n of rows that are shuffled together.
-    delta, epsilon : float
-        One of the two; the other is found.
+    delta : float
+        The δ at which ε is found; ``curve`` of the guarantee is δ at any ε.
     rows_per_person : int, optional
         The most rows of one person. If one row has :math:`(\varepsilon_1, \delta_1)`, k rows have
         :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
@@ -180,23 +175,16 @@ def central_guarantee(
     if isinstance(plan, TablePlan):
         if rows_per_person != 1 or additional:
             raise InvalidInput(
-                "The guarantee of tables follows from their plan and delta or epsilon alone: leave "
-                "out rows_per_person and additional."
+                "The guarantee of tables follows from their plan and delta alone: leave out "
+                "rows_per_person and additional."
             )
-        return table_guarantee(plan, delta=delta, epsilon=epsilon)
+        return table_guarantee(plan, delta=delta)
     n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
-    if (delta is None) == (epsilon is None):
-        raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
-    known = evidence_of(
-        plan_or_mechanism, rows=n, additional=stated_number(additional, "additional")
-    )
+    target = stated_number(delta, "delta", most=1.0)
+    beside = stated_number(additional, "additional")
+    known = evidence_of(plan_or_mechanism, rows=n, additional=beside)
     with one_thread():
-        if delta is not None:
-            target = stated_number(delta, "delta", most=1.0)
-            proven, method = person_epsilon(known, target, people=people)
-        else:
-            proven = stated_number(epsilon, "epsilon")
-            target, method = person_delta(known, proven, people=people)
+        proven, method = person_epsilon(known, target, people=people)
         lower = known.lower(target, proven=proven)
     return CentralGuarantee(proven, target, lower, method, known.alpha, n, people, known)
 

@@ -6,7 +6,7 @@ branch counts.
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, singledispatch, wraps
 from itertools import product
@@ -21,13 +21,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.mechanisms.ratios import (
-    Ratio,
-    ratio_of,
-    ratio_within,
-    smallest_alpha,
-    steepest,
-)
+from pramble.mechanisms.ratios import Ratio, ratio_of, ratio_within, smallest_alpha, steepest
 from pramble.privacy.gaussian import float_above, float_below
 from pramble.privacy.promise import LocalPromise
 from pramble.values import value
@@ -225,32 +219,6 @@ def witness_of(mechanism: Mechanism, ratio: Ratio) -> tuple[Any, Any, Any]:
     return labels[ratio.x], labels[ratio.x_prime], outputs[ratio.z]
 
 
-def compose(certificates: Iterable[Certificate]) -> Certificate:
-    r"""Return the certificate of independent columns of one record, randomised side by side.
-
-    The largest ratio of a product is the product of the largest ratios, attained where each factor
-    attains its own, so α is exactly the sum. Rows belong to different people and are protected one
-    by one: α does not add over rows.
-
-    Examples
-    --------
-    >>> import pramble
-    >>> one = pramble.certify(pramble.randomized_response(4, 0.25))
-    >>> pramble.compose([one] * 8).alpha <= 2.0
-    True
-    """
-    parts = tuple(certificates)
-    return Certificate(
-        math.prod(part.numerator for part in parts),
-        math.prod(part.denominator for part in parts),
-        (
-            tuple(part.witness[0] for part in parts),
-            tuple(part.witness[1] for part in parts),
-            tuple(part.witness[2] for part in parts),
-        ),
-    )
-
-
 @certify.register(Mapping)
 def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
     """Certify a record: blocks of a branch multiply, and the worst branch counts.
@@ -264,7 +232,15 @@ def _(plan: Mapping[Any, Any], *, distance: Any = None) -> Certificate:
 
 @once
 def _certify_plan(plan: Plan) -> Certificate:
-    branches = (compose(map(_certify_mechanism, v.mechanisms)) for v in plan.channel().views)
+    # The largest ratio of blocks side by side is the product of theirs, attained where each attains
+    # its own, so α is exactly the sum.
+    branches = []
+    for view in plan.channel().views:
+        parts = [_certify_mechanism(mechanism) for mechanism in view.mechanisms]
+        x, x_prime, z = (tuple(part.witness[k] for part in parts) for k in range(3))
+        numerator = math.prod(part.numerator for part in parts)
+        denominator = math.prod(part.denominator for part in parts)
+        branches.append(Certificate(numerator, denominator, (x, x_prime, z)))
     return max(branches, key=lambda one: ratio_of(one.numerator, one.denominator))
 
 

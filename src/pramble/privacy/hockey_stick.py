@@ -245,13 +245,7 @@ def integrate(
 
 
 def at_frequencies(
-    transform: Transform,
-    trials: int,
-    line: Contour,
-    *,
-    shift: float,
-    t: Floats,
-    peak: Floats,
+    transform: Transform, trials: int, line: Contour, *, shift: float, t: Floats, peak: Floats
 ) -> tuple[Floats, Floats]:
     """Return the real parts of the terms and bounds of their errors, in units of the peak."""
     z = np.asarray(line.theta + 1j * t, dtype=np.complex128)

@@ -89,11 +89,7 @@ class TableGuarantee(Display):
     __str__ = sentence
 
 
-def table_guarantee(
-    plan: TablePlan, *, delta: float | None = None, epsilon: float | None = None
-) -> TableGuarantee:
-    if delta is not None and epsilon is not None:
-        raise InvalidInput("Give delta or epsilon, one of the two; the other is found.")
+def table_guarantee(plan: TablePlan, *, delta: float | None = None) -> TableGuarantee:
     # In place of one record none at all: nothing moves by it where their number is public.
     largest, alone = _shift_of_plan(plan), Fraction(0)
     if not plan.total_is_public:
@@ -107,13 +103,9 @@ def table_guarantee(
                 "The tables and the choice of them spend more than their plan states."
             )
         mu_squared = stated
-    if epsilon is None:
-        asked = plan.delta if delta is None else delta
-        target = stated_number(asked, "delta", most=1.0, is_positive=True)
-        proven = epsilon_above(target, mu_squared)
-    else:
-        proven = stated_number(epsilon, "epsilon")
-        target = delta_above(proven, mu_squared)
+    asked = plan.delta if delta is None else delta
+    target = stated_number(asked, "delta", most=1.0, is_positive=True)
+    proven = epsilon_above(target, mu_squared)
     if alone > largest.bound:
         largest = LargestShift(alone, (), attained=True)
     attained = largest.attained and plan.choice is None

@@ -14,12 +14,7 @@ from pramble.estimation.draws.synthesize import Synthesis
 from pramble.estimation.estimate import estimate, estimate_columns
 from pramble.estimation.follow.result import Estimate
 from pramble.mechanisms.plan import Plan
-from pramble.outcome import (
-    ColumnOutcome,
-    FrequencyOutcome,
-    ReleaseOutcome,
-    RiskOutcome,
-)
+from pramble.outcome import ColumnOutcome, FrequencyOutcome, ReleaseOutcome, RiskOutcome
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import RiskSpec
 from pramble.releasing.write.verify import Evidence

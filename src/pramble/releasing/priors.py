@@ -179,12 +179,10 @@ def private_prior(
     possible: Possible,
     randbelow: RandBelow = secrets.randbelow,
 ) -> Prior:
-    r"""Return consistent tables from counts with exact discrete Laplace noise, ε in all.
-
-    Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
-    follows only post-processes them: the nearest tables that agree and are distributions, and a
-    little added everywhere so that no cell is taken for impossible.
-    """
+    """Return consistent tables from counts with exact discrete Laplace noise, ε in all."""
+    # Noisy tables are ε-differentially private for replacing one record (sensitivity 2). What
+    # follows only post-processes them: the nearest tables that agree and are distributions, and a
+    # little added everywhere so that no cell is taken for impossible.
     part, several = epsilon / len(counts), len(counts) > 1
     noisy = {
         table: np.array(
@@ -387,8 +385,7 @@ def with_some_everywhere(
     # A tenth at most, lest a small file be designed for as if nothing were known of it.
     part = min(0.1, UNIFORM * most / rows)
     return restricted(
-        {names: (1 - part) * table + part / table.size for names, table in tables.items()},
-        possible,
+        {names: (1 - part) * table + part / table.size for names, table in tables.items()}, possible
     )
 
 

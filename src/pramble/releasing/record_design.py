@@ -7,11 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.information.distributions import (
-    Table,
-    TableDistribution,
-    as_distribution,
-)
+from pramble.information.distributions import Table, TableDistribution, as_distribution
 from pramble.information.structural_zeros import Possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.column_labels import EMPTY
@@ -28,12 +24,7 @@ from pramble.releasing.design import (
     requested_tables,
     several_rows,
 )
-from pramble.releasing.distances import (
-    ColumnMetric,
-    column_metrics,
-    promise_keywords,
-    sentences_of,
-)
+from pramble.releasing.distances import ColumnMetric, column_metrics, promise_keywords, sentences_of
 from pramble.releasing.priors import (
     EVEN,
     PRIOR_SHARE,

@@ -39,12 +39,7 @@ from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.contents import (
-    COUNTING,
-    WRITING,
-    published_files,
-    write_folder,
-)
+from pramble.releasing.write.contents import COUNTING, WRITING, published_files, write_folder
 from pramble.releasing.write.copies import check_copies
 from pramble.releasing.write.data import bound_key
 from pramble.report.pages import SUMMARY, report_page, summary_page
@@ -267,12 +262,7 @@ def expected_outcome(
         central=None if job.proof is None else job.central,
         lower=job.proof.lower if isinstance(job.proof, CentralGuarantee) else None,
         limit=job.spec.limit,
-        warnings=(
-            *remarks,
-            *noise_warnings(tables),
-            *ledger_warnings(job, account),
-            *job.warnings,
-        ),
+        warnings=(*remarks, *noise_warnings(tables), *ledger_warnings(job, account), *job.warnings),
         checks=(),
         risk=risk,
         ledger_total=before + job.design.spent if account.ledger else None,

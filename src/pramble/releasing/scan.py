@@ -126,11 +126,7 @@ class ValueCounts:
 
 
 class JointCounts:
-    """Counts the cells of some tables: a job for a scan, after the jobs that code the columns.
-
-    A table that grows too large is left out if its size is no secret, for it has a column whose
-    categories are ``seen`` in the file and revealed; else it is refused.
-    """
+    """Counts the cells of some tables: a job for a scan, after the jobs that code the columns."""
 
     def __init__(
         self,
@@ -161,6 +157,7 @@ class JointCounts:
                 self.counts[table] = np.pad(found, room)
                 yield table, self.counts[table]
             elif self.seen & set(table):
+                # Its size is no secret, for it has a column whose categories are revealed anyway.
                 del self.counts[table]
             else:
                 raise InvalidData(

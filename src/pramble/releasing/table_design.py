@@ -7,10 +7,7 @@ from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.accuracy import TableOutcome
-from pramble.information.distributions import (
-    Table,
-    as_distribution,
-)
+from pramble.information.distributions import Table, as_distribution
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ProtectedOutcome
 from pramble.privacy.promise import no_local_promise
@@ -87,25 +84,20 @@ class TableReleaseDesign(ReleaseDesign):
     def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
         singles: list[Table] = [(name,) for name in self.plan.columns]
         asked = dict.fromkeys([*self.plan.tables, *singles])
-        return tuple(protected_outcome(self.plan, table, rows=rows) for table in asked)
+        found = []
+        for table in asked:
+            # Cells are taken as equally likely; the noise is the same whatever the records are.
+            cells, noise = self.plan.cells(table), self.plan.cell_variance(table)
+            cost = 1 - 1 / cells + cells * noise / max(rows, 1)
+            wanted = table in self.plan.tables
+            found.append(TableOutcome(table, cells, cost, rows, wanted, math.sqrt(noise)))
+        return tuple(found)
 
     def with_tables_of(self, plan: TablePlan) -> "TableReleaseDesign":
         """Return the design with the tables that were chosen when the file was measured."""
         if plan.choice is None:
             return self
         return replace(self, design=design_of_chosen(plan, self.design.epsilon))
-
-
-def protected_outcome(plan: TablePlan, table: Table, *, rows: int) -> TableOutcome:
-    """Return what readers will get of a protected table, sampling included.
-
-    Its cells are taken as equally likely; the noise is the same whatever the records are.
-    """
-    cells, noise = plan.cells(table), plan.cell_variance(table)
-    cost = 1 - 1 / cells + cells * noise / max(rows, 1)
-    return TableOutcome(
-        table, cells, cost, rows, wanted=table in plan.tables, noise=math.sqrt(noise)
-    )
 
 
 def design_release_of_tables(

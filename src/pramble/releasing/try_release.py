@@ -19,13 +19,7 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
-from pramble.releasing.spec.readers import (
-    LARGEST_DELTA,
-    RANDOMISED,
-    RECORDS,
-    TABLES,
-    plain_design,
-)
+from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES, plain_design
 from pramble.releasing.spec.spec import DELTA, ReleaseSpec
 from pramble.shown import Display, Grid
 from pramble.values import Clock, Watcher, value
@@ -45,16 +39,27 @@ class Candidate:
     kind: str  # "local", against everybody, or "central", against those who only read the release
     promise: float  # α, or ε
     belief: float  # how sure an intruder who was 50 % sure of a person's values can become at most
-    half_width: float  # of the 95 % interval of a typical cell of the typical wanted table
-    noise: int  # how many of the wanted tables would be noise
-    wanted: int
     right_before: float  # expected right matches; not a number where the plan names no risk keys
     right_after: float
     verdict: Verdict
-    tables: tuple[TableOutcome, ...] = field(default=(), repr=False)  # wanted and single ones
-    plan: Plan | TablePlan | None = field(default=None, repr=False, compare=False)
-    warnings: tuple[str, ...] = field(default=(), repr=False)
-    design: str = RECORDS
+    tables: tuple[TableOutcome, ...] = field(repr=False)  # wanted and single ones
+    plan: Plan | TablePlan | None = field(repr=False, compare=False)
+    warnings: tuple[str, ...] = field(repr=False)
+    design: str
+
+    @property
+    def half_width(self) -> float:
+        """Half of the 95 % interval of a typical cell of the typical wanted table."""
+        return self.verdict.typical.half_width
+
+    @property
+    def wanted(self) -> int:
+        return sum(table.wanted for table in self.tables)
+
+    @property
+    def noise(self) -> int:
+        """How many of the wanted tables would be noise."""
+        return sum(table.wanted and table.useless for table in self.tables)
 
     @property
     def name(self) -> str:
@@ -124,7 +129,6 @@ class Trials:
             for_readers=kind != "local",
         )
         tables = job.design.accuracy(job.rows)
-        wanted, verdict = [table for table in tables if table.wanted], verdict_of(tables)
         before = after = math.nan
         if spec.risk is not None and job.keys is not None and not spec.of_tables:
             risk = risk_figures(job.keys, spec.risk, plan=job.plan)
@@ -132,8 +136,7 @@ class Trials:
         spent = job.design.spent if kind == "local" else job.central
         return Candidate(
             "local" if kind == "local" else "central", promise, spent.belief(),
-            verdict.typical.half_width, sum(table.useless for table in wanted), len(wanted),
-            before, after, verdict, tables, job.design.plan, job.warnings, spec.design,
+            before, after, verdict_of(tables), tables, job.design.plan, job.warnings, spec.design,
         )  # fmt: skip
 
     def scanned(self, kind: str, spec: ReleaseSpec, *, clock: Clock) -> Scanned:

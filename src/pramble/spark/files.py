@@ -45,9 +45,13 @@ class SparkFileRecords(SparkRecords):
     @classmethod
     def of(cls, files: Records, session: Any) -> Self:
         assert isinstance(files, FileRecords), "tasks read files"
-        groups = tuple(map(group_rows_of, files.paths))
+        groups = []
+        for path in files.paths:
+            with arrow_input(path) as raw:
+                about = pq.read_metadata(raw)
+            groups.append(tuple(about.row_group(i).num_rows for i in range(about.num_row_groups)))
         none = session.range(0, numPartitions=1)
-        return cls(none, files.backend, files.reading, files.name, files, groups)
+        return cls(none, files.backend, files.reading, files.name, files, tuple(groups))
 
     @property
     def typed(self) -> bool:
@@ -108,9 +112,14 @@ class SparkFileRecords(SparkRecords):
     ) -> Any:
         numbers = self.session.range(len(ranges), numPartitions=max(len(ranges), 1))
         read = partial(rows_between, self.files, self.groups, tuple(columns), tuple(coded))
-        return map_partitions(
-            numbers, partial(on_ranges, task=task, read=read, ranges=ranges), schema
-        )
+
+        def on_ranges(batches: Batches) -> Iterator[Any]:
+            for batch in batches:
+                for number in batch["id"].to_pylist():
+                    rows = ranges[number]
+                    yield from task(counted(read(rows), len(rows), number), number)
+
+        return map_partitions(numbers, on_ranges, schema)
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
@@ -124,39 +133,24 @@ class SparkFileRecords(SparkRecords):
     def rows_in_spark(self) -> Any:
         """Return a frame of the rows before recoding."""
         if is_address(self.path):
-            return self.frame_by_tasks(as_they_are=True)
+            return self.frame_by_tasks()
         return self.session.read.parquet(*map(str, self.files.paths))
 
-    def frame_by_tasks(self, *, as_they_are: bool = False) -> Any:
-        """Return a frame of the rows, which tasks read: Spark may not know the store."""
+    def frame_by_tasks(self) -> Any:
+        """Return a frame of the rows before recoding, which tasks read."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        found = replace(self, files=replace(self.files, reading=Reading())) if as_they_are else self
+        def as_they_come(batches: Iterator[Any], part: int) -> Iterator[Any]:
+            del part
+            yield from batches
+
+        # Spark may not know the store, or open it with other rights than Python.
+        found = replace(self, files=replace(self.files, reading=Reading()))
         names = list(self.files.names)
-        return found.sent(batches_as_they_come, names, from_arrow_schema(found.files.schema))
+        return found.sent(as_they_come, names, from_arrow_schema(found.files.schema))
 
     def digest(self) -> str:
         return str(self.files.digest())
-
-
-def group_rows_of(path: Path) -> tuple[int, ...]:
-    with arrow_input(path) as raw:
-        about = pq.read_metadata(raw)
-    return tuple(about.row_group(i).num_rows for i in range(about.num_row_groups))
-
-
-def on_ranges(
-    batches: Batches, *, task: PartTask, read: Any, ranges: Sequence[range]
-) -> Iterator[Any]:
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            rows = ranges[number]
-            yield from task(counted(read(rows), len(rows), number), number)
-
-
-def batches_as_they_come(batches: Iterator[Any], part: int) -> Iterator[Any]:
-    del part
-    yield from batches
 
 
 def rows_between(

@@ -25,13 +25,7 @@ from pramble.engine.block import PlanColumn
 from pramble.engine.perturb import check_names, column_rows, perturbed_schema
 from pramble.engine.record import Record
 from pramble.spark.records import SparkRecords, counted, spans_of
-from pramble.spark.workers import (
-    Batches,
-    current_partition,
-    functions_for,
-    map_partitions,
-    quoted,
-)
+from pramble.spark.workers import Batches, current_partition, functions_for, map_partitions, quoted
 from pramble.values import value
 
 

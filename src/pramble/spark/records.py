@@ -32,18 +32,6 @@ from pramble.spark.workers import (
 from pramble.values import value
 
 
-def stream_bytes(batch: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def batches_in(piece: Any) -> Iterator[Any]:
-    yield from pa.ipc.open_stream(piece)
-
-
 def counted(
     batches: Batches,
     expected: int,
@@ -155,20 +143,8 @@ class SparkRecords(Records):
         wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
         frame = self.frame.select(*map(quoted, self.reading.needed(wanted)))
-        table = frame.toArrow() if rows is None else self.first(frame, rows)
+        table = (frame if rows is None else frame.limit(rows)).toArrow()
         return TableRecords(table, self.backend, self.reading, self.name)
-
-    def first(self, frame: Any, rows: int) -> Any:
-        """Return the first rows as an Arrow table: of as many partitions as hold them."""
-        last = max((part for part, span in self.spans.items() if span.start < rows), default=0)
-        F = functions_for(self.session)
-        few = frame.where(F.spark_partition_id() <= last)
-        task = partial(on_partition, task=partial(start_of, spans=self.spans, rows=rows))
-        lines = map_partitions(few, task, CHUNKS).toArrow().to_pylist()
-        lines.sort(key=itemgetter("number"))
-        batches = [batch for one in lines for batch in batches_in(one["chunk"])]
-        schema = pa.schema([self.raw_schema.field(name) for name in frame.columns])
-        return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
     def most_of_a_value(self, column: str) -> int | None:
         """Return how many rows share a value of a column of texts or integers, none missing."""
@@ -206,9 +182,9 @@ class SparkRecords(Records):
 
 
 def on_partition(
-    batches: Batches, *, task: PartTask, reading: Reading | None = None, columns: Sequence[str] = ()
+    batches: Batches, *, task: PartTask, reading: Reading, columns: Sequence[str]
 ) -> Iterator[Any]:
-    if reading is not None and reading.changes_values:
+    if reading.changes_values:
         batches = (recoded(batch, reading, columns) for batch in batches)
     yield from task(iter(batches), current_partition())
 
@@ -220,18 +196,6 @@ def spans_of(counts: Iterable[tuple[int, int]], *, first_row: int = 0) -> dict[i
         spans[partition] = range(row, row + rows)
         row += rows
     return spans
-
-
-def start_of(
-    batches: Iterable[Any], part: int, *, spans: Mapping[int, range], rows: int
-) -> Iterator[Any]:
-    number = spans[part].start if part in spans else rows
-    for batch in batches:
-        few = batch.slice(0, rows - number) if number < rows else None
-        if few is None:
-            return
-        yield chunk_line(0, number, few)
-        number += few.num_rows
 
 
 def cut_part(
@@ -249,8 +213,11 @@ def cut_part(
 
 
 def chunk_line(run: int, number: int, rows: Any) -> Any:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_batch(rows)
     kinds = {"run": pa.int32(), "number": pa.int64(), "chunk": pa.binary()}
-    chunk = {"run": run, "number": number, "chunk": stream_bytes(rows)}
+    chunk = {"run": run, "number": number, "chunk": sink.getvalue().to_pybytes()}
     return pa.RecordBatch.from_pylist([chunk], schema=pa.schema(kinds))
 
 
@@ -267,7 +234,8 @@ def on_runs(batches: Batches, *, task: PartTask) -> Iterator[Any]:
         for run, chunk in zip(batch["run"], batch["chunk"], strict=True)
     )
     for run, own in groupby(lines, key=itemgetter(0)):
-        yield from task((rows for _, one in own for rows in batches_in(one.as_buffer())), run)
+        streams = (pa.ipc.open_stream(chunk.as_buffer()) for _, chunk in own)
+        yield from task((rows for stream in streams for rows in stream), run)
 
 
 def run_jobs(batches: Iterable[Any], part: int, *, packed: bytes) -> Iterator[Any]:

@@ -121,10 +121,8 @@ def test_rows_of_a_person():
 def test_delta_of_a_given_epsilon():
     mechanism = pramble.randomized_response(10, 2.0)
     there = pramble.central_guarantee(mechanism, rows=10**5, delta=1e-6)
-    back = pramble.central_guarantee(mechanism, rows=10**5, epsilon=there.epsilon)
-    assert 0.95e-6 < back.delta <= 1e-6
-    assert back.lower < back.epsilon
-    assert pramble.central_guarantee(mechanism, rows=10**5, epsilon=2.5).delta == 0
+    assert 0.95e-6 < there.curve(there.epsilon) <= 1e-6
+    assert there.curve(2.5) == 0
 
 
 def test_no_probability_left_is_the_local_promise():

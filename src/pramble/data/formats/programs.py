@@ -87,29 +87,21 @@ def labelled_values(path: Path, *, function: str) -> dict[str, dict[Any, str]]:
 
     _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
     missing = getattr(about, "missing_ranges", None) or {}
-    return {
-        name: {
-            plain: str(label)
-            for plain, label in sorted_labels(labels)
-            if not any(lies_in(plain, part) for part in missing.get(name, ()))
+    found = {}
+    for name, labels in about.variable_value_labels.items():
+        plain = {object_key(one)[-1]: str(label) for one, label in labels.items()}
+        if {type(one) for one in plain} not in ({int}, {str}):  # other values are left out
+            plain = {}
+        ranges = [(part["lo"], part["hi"]) for part in missing.get(name, ())]
+        found[name] = {
+            one: plain[one]
+            for one in sorted(plain)
+            if not any(
+                isinstance(low, str) == isinstance(one, str) and low <= one <= high
+                for low, high in ranges
+            )
         }
-        for name, labels in about.variable_value_labels.items()
-    }
-
-
-def sorted_labels(labels: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-    """Return values and their labels in order; whole numbers as integers, others left out."""
-    plain = [(object_key(one)[-1], label) for one, label in labels.items()]
-    kinds = {type(one) for one, _ in plain}
-    return sorted(plain, key=lambda pair: pair[0]) if kinds in ({int}, {str}) else []
-
-
-def lies_in(label: Any, part: Mapping[str, Any]) -> bool:
-    """Whether a value lies in a range of values that are declared as missing."""
-    try:
-        return bool(part["lo"] <= label <= part["hi"])
-    except TypeError:
-        return False
+    return found
 
 
 def statistics(name: str, endings: tuple[str, ...], function: str) -> Format:
@@ -133,8 +125,13 @@ def read_sheet(path: Path, wanted: Wanted) -> Iterator[Opened]:
     with sound_file(path, "excel", errors=(zipfile.BadZipFile, InvalidFileException, KeyError)):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
-        rows = sheet_of(book, wanted.reading.sheet, path).iter_rows(values_only=True)
-        table = sheet_table(rows, path.name)
+        sheets, sheet = book.sheetnames, wanted.reading.sheet or 0
+        if isinstance(sheet, int) and 0 <= sheet < len(sheets):
+            sheet = sheets[sheet]
+        if sheet not in sheets:
+            known = ", ".join(map(repr, sheets))
+            raise InvalidData(f"{path.name} has no sheet {sheet!r}; it has {known}.")
+        table = sheet_table(book[sheet].iter_rows(values_only=True), path.name)
     finally:
         book.close()
     columns = wanted.among(table)
@@ -164,16 +161,6 @@ def sheet_table(rows: Iterable[tuple[Any, ...]], file: str) -> dict[str, list[An
             )
         table[str(name)] = values
     return table
-
-
-def sheet_of(book: Any, sheet: str | int | None, path: Path) -> Any:
-    names = book.sheetnames
-    if isinstance(sheet, str) and sheet in names:
-        return book[sheet]
-    place = 0 if sheet is None else sheet
-    if isinstance(place, int) and 0 <= place < len(names):
-        return book[names[place]]
-    raise InvalidData(f"{path.name} has no sheet {sheet!r}; it has {', '.join(map(repr, names))}.")
 
 
 def sheet_column(values: list[Any]) -> Any:

@@ -190,11 +190,8 @@ class UniformOperator(MechanismOperator, UniformAlgebra):
         own[rest] = -inverse
         own[z] = inverse.sum()
         others = variances_beside(released, shares / scale)[rest]
-        return float(others @ inverse**2 + variance_under(released, own / scale))
-
-
-def variance_under(released: Floats, values: Floats) -> float:
-    return float(released @ (values - released @ values) ** 2)
+        own = own / scale
+        return float(others @ inverse**2 + released @ (own - released @ own) ** 2)
 
 
 def variances_beside(released: Floats, shares: Floats) -> Floats:

@@ -38,9 +38,8 @@ def check_target(target: Path) -> None:
 def building(target: Path) -> Iterator[Path]:
     """Give an empty folder beside the target, and move it into place when all went well.
 
-    Everything is synced to disk before the move, which is atomic. Until then the folder is its
-    owner's alone: nobody reads what is not complete. After any error or interrupt it is removed;
-    one left by a killed process is removed by the next release to that target.
+    After any error or interrupt it is removed; one left by a killed process is removed by the next
+    release to that target.
     """
     check_target(target)
     store = place_in(target)
@@ -58,6 +57,7 @@ def building(target: Path) -> Iterator[Path]:
                     os.close(old)
         # The same file system as the target, so that the move is one atomic step.
         folder = target.parent / f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}"
+        # Until the move it is its owner's alone: nobody reads what is not complete.
         folder.mkdir(mode=0o700)
         lock = locked(folder)
         try:
@@ -84,9 +84,7 @@ def building(target: Path) -> Iterator[Path]:
 def building_at(target: Place) -> Iterator[Place]:
     """Give a place beside the target in its store, and move what is there when all went well.
 
-    Where a folder can be renamed, that is one step. Else its files are moved one by one, the
-    manifest last: a folder without one is no release. After any error nothing is left; what a
-    killed process left beside the target stays, hidden, to be deleted.
+    After any error nothing is left; what a killed process left beside the target stays, hidden.
     """
     folder = target.with_name(f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}")
     moving = False
@@ -99,6 +97,8 @@ def building_at(target: Place) -> Iterator[Place]:
             target.remove_tree()
             folder.replace(target)
         else:
+            # Where a folder cannot be renamed, its files are moved one by one, the manifest last: a
+            # folder without one is no release.
             files = [path for path in folder.rglob("*") if path.is_file()]
             for path in sorted(files, key=lambda path: path.name == MANIFEST):
                 path.replace(target / str(path.relative_to(folder)))

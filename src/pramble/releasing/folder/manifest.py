@@ -31,6 +31,10 @@ def manifest_of(
     """
     from pramble import __version__
 
+    source = {
+        column.name: {"categories_from": "data" if column.seen else "plan"}
+        for column in job.design.columns
+    }
     return {
         "schema": SCHEMA,
         "software": {"name": "pramble", "version": __version__},
@@ -42,7 +46,10 @@ def manifest_of(
         "plan": job.design.plan.to_json(),
         "design": job.design.entry(),
         **accuracy_entry(job, tables),
-        "columns": columns_entry(job),
+        "columns": [
+            {"name": name, "randomised": name in source, **source.get(name, {})}
+            for name in job.names
+        ],
         "notes": reader_notes(job),
     }
 
@@ -69,17 +76,6 @@ def promise_entry(job: Prepared) -> dict[str, Any]:
         **({"central": central} if central else {}),
         **({"assumes": assumptions(job)} if job.spec.of_tables else {}),
     }
-
-
-def columns_entry(job: Prepared) -> list[dict[str, Any]]:
-    columns = {column.name: column for column in job.design.columns}
-    found: list[dict[str, Any]] = []
-    for name in job.names:
-        entry: dict[str, Any] = {"name": name, "randomised": name in columns}
-        if name in columns:
-            entry["categories_from"] = "data" if columns[name].seen else "plan"
-        found.append(entry)
-    return found
 
 
 FROM_NOISY_COUNTS = (

@@ -178,10 +178,7 @@ def certify_release(release: Release, *, distance: Any = None) -> Certificate:
 
 
 def open_release(
-    folder: str | Path,
-    *,
-    verify: str | Path | None = None,
-    spark: Any = None,
+    folder: str | Path, *, verify: str | Path | None = None, spark: Any = None
 ) -> Release:
     """Open a release folder for analysis, and check it.
 
@@ -244,7 +241,12 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
         if name in labels:
             values = in_labels(values, labels[name].released, column=name, typed=records.typed)
         elif not records.typed:
-            values = as_they_stand(values)
+            # A column of a text file that is as it was has the type that its texts stand for.
+            texts = values.unique()
+            typed = pa.array(typed_texts(texts.to_pylist()))
+            if typed.type != texts.type:
+                places = pc.index_in(values.combine_chunks(), texts)
+                values = pa.chunked_array([typed.take(places)])
         table = table.set_column(place, pa.field(name, values.type), values)
     return table
 
@@ -284,15 +286,6 @@ class ReleasedLabels:
 def refuse_rows(found: int | None, stated: int) -> None:
     if found not in (None, stated):
         raise InvalidData(f"The manifest states {short(stated)} rows; the data file has {found}.")
-
-
-def as_they_stand(texts: Any) -> Any:
-    """Return an untouched column of a text file in the type that its texts stand for."""
-    labels = texts.unique()
-    typed = pa.array(typed_texts(labels.to_pylist()))
-    if typed.type == texts.type:
-        return texts
-    return pa.chunked_array([typed.take(pc.index_in(texts.combine_chunks(), labels))])
 
 
 def in_labels(values: Any, released: Labels, *, column: str, typed: bool) -> Any:

@@ -159,8 +159,17 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
         stated, limit = (promise_from_json(promise[part]) for part in ("spent", "limit"))
         design = manifest["design"]
         for part, protected, what in protected_parts(design, plan):
-            spent += spent_on(part, protected, what=what)
-            conditional |= part["prior"]["source"] == "confidential"
+            alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
+            if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):
+                raise InvalidData(
+                    f"it states α = {short(part['alpha'])} for {what}, which its mechanism does "
+                    "not satisfy."
+                )
+            on_prior = stated_alpha(prior)
+            if on_prior and prior["source"] != "private":
+                raise InvalidData(f"the prior of {what} is not private and spends α.")
+            spent += alpha + on_prior
+            conditional |= prior["source"] == "confidential"
     if not isinstance(stated, LocalPromise) or stated.alpha != spent * stated.rows:
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
@@ -317,17 +326,3 @@ def check_shares(shares: Any, size: int, *, what: str) -> None:
     whole = max(shares, default=2) <= 1 and math.isclose(math.fsum(shares), 1, abs_tol=1e-6)
     if len(shares) != size or not whole:
         raise InvalidData(f"the prior of {short(what)} is no law of its categories.")
-
-
-def spent_on(part: Mapping[str, Any], protected: Plan, *, what: str) -> Fraction:
-    """Return the α of a part and its prior; refuse what the plan does not satisfy."""
-    alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
-    if alpha > LARGEST_TOTAL or not certify(protected).satisfies(float(alpha)):
-        raise InvalidData(
-            f"it states α = {short(part['alpha'])} for {what}, which its mechanism does not "
-            "satisfy."
-        )
-    on_prior = stated_alpha(prior)
-    if on_prior and prior["source"] != "private":
-        raise InvalidData(f"the prior of {what} is not private and spends α.")
-    return alpha + on_prior

@@ -42,7 +42,7 @@ COMMA = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 ZEROS = re.compile(r"0\d+")
 
 DATES = (
-    "it can single people out; to keep its years, quarters or months, say "
+    "it can single people out; to keep its years or months, say "
     'bands = { by = "year", from = "…", to = "…" }'
 )
 

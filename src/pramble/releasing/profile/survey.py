@@ -139,14 +139,12 @@ def first_rows(records: Records) -> pa.Table:
 
 
 def proposed_columns(profiles: Sequence[ColumnProfile]) -> tuple[str, ...]:
-    """Return the columns to randomise, in the order of the file.
-
-    All that can be, if they are few; else those whose names an intruder's knowledge goes by (sex,
-    age, region, …: one of each first), and without enough of them the first categorical ones.
-    """
+    """Return the columns to randomise, in the order of the file."""
     fit = [one for one in profiles if one.is_fit and one.size <= MOST_CATEGORIES]
     if len(fit) <= MOST_CHOSEN:
         return tuple(one.name for one in fit)
+    # Else those whose names an intruder's knowledge goes by (sex, age, region, …: one of each
+    # first), and without enough of them the first categorical ones.
     kinds, met, ranked = list(KEY_WORDS), Counter[str](), []
     for place, one in enumerate(fit):
         if key := key_variable(one.name):

@@ -208,12 +208,7 @@ def r_vectors(tables: Iterable[Iterable[str]]) -> str:
     return f"list({', '.join(r_vector(map(r_text, table)) for table in tables)})"
 
 
-def script_texts(
-    plan: Plan,
-    names: Sequence[str],
-    *,
-    rows: int,
-) -> dict[str, str]:
+def script_texts(plan: Plan, names: Sequence[str], *, rows: int) -> dict[str, str]:
     """Return the text of each script by its name; names and labels stand in it as escaped texts.
 
     ``names`` are those of all columns of the data file, in order.

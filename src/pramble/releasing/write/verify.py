@@ -138,12 +138,7 @@ class WrittenTally(DrawObserver):
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        names: Sequence[str],
-        *,
-        coded: Collection[str],
-        as_text: bool,
+        self, plan: Plan, names: Sequence[str], *, coded: Collection[str], as_text: bool
     ) -> None:
         self.rows, self.plan, self.names = 0, plan, names
         self.coded, self.as_text = coded, as_text

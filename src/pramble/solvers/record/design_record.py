@@ -28,12 +28,7 @@ from pramble.solvers.general.variance import Variance, observed_variance
 from pramble.solvers.metric.information import pair_bound
 from pramble.solvers.problem import ObjectiveName, representable_alpha
 from pramble.solvers.record.central import best_file, central_terms
-from pramble.solvers.record.matrices import (
-    LEAST_EFFORT,
-    Blocks,
-    without_unused,
-    workload_of,
-)
+from pramble.solvers.record.matrices import LEAST_EFFORT, Blocks, without_unused, workload_of
 from pramble.solvers.record.problem import (
     OBJECTIVES,
     RecordBlock,
@@ -261,11 +256,7 @@ def table_branches(
 
 
 def matrix_by_distance(
-    problem: RecordProblem,
-    columns: Table,
-    budget: SearchBudget,
-    *,
-    effort: float,
+    problem: RecordProblem, columns: Table, budget: SearchBudget, *, effort: float
 ) -> Mechanism:
     block = problem.block(columns)
     # What the wanted tables ask of the block: its cells, or sums of them.

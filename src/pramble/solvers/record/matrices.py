@@ -97,11 +97,7 @@ def block_closed_forms(block: RecordBlock, alpha: float) -> Iterator[Mechanism]:
 
 
 def designed_matrix(
-    problem: RecordProblem,
-    block: RecordBlock,
-    budget: SearchBudget,
-    *,
-    alpha: float | None = None,
+    problem: RecordProblem, block: RecordBlock, budget: SearchBudget, *, alpha: float | None = None
 ) -> Mechanism | None:
     """Return the best matrix for the wanted tables in a block that the search finds."""
     if not 3 <= block.size <= MOST_DESIGNED or budget.left() < LEAST_EFFORT:

@@ -208,18 +208,14 @@ class Packing:
 
     def __init__(self, characters: Characters, room: Mapping[Table, int]) -> None:
         self.characters, self.room = characters, dict(room)
-        place = {name: i for i, name in enumerate(characters.sizes)}
-        self.bits = {columns: sum(1 << place[name] for name in columns) for columns in room}
-        self.place = place
         self.orbits: list[Orbit] = []
         self.shown: list[Table] = []
 
     def put(self, orbit: Orbit) -> bool:
         """Put an orbit where it fits best; False if there is no room for it."""
-        own = sum(1 << self.place[name] for name in orbit.columns)
         best, least = None, math.inf
         for columns, room in self.room.items():
-            if orbit.outputs <= room and own & ~self.bits[columns] == 0:
+            if orbit.outputs <= room and set(orbit.columns) <= set(columns):
                 left = -1 if columns == orbit.columns else room - orbit.outputs
                 if left < least:
                     best, least = columns, left
