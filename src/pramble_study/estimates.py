@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.functionals.result import Estimate
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism

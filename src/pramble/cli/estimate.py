@@ -29,7 +29,7 @@ from pramble.engine.files import check_places
 from pramble.errors import InvalidInput
 from pramble.estimation.draws.impute import Imputation, imputation
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
-from pramble.estimation.follow.result import Covers, Estimate, Method
+from pramble.estimation.functionals.result import Covers, Estimate, Method
 from pramble.estimation.survey import Survey
 from pramble.plots.images import save
 from pramble.report.estimate_text import estimate_grid
