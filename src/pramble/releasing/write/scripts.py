@@ -15,7 +15,7 @@ import numpy as np
 
 from pramble.data.arrays import text_of_label
 from pramble.data.labels import Labels, label_keys
-from pramble.estimation.inverse.channel_tables import answerable
+from pramble.estimation.records.channel_tables import answerable
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import BranchView
 from pramble.mechanisms.measured import own_names

@@ -28,13 +28,13 @@ from pramble.data.crosstab import Crosstab, totals
 from pramble.data.labels import Label
 from pramble.data.records import Records
 from pramble.errors import InvalidData, NotIdentifiable
-from pramble.estimation.inverse.channel_tables import (
+from pramble.estimation.records.channel_tables import (
     gather,
     refuse_large_table,
     refuse_no_weight,
     stacked_places,
 )
-from pramble.estimation.inverse.tabulate import (
+from pramble.estimation.records.tabulate import (
     ReleasedCells,
     count_released,
     refuse_randomised,
