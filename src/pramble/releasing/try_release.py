@@ -120,8 +120,10 @@ class Trials:
     def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
         watched = clock or Clock(None)
         spec = self.spec(kind, promise)
+        if kind not in self.scans:  # what a scan finds is the same for all promises of a kind
+            self.scans[kind] = scan_for(spec.open(self.source), spec, clock=watched)
         job = design_scanned(
-            self.scanned(kind, spec, clock=watched),
+            self.scans[kind],
             spec,
             confidential_allowed=True,
             clock=watched,
@@ -138,13 +140,6 @@ class Trials:
             "local" if kind == "local" else "central", promise, spent.belief(),
             before, after, verdict_of(tables), tables, job.design.plan, job.warnings, spec.design,
         )  # fmt: skip
-
-    def scanned(self, kind: str, spec: ReleaseSpec, *, clock: Clock) -> Scanned:
-        """Return what a scan finds, which is the same for all promises of a kind."""
-        if kind not in self.scans:
-            records = spec.open(self.source)
-            self.scans[kind] = scan_for(records, spec, clock=clock)
-        return self.scans[kind]
 
 
 ALPHAS, CENTRALS = (0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0)
