@@ -36,9 +36,14 @@ def option(sentence: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=sentence, **more)
 
 
-def plan_option(name: str) -> Any:
-    """Return the option of a setting of a plan: its help is the first sentence of the plan's."""
-    return option(PLAN[name].help.replace("``", "`").partition(". ")[0].rstrip(".") + ".")
+def plan_option(name: str, written: str = "", *names: str) -> Any:
+    """Return the option of a setting of a plan: its help is the first sentence of the plan's.
+
+    ``written`` says how it is written on the command line.
+    """
+    help_text = PLAN[name].help.replace("``", "`").partition(". ")[0].rstrip(".")
+    help_text = help_text.removeprefix("Whether ")
+    return option(f"{help_text}: {written}." if written else f"{help_text}.", *names)
 
 
 File = Annotated[
