@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-import pramble
 from pramble.errors import InvalidInput, InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
@@ -249,19 +248,3 @@ def plan_in_document(document: Any, name: str) -> Plan | TablePlan | Mechanism:
     if not all(isinstance(part, Mapping) for part in document.values()):
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds other things.")
     return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
-
-
-def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
-    """Return an opened release folder; or data, and the plan that it was released with."""
-    if plan is not None:
-        found = read_plan(plan, verify=verify)
-        if isinstance(found, TablePlan):
-            raise InvalidPlan(
-                f"{str(plan)!r} is of protected tables: give their release folder, and no --plan."
-            )
-        return release, found
-    if release.is_dir() and (release / MANIFEST).exists():
-        return pramble.open_release(release, verify=verify), None
-    raise InvalidInput(
-        f"{str(release)!r} is no release folder; say with --plan how the data was released."
-    )
