@@ -43,6 +43,7 @@ from pramble.values import Floats, value
 
 MOST_CELLS = 260
 MOST_OUTPUTS = 4000
+LEAST_TRIED = 0.02
 
 
 @value(eq=False)
@@ -117,22 +118,45 @@ class CellValuation:
         self, options: Sequence[CellOption], budget: SearchBudget, *, start: Floats
     ) -> tuple[list[CellOption], Floats, dict[Table, float]]:
         """Return the options worth drawing, one for each set of columns, with shares and costs."""
-        # An analyst knows a branch by the columns that it shows: of several with the same columns
-        # the one with the largest share is retained.
+        # An analyst knows a branch by the columns that it shows, so there is one branch for each
+        # set of them.
         informations = [one.information for one in options]
         every = best_shares(informations, self.workload, budget, start=start)
+        order = sorted(range(len(options)), key=lambda i: -every[i])
         chosen: dict[frozenset[str], int] = {}
-        for i in sorted(range(len(options)), key=lambda i: -every[i]):
+        for i in order:
             if every[i] > LEAST:
                 chosen.setdefault(options[i].columns, i)
-        which = list(chosen.values())
-        informations = [informations[i] for i in which]
-        shares = best_shares(informations, self.workload, budget, start=every[which])
+        best = self.mixed(
+            [options[i] for i in chosen.values()], every[list(chosen.values())], budget
+        )
+        for i in order:
+            rival = chosen.get(options[i].columns, i)
+            if every[i] < LEAST_TRIED or rival == i or budget.is_over():
+                continue
+            tried = {**chosen, options[i].columns: i}
+            mixture = self.mixed(
+                [options[i] for i in tried.values()], every[list(tried.values())], budget
+            )
+            if total(mixture[2]) < total(best[2]):
+                chosen, best = tried, mixture
+        return best
+
+    def mixed(
+        self, options: Sequence[CellOption], start: Floats, budget: SearchBudget
+    ) -> tuple[list[CellOption], Floats, dict[Table, float]]:
+        """Return options, their best shares and what the tables then cost."""
+        retained = list(options)
+        informations = [one.information for one in retained]
+        shares = best_shares(informations, self.workload, budget, start=start)
         used = np.flatnonzero(shares > LEAST).tolist()
-        if used and len(used) < len(which):
-            which, shares = [which[i] for i in used], shares[used] / shares[used].sum()
-        retained = [options[i] for i in which]
+        if used and len(used) < len(retained):
+            retained, shares = [retained[i] for i in used], shares[used] / shares[used].sum()
         return retained, shares, self.costs(retained, shares)
+
+
+def total(costs: Mapping[Table, float]) -> float:
+    return math.fsum(costs.values())
 
 
 FEW_STEPS, ENOUGH = 300, 1e-3
