@@ -11,8 +11,8 @@ import os
 import numpy as np
 
 import pramble
-from pramble.estimation.inverse.intervals import unified_interval
-from pramble.estimation.inverse.likelihood import fill_to_the_boundary
+from pramble.estimation.records.intervals import unified_interval
+from pramble.estimation.records.likelihood import fill_to_the_boundary
 from pramble_study import paper
 
 N = 10_000

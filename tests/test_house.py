@@ -54,8 +54,8 @@ DOORS = {
     ),
     "engine": "block canonical files keystream measure perturb record sampling shuffle",
     "estimation": (
-        "draws.impute draws.released draws.synthesize estimate follow.result "
-        "inverse.channel_tables regression.families regression.result survey"
+        "draws.impute draws.released draws.synthesize estimate functionals.result "
+        "records.channel_tables regression.families regression.result survey"
     ),
     "geography": "areas reading",
     "information": (

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pramble.estimation.draws.impute import impute as impute
     from pramble.estimation.draws.synthesize import synthesize as synthesize
     from pramble.estimation.estimate import estimate as estimate
-    from pramble.estimation.follow.result import Estimate as Estimate
+    from pramble.estimation.functionals.result import Estimate as Estimate
     from pramble.estimation.independence import Independence as Independence
     from pramble.estimation.independence import independence_test as independence_test
     from pramble.estimation.regression.regression import estimate_regression as estimate_regression
@@ -95,7 +95,7 @@ _NAMES = {
     "estimation.draws.impute": "impute",
     "estimation.draws.synthesize": "synthesize",
     "estimation.estimate": "estimate",
-    "estimation.follow.result": "Estimate",
+    "estimation.functionals.result": "Estimate",
     "estimation.independence": "Independence independence_test",
     "estimation.regression.regression": "estimate_regression",
     "estimation.regression.result": "Regression",

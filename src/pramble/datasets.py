@@ -111,19 +111,6 @@ def _model() -> tuple[NDArray[np.uint64], dict[str, NDArray[np.uint32]]]:
     return classes, levels
 
 
-def _draw(cumulative: NDArray[np.uint32], at: NDArray[np.uint8], rng: Any) -> NDArray[np.int8]:
-    """One level for each row: how many cumulative weights of its class a uniform draw has passed.
-
-    A level of weight zero is never drawn: its cumulative weight equals that of the level before,
-    and the last ones equal the total, which no draw reaches.
-    """
-    draw = rng.integers(0, LEVEL_TOTAL, size=len(at), dtype=np.uint16)
-    level = np.zeros(len(at), dtype=np.int8)
-    for column in cumulative.T[:-1]:
-        level += draw >= column[at]
-    return level
-
-
 def synthetic_new_york(n: int = 953_076, seed: int = 0) -> Any:
     r"""Draw people with the paper's ten variables and realistic dependence between them.
 
@@ -170,7 +157,12 @@ def synthetic_new_york(n: int = 953_076, seed: int = 0) -> Any:
     at = np.searchsorted(classes, draw, side="right").astype(np.uint8)
     columns = {}
     for name, cumulative in levels.items():
-        codes = _draw(cumulative, at, rng)
+        draw = rng.integers(0, LEVEL_TOTAL, size=n, dtype=np.uint16)
+        codes = np.zeros(n, dtype=np.int8)
+        # How many cumulative weights a draw has passed. A level of weight zero is never drawn: its
+        # own equals that of the level before, and no draw reaches the total.
+        for column in cumulative.T[:-1]:
+            codes += draw >= column[at]
         if name == "TENURE":
             for place, column in enumerate(TENURE_COLUMNS):
                 labels = list(dict.fromkeys(pair[place] for pair in TENURES))

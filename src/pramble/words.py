@@ -72,3 +72,13 @@ def names_in(text: str) -> list[str]:
     ['age', 'sex']
     """
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def first_names(names: Sequence[str], most: int = 8) -> str:
+    """Return some names, and how many more there are.
+
+    >>> first_names(["a", " b"]), first_names(list("abcd"), 3)
+    ("a, ' b'", 'a, b, c and 1 more')
+    """
+    more = len(names) - most
+    return visible_names(names[:most]) + (f" and {more:,} more" if more > 0 else "")

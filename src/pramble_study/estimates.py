@@ -13,24 +13,16 @@ from numpy.typing import NDArray
 
 from pramble.engine.perturb import perturb
 from pramble.estimation.estimate import estimate
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.functionals.result import Estimate
 from pramble.information.fisher import estimation_variance
 from pramble.information.measures import mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.plots.images import Picture
-from pramble.plots.style import (
-    BLACK,
-    BLUE,
-    VERMILION,
-    WIDTH,
-    YELLOW,
-    house_style,
-    new_figure,
-    shared_legend,
-)
+from pramble.plots.style import BLACK, BLUE, VERMILION, WIDTH, YELLOW, house_style, new_figure
 from pramble.solvers.design import design
 from pramble.values import Floats, value
+from pramble_study.axes import shared_legend
 from pramble_study.family import best_placement
 from pramble_study.paper import ALPHAS, REPETITIONS, SAMPLE_SIZE, SCENARIOS, printed_counts, priors
 from pramble_study.study import Spread, Table, headings, in_turn

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pramble.plots.images import Picture
-from pramble.plots.style import BLUE, GREY, WIDTH, house_style, new_figure, shared_legend
+from pramble.plots.style import BLUE, GREY, WIDTH, house_style, new_figure
 from pramble.values import Floats, value
+from pramble_study.axes import shared_legend
 from pramble_study.family import (
     cut,
     exact_vertices,

@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from pramble.datasets import new_york_2000_margins
 from pramble.plots.images import Picture
-from pramble.plots.style import SERIES, WIDTH, house_style, in_percent, new_figure, shared_legend
+from pramble.plots.style import SERIES, WIDTH, house_style, new_figure
 from pramble.solvers.design import design
 from pramble.solvers.problem import FamilyName, ObjectiveName
 from pramble.values import Floats, value
+from pramble_study.axes import in_percent, shared_legend
 from pramble_study.estimates import standard_error
 from pramble_study.study import Column, Spread, Table, headings, in_turn
 

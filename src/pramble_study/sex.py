@@ -14,9 +14,10 @@ from pramble.information.measures import entropy, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.plots.images import Picture
-from pramble.plots.style import BLACK, BLUE, GREEN, WIDTH, house_style, new_figure, shared_legend
+from pramble.plots.style import BLACK, BLUE, GREEN, WIDTH, house_style, new_figure
 from pramble.privacy.certificate import certify
 from pramble.values import Floats, value
+from pramble_study.axes import shared_legend
 from pramble_study.estimates import draw_cloud, standard_error
 from pramble_study.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, keep_levels
 from pramble_study.study import Spread, Table, headings, in_turn

@@ -10,17 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pramble.plots.images import Picture
-from pramble.plots.style import (
-    BLACK,
-    SERIES,
-    WIDTH,
-    house_style,
-    in_percent,
-    new_figure,
-    shared_legend,
-)
+from pramble.plots.style import BLACK, SERIES, WIDTH, house_style, new_figure
 from pramble.solvers.design import design
 from pramble.values import Floats, value
+from pramble_study.axes import in_percent, shared_legend
 from pramble_study.family import best_placement, in_words
 from pramble_study.paper import ALPHAS, SCENARIOS, Counts, draw_third, printed_counts, priors
 from pramble_study.study import Spread, Table, fields, headings, in_turn

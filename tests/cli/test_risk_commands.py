@@ -48,20 +48,11 @@ def test_assess_in_json(people):
     a = pramble.assess(people, KEYS.split(","), weights="w", model="independence")
     answer = run(
         "assess", people, "--keys", "age,sex", "--keys", "region", "--weights", "w",
-        "--model", "independence", "--riskiest", 2, "--json",
+        "--model", "independence", "--json",
     )  # fmt: skip
     figures = json.loads(answer.stdout)
     assert figures["tau1"] == a.tau1
     assert figures["sum_of_individual_risk"] == pytest.approx(a.records["individual"].sum())
-    assert [row["row"] for row in figures["riskiest"]] == [row["row"] for row in a.riskiest(2)]
-
-
-def test_riskiest_rows_only_on_request(people):
-    answer = run("assess", people, "--keys", KEYS, "--population", 2000, "--riskiest", 3)
-    worst = pramble.assess(people, KEYS.split(","), population_size=2000).riskiest(1)[0]
-    assert "confidential" in answer.output
-    assert str(worst["row"]) in answer.output
-    assert worst["keys"]["region"] in answer.output
 
 
 def test_rules_on_the_command_line(people):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.laws.strategies import mechanisms, seeds
 
 import pramble
-from pramble.estimation.inverse.likelihood import maximise
-from pramble.estimation.inverse.moments import right_inverses
+from pramble.estimation.records.likelihood import maximise
+from pramble.estimation.records.moments import right_inverses
 from pramble.mechanisms.operators.base import apply_axes, category_shape, output_shape
 
 

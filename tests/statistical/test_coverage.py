@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pramble
-from pramble.estimation.inverse.intervals import unified_interval
+from pramble.estimation.records.intervals import unified_interval
 from pramble_study import paper
 
 SCENARIOS = {

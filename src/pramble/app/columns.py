@@ -23,7 +23,6 @@ from pramble.app.view import (
     when,
 )
 from pramble.app.wizard import Wizard
-from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.spec.document import COLUMN, PLAN, RISK
 from pramble.words import several, visible, visible_names
 
@@ -52,6 +51,7 @@ GUESSED = (
 @module.ui
 def columns_ui() -> Tag:
     details = tags.div(ui.output_ui("column"), class_="panel", id=module.resolve_id("details"))
+    onwards = ui.input_action_button("onwards", "Go on: the promise", class_="btn-primary")
     return step_section(
         "Columns",
         "What happens to each column?",
@@ -60,7 +60,7 @@ def columns_ui() -> Tag:
         "single people out.",
         "ahead",
         tags.div(tags.div(ui.output_ui("listing")), details, class_="columns-of"),
-        *("requirements", "onwards_line"),
+        *("requirements", "requirements_said", onwards),
     )
 
 
@@ -71,12 +71,9 @@ def columns_server(input: Inputs, output: Outputs, session: Session, view: PageV
     view.fill("listing", partial(listed_columns, wizard, session), "source")
     view.fill("column", partial(column_details, wizard, session), "source", "column")
     view.fill("counts", partial(column_counts, view), "counts", "column")
-    view.fill("onwards_line", partial(onwards_button, wizard), "source")
-    view.fill("requirements", partial(questions, wizard), "source")
-    for name in QUESTIONS:
-        # Not drawn again when its own controls change the plan: they would lose the focus.
-        view.fill(name, partial(question_form, wizard, session, name), "source", "columns")
-        view.fill(f"{name}_said", partial(refused, view, name))
+    # Not drawn again when its own controls change the plan: they would lose the focus.
+    view.fill("requirements", partial(question_forms, wizard, session), "source", "columns")
+    view.fill("requirements_said", partial(refused, view, "requirements"))
     when(input.requirement, lambda: take_requirement(view, **input.requirement()))
     serve_choices(input, view)
     when(input.onwards, lambda: view.go("promise"))
@@ -118,12 +115,6 @@ def serve_choices(input: Inputs, view: PageView) -> None:
     when(input.apply, lambda: view.attempt("counts", change, "plan"))
 
 
-def onwards_button(wizard: Wizard) -> TagChild:
-    if wizard.survey is None:
-        return None
-    return ui.input_action_button("onwards", "Go on: the promise", class_="btn-primary")
-
-
 def missing_step(wizard: Wizard) -> TagChild:
     """Say what has to be done in this step before a release, if anything."""
     if wizard.survey is None:
@@ -148,22 +139,25 @@ def listed_columns(wizard: Wizard, session: Session) -> TagChild:
     """Return every column with what it looks like, and what happens to it."""
     if wizard.survey is None:
         return None
-    pick = partial(event_button, session.ns("pick"), class_="btn btn-link")
-    rows = [
-        tags.tr(
-            tags.th(
-                pick(
-                    visible(look.name) or "(no name)",
-                    str(place),
-                    aria_controls=session.ns("details"),
-                ),
-                scope="row",
-            ),
-            tags.td(f"{look.kind}: {visible(look.reason)}"),
-            tags.td(action_choice(wizard, look, place, session)),
+    rows = []
+    for place, look in enumerate(wizard.survey.profiles):
+        name = visible(look.name) or "(no name)"
+        # Only a column with categories can be randomised.
+        fits = look.can_be_randomised and look.size > 1
+        choices = {one: words for one, words in ACTIONS.items() if one != "randomise" or fits}
+        pick = event_button(
+            session.ns("pick"), name, str(place),
+            class_="btn btn-link", aria_controls=session.ns("details"),
+        )  # fmt: skip
+        action = tags.select(
+            options_of(choices, wizard.action(look.name)),
+            class_="form-select form-select-sm",
+            aria_label=f"What happens to {name}",
+            data_sends=session.ns("action"),
+            data_about=str(place),
         )
-        for place, look in enumerate(wizard.survey.profiles)
-    ]
+        said = tags.td(f"{look.kind}: {visible(look.reason)}")
+        rows.append(tags.tr(tags.th(pick, scope="row"), said, tags.td(action)))
     head = ("Column", "What it looks like", "What happens to it")
     shown = tags.table(
         tags.caption("Every column of the file; choose one for its details"),
@@ -172,19 +166,6 @@ def listed_columns(wizard: Wizard, session: Session) -> TagChild:
         class_="table table-sm of-columns",
     )
     return scrolled(shown, "Columns of the file")
-
-
-def action_choice(wizard: Wizard, look: ColumnProfile, place: int, session: Session) -> Tag:
-    """Return what can happen to a column; only one with categories can be randomised."""
-    fits = look.can_be_randomised and look.size > 1
-    choices = {name: words for name, words in ACTIONS.items() if name != "randomise" or fits}
-    return tags.select(
-        options_of(choices, wizard.action(look.name)),
-        class_="form-select form-select-sm",
-        aria_label=f"What happens to {visible(look.name)}",
-        data_sends=session.ns("action"),
-        data_about=str(place),
-    )
 
 
 def column_details(wizard: Wizard, session: Session) -> TagChild:
@@ -269,41 +250,34 @@ def column_counts(view: PageView) -> TagChild:
     return TagList(said, counted)
 
 
-def questions(wizard: Wizard) -> TagChild:
+def question_forms(wizard: Wizard, session: Session) -> TagChild:
+    """Return what else a plan states, one part below the other."""
     if wizard.survey is None:
         return None
-    each = [
-        tags.details(
-            tags.summary(tags.h3(title)),
-            ui.output_ui(name),
-            ui.output_ui(f"{name}_said"),
-            class_="panel",
-            open="" if name == "tables" else None,
-        )
-        for name, (title, _) in QUESTIONS.items()
-    ]
-    return tags.div(*each, class_="requirements")
-
-
-def question_form(wizard: Wizard, session: Session, name: str) -> TagChild:
-    if wizard.survey is None:
-        return None
-    form, plan = Form(session, "requirement"), wizard.document
-    rows, stated = (RISK, wizard.risk) if name == "risk" else (PLAN, plan)
+    form = Form(session, "requirement")
     columns = [one for one in wizard.names if wizard.action(one) != "drop"]
-    return tags.div(
-        tags.p(GUESSED, class_="form-text") if name == "tables" and wizard.tables_guessed else None,
-        *form.settings([rows[one] for one in QUESTIONS[name][1]], stated, columns),
-    )
+    parts = []
+    for name, (title, settings) in QUESTIONS.items():
+        rows, stated = (RISK, wizard.risk) if name == "risk" else (PLAN, wizard.document)
+        is_guess = name == "tables" and wizard.tables_guessed
+        parts.append(
+            tags.details(
+                tags.summary(tags.h3(title)),
+                tags.p(GUESSED, class_="form-text") if is_guess else None,
+                *form.settings([rows[one] for one in settings], stated, columns),
+                class_="panel",
+                open="" if name == "tables" else None,
+            )
+        )
+    return tags.div(*parts, class_="requirements")
 
 
 def take_requirement(view: PageView, about: str, value: Any) -> None:
     """State a setting of the plan, or of what an intruder may know."""
     wizard = view.wizard
-    name = next(name for name, (_, settings) in QUESTIONS.items() if about in settings)
 
     def change() -> None:
-        if name != "risk":
+        if about not in RISK:
             state(wizard.document, PLAN[about], value)
             wizard.tables_guessed &= about != "tables"
             return
@@ -313,4 +287,4 @@ def take_requirement(view: PageView, about: str, value: Any) -> None:
         if {"keys", "population_size"} <= set(wizard.risk):
             wizard.document["risk"] = dict(wizard.risk)
 
-    change_plan(view, name, change)
+    change_plan(view, "requirements", change)

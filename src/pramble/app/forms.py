@@ -167,7 +167,7 @@ class Form:
     """
 
     def __init__(self, session: Session, event: str = "") -> None:
-        self.session = session
+        self.session, self.event = session, event
         self.sending = {"data_sends": session.ns(event)} if event else {}
 
     def settings(
@@ -207,7 +207,7 @@ class Form:
         self, name: str, label: str, control: Tag, *, hint: str = "", look: str = "form-control"
     ) -> Tag:
         """Return a control below its label, with what else there is to say of it."""
-        own = self.session.ns(f"field_{name}")
+        own = self.session.ns(f"field_{self.event}_{name}")
         control.attrs.update(self.common(name, own, look), spellcheck="false")
         if hint:
             control.attrs.update(aria_describedby=f"{own}-hint")
@@ -225,7 +225,7 @@ class Form:
     def tick(
         self, name: str, label: TagChild, *, is_on: bool, place: int | str = "", **more: Any
     ) -> Tag:
-        own = self.session.ns(f"field_{name}{place}")
+        own = self.session.ns(f"field_{self.event}_{name}{place}")
         control = tags.input({"type": "checkbox", "checked": "" if is_on else None, **more})
         control.attrs.update(self.common(name, own, "form-check-input"))
         words = tags.label(label, for_=own, class_="form-check-label")

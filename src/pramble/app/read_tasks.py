@@ -12,7 +12,7 @@ from typing import Any
 import pramble
 from pramble import numbers
 from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.follow.result import Covers, Estimate
+from pramble.estimation.functionals.result import Covers, Estimate
 from pramble.estimation.regression.result import coefficient_lines, head_of, title_of
 from pramble.limits import MOST_CELLS_DRAWN
 from pramble.mechanisms.table_plan import TablePlan

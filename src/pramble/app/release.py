@@ -95,15 +95,11 @@ def refuse_target(wizard: Wizard) -> None:
         raise InvalidInput(f"{str(above)!r} is no folder; choose another place.")
 
 
-def released_state(wizard: Wizard) -> dict[str, Any]:
+def released_state(wizard: Wizard) -> tuple[str, ...]:
     """Return all that a dry run holds for: the file, the plan, the target and the ledger."""
     assert wizard.source is not None
-    return {
-        "path": str(wizard.source.path),
-        "plan": wizard.toml(),
-        "target": str(target_of(wizard)),
-        "ledger": wizard.has_ledger,
-    }
+    path, target = wizard.source.path, target_of(wizard)
+    return str(path), wizard.toml(), str(target), str(wizard.has_ledger)
 
 
 def command(wizard: Wizard) -> str:
@@ -111,13 +107,6 @@ def command(wizard: Wizard) -> str:
     file = wizard.source.name if wizard.source.is_ours else str(wizard.source.path.absolute())
     words = ["pramble", "release", file, "--plan", PLAN_FILE, "--out", str(target_of(wizard))]
     return shlex.join(words if wizard.has_ledger else [*words, "--no-ledger"])
-
-
-def dry_run_panel(outcome: ReleaseOutcome) -> TagList:
-    verdict = verdict_of(outcome.tables) if outcome.tables else None
-    shown = [(one["value"], one["label"]) for one in headline_figures(outcome, verdict)]
-    shown = [(numbers.count(outcome.rows), "rows"), *shown]
-    return TagList(cards(shown), warnings_of(outcome), text_of(*release_text(outcome)))
 
 
 def warnings_of(outcome: ReleaseOutcome) -> TagList:
@@ -333,20 +322,17 @@ def begin_task(
         name, task, wizard.source.path, target, wizard.plan, ledger=wizard.has_ledger, then=then
     )
     if name == "release":
-        work.patience, work.stopped = PATIENCE, partial(words_of_stop, target)
-
-
-def words_of_stop(target: Path, undone: bool) -> str:  # noqa: FBT001 (what `Work.stopped` is given)
-    return COMPLETE if target.exists() else UNDONE if undone else CUT_OFF
+        work.patience = PATIENCE
+        work.stopped = lambda undone: COMPLETE if target.exists() else UNDONE if undone else CUT_OFF
 
 
 def begin_dry_run(view: PageView) -> None:
-    wizard = view.wizard
+    wizard, made_for = view.wizard, released_state(view.wizard)
 
-    def take(made_for: dict[str, Any], outcome: ReleaseOutcome) -> None:
+    def take(outcome: ReleaseOutcome) -> None:
         wizard.found["dry run"] = {"for": made_for, "is": outcome}
 
-    begin_task(view, "dry run", tasks.dry_run, partial(take, released_state(wizard)))
+    begin_task(view, "dry run", tasks.dry_run, take)
 
 
 def begin_release(view: PageView) -> None:
@@ -382,11 +368,16 @@ def dry_run_details(wizard: Wizard) -> TagChild:
     found = wizard.found.get("dry run")
     if found is None:
         return None
+    outcome: ReleaseOutcome = found["is"]
+    verdict = verdict_of(outcome.tables) if outcome.tables else None
+    shown = [(one["value"], one["label"]) for one in headline_figures(outcome, verdict)]
     released_since = "release" in wizard.found
     is_current = is_rehearsed(wizard) or released_since
     return tags.details(
         tags.summary("The dry run: nothing was written", class_="h3 fs-5"),
         None if is_current else notice("warning", CHANGED),
-        dry_run_panel(found["is"]),
+        cards([(numbers.count(outcome.rows), "rows"), *shown]),
+        warnings_of(outcome),
+        text_of(*release_text(outcome)),
         open=None if released_since else "",
     )

@@ -35,7 +35,6 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import save
 from pramble.risk.after import RiskAfter
-from pramble.risk.assess import Assessment
 from pramble.shown import Grid, number
 
 WHAT_MEASURES_ARE = "; ".join(f"{name}: {what}" for name, what in MEASURES.items())
@@ -53,9 +52,6 @@ def assess(
         option("A release folder or plan: show the risk that it leaves; give as many as you like."),
     ] = None,
     verify: Verify = None,
-    riskiest: Annotated[
-        int, option("List so many rows of highest risk. Shows confidential values.")
-    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Say how likely re-identification is, and what a plan leaves of it.
@@ -83,10 +79,9 @@ def assess(
         found = a.summary()
         if left:
             found["after"] = {name: own.summary() for name, own in left.items()}
-        return found | ({"riskiest": a.riskiest(riskiest)} if riskiest else {})
+        return found
 
-    rows = riskiest_rows(a, riskiest) if riskiest and not as_json else None
-    print_answer(as_json, document, a, risk_left(left) if left else None, rows)
+    print_answer(as_json, document, a, risk_left(left) if left else None)
 
 
 def risk_left(left: Mapping[str, RiskAfter]) -> Grid:
@@ -109,17 +104,6 @@ def plan_of_records(path: Path, verify: Path | None) -> Plan:
     if not isinstance(found, Plan):
         raise InvalidPlan(f"A plan says which column a mechanism is for; {str(path)!r} does not.")
     return found
-
-
-def riskiest_rows(a: Assessment, count: int) -> Grid:
-    risks = [name for name in a.records.dtype.names if name != "class_size"]
-    rows = [
-        [*map(str, row["keys"].values()), str(row["row"]), str(row["class_size"]),
-         *(f"{row[name]:.4f}" for name in risks)]
-        for row in a.riskiest(count)
-    ]  # fmt: skip
-    head = [*a.keys, "row", "class size", *risks]
-    return Grid("Rows of highest risk (confidential)", head, rows, left=len(a.keys))
 
 
 def try_(

@@ -15,7 +15,7 @@ from pramble.cli.console import messages, show, without_remarks
 from pramble.cli.inputs import new_folder, option
 from pramble.cli.release import promise_text
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.functionals.result import Estimate
 from pramble.report.outcome_text import release_text
 from pramble.shown import Grid
 

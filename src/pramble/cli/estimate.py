@@ -28,13 +28,11 @@ from pramble.data.save import save_table
 from pramble.engine.files import check_places
 from pramble.errors import InvalidInput
 from pramble.estimation.draws.impute import Imputation, imputation
-from pramble.estimation.draws.released import CLASSES
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
-from pramble.estimation.follow.result import Covers, Estimate, Method
+from pramble.estimation.functionals.result import Covers, Estimate, Method
 from pramble.estimation.survey import Survey
 from pramble.plots.images import save
 from pramble.report.estimate_text import estimate_grid
-from pramble.shown import Facts, Grid, shortened
 
 MOST_TABLES = 20
 IMPUTATION_PRIVACY = (
@@ -205,7 +203,8 @@ def impute(
         as_json,
         lambda: {"files": list(map(str, files)), **attributes(made, names)},
         f"Wrote {len(files)} copies of {made.rows:,} records to {out}.",
-        imputation_facts(made).text(),
+        f"Drawn: {', '.join(made.columns)}, given {', '.join(made.given) or 'nothing'}; --json "
+        "names the tables of their distribution.",
         IMPUTATION_PRIVACY,
     )
 
@@ -220,23 +219,6 @@ def write_numbered(made: Imputation, folder: Path, *, ending: str) -> list[Path]
     for file, frame in zip(files, made.frames, strict=True):
         save_table(frame, file)
     return files
-
-
-def imputation_facts(made: Imputation) -> Facts:
-    """Return what was drawn, given what, and from which distribution."""
-    shown = [" × ".join(own) for own in made.tables[:MOST_TABLES]]
-    more = [f"… {len(made.tables) - MOST_TABLES} more: --json"] * (len(made.tables) > MOST_TABLES)
-    classes = [(f"in {CLASSES} classes", ", ".join(made.classes))] if made.classes else []
-    return Facts(
-        "Imputation",
-        [
-            ("columns drawn", ", ".join(made.columns)),
-            ("given", ", ".join(made.given) or "nothing"),
-            *classes,
-            ("tables of the distribution", "; ".join([*shown, *more])),
-            ("sweeps for each copy", str(made.sweeps)),
-        ],
-    )
 
 
 def synthesize(
@@ -283,12 +265,14 @@ def synthesize(
             progress=progress,
         )
     save_table(made.frame, out)
+    farthest = max(made.fits, key=lambda fit: fit.mean)
     show(*made.notes, console=messages())
     print_answer(
         as_json,
         lambda: synthesis_document(made, out),
         f"Wrote {made.rows:,} records to {out}.",
-        synthesis_grid(made),
+        f"Their tables are at most {100 * farthest.mean:.3f} points a cell from their estimates "
+        f"({' × '.join(farthest.columns)}); --json says so of each.",
         SYNTHESIS_PRIVACY,
     )
 
@@ -306,17 +290,3 @@ def synthesis_document(made: Synthesis, target: Path) -> dict[str, Any]:
     ]
     about = attributes(made, ("rows", "method", "notes"))
     return {"file": str(target), **about, "tables": fits}
-
-
-def synthesis_grid(made: Synthesis) -> Grid:
-    """Return how far the tables are from their estimates, the farthest first."""
-    rows = [
-        [" × ".join(fit.columns), f"{fit.cells:,}"]
-        + [f"{100 * one:.3f}" for one in (fit.mean, fit.largest, fit.standard_error)]
-        for fit in sorted(made.fits, key=lambda fit: -fit.mean)
-    ]
-    return Grid(
-        "Distance from the estimated shares, in points",
-        ["table", "cells", "mean distance", "largest", "± se of estimate"],
-        shortened(rows, MOST_TABLES, hint=": --json"),
-    )

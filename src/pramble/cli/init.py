@@ -13,10 +13,8 @@ from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import ALPHA, survey_file
 from pramble.releasing.spec.readers import Mistake
 from pramble.releasing.spec.readers import alpha as read_alpha
-from pramble.words import visible_names
+from pramble.words import first_names
 
-# Columns named in a line.
-MOST_NAMED = 8
 DECLARE = (
     "The categories of {} are left for you to declare in the plan; --accept-seen takes the values "
     "that occur."
@@ -83,7 +81,7 @@ def init(
     accepted = [look.name for look in found if accept or look.is_public]
     seen = [name for name in chosen if name not in accepted]
     if seen:
-        messages().print(DECLARE.format(few(seen)), soft_wrap=True)
+        messages().print(DECLARE.format(first_names(seen)), soft_wrap=True)
     text = survey.draft(accepted=accepted, alpha=ALPHA if alpha is None else alpha, central=central)
     with whole_file(out) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -107,23 +105,13 @@ def summary_lines(columns: Sequence[ColumnProfile], chosen: Sequence[str]) -> It
     """Yield in a line each what is randomised, what might be, and what is dropped."""
     spare = [look.name for look in columns if look.is_fit and look.name not in chosen]
     if chosen:
-        yield f"To randomise: {few(chosen)}."
+        yield f"To randomise: {first_names(chosen)}."
     else:
         yield "No column was found to randomise; name those to randomise with --columns."
     if spare:
-        yield f"Not chosen, dropped: {few(spare)}. Others are chosen with --columns."
+        yield f"Not chosen, dropped: {first_names(spare)}. Others are chosen with --columns."
     kinds: dict[str, list[str]] = {}
     for look in columns:
         if not look.is_fit and look.name not in chosen:
             kinds.setdefault(look.kind, []).append(look.name)
-    yield from (f"Dropped ({kind}): {few(found)}." for kind, found in kinds.items())
-
-
-def few(found: Sequence[str]) -> str:
-    """Return some names, and how many more there are.
-
-    >>> few(["a", " b"]), few([str(i) for i in range(11)])
-    ("a, ' b'", '0, 1, 2, 3, 4, 5, 6, 7 and 3 more')
-    """
-    more = len(found) - MOST_NAMED
-    return visible_names(found[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    yield from (f"Dropped ({kind}): {first_names(found)}." for kind, found in kinds.items())

@@ -13,6 +13,7 @@ from pramble.ledger.account import as_central
 from pramble.ledger.book import Entry, Ledger, central_sum, default_ledger, local_sum, pair
 from pramble.privacy.promise import LocalPromise, composed
 from pramble.shown import Grid
+from pramble.words import first_names
 
 # Columns of a release that are named one by one in a table.
 MOST_COLUMNS = 3
@@ -74,7 +75,7 @@ def print_releases(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
     lines = [
         [
             str(row["id"]), row["created"][:10], row["people"], row["file"],
-            shown_columns(row["columns"]), row["state"],
+            first_names(row["columns"], MOST_COLUMNS), row["state"],
             "—" if row["alpha"] is None else f"{row['alpha']:.4g}", f"{row['epsilon']:.4g}",
             f"{row['delta']:.2g}" if row["delta"] else "",
         ]
@@ -98,17 +99,6 @@ def total_sentence(row: dict[str, Any]) -> str:
         f"{row['people']}: {whole}{limit}; against readers of the releases "
         f"ε = {row['total_epsilon']:.4g}{delta}{central}{best}."
     )
-
-
-def shown_columns(columns: Sequence[str]) -> str:
-    """Return the names of a few columns, or of the first with how many more there are.
-
-    >>> shown_columns(["a", "b", "c"]), shown_columns(list("abcd"))
-    ('a, b, c', 'a and 3 more')
-    """
-    if len(columns) <= MOST_COLUMNS:
-        return ", ".join(columns)
-    return f"{columns[0]} and {len(columns) - 1} more"
 
 
 def set_budgets(

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pramble.cli.console import answers, messages
+from pramble.cli.console import answers, messages, shown_progress
 from pramble.cli.inputs import new_folder, option
-from pramble.values import Progress as Step
 
 
 def study(
@@ -32,32 +31,17 @@ def study(
       pramble study --quick
       pramble study tables new-york --out study --seed 7
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from pramble.errors import InvalidInput
     from pramble_study.runner import run_studies, select_studies, write_folder
 
     asked = tuple(names or ())
     try:
-        studies = select_studies(asked)
+        select_studies(asked)
     except InvalidInput as error:
         raise typer.BadParameter(str(error), param_hint="NAME") from error
     started = time.perf_counter()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=messages(), transient=False) as bars:
-        tasks = {one.name: bars.add_task(one.title, total=None, start=False) for one in studies}
-
-        def update(now: Step) -> None:
-            bars.start_task(tasks[now.what])
-            done, total = now.figures["done"], now.figures["tasks"]
-            bars.update(tasks[now.what], completed=done, total=total)
-
-        finished = run_studies(asked, quick=quick, seed=seed, workers=workers, progress=update)
+    with shown_progress() as progress:
+        finished = run_studies(asked, quick=quick, seed=seed, workers=workers, progress=progress)
     page = write_folder(finished, out, quick=quick, seed=seed)
     messages().print(f"Studies done: {len(finished)}, in {time.perf_counter() - started:.0f} s.")
     answers().print(str(page))

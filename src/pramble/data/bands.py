@@ -170,17 +170,7 @@ def edges_of_labels(labels: Sequence[Label]) -> tuple[float, ...]:
 
 
 def band_of(label: Label) -> tuple[float, float]:
-    found = read_band(str(label) if isinstance(label, str) or is_finite_number(label) else "")
-    if found is None or not found[0] < found[1]:
-        raise InvalidInput(
-            f"The label {label!r} is no band such as 7, '5-9', '0 to 1.5', '95+' or '2020-01'; "
-            "give edges=[…]."
-        )
-    return found
-
-
-def read_band(text: str) -> tuple[float, float] | None:
-    """Return the ends of a band that is written in one of the known ways."""
+    text = str(label) if isinstance(label, str) or is_finite_number(label) else ""
     month = MONTH.fullmatch(text)
     if month is not None:
         months = 12 * int(month[1]) + int(month[2]) - 1
@@ -188,6 +178,11 @@ def read_band(text: str) -> tuple[float, float] | None:
     for pattern, added in ((ONE, 1), (SEVERAL, 1), (BETWEEN, 0), (OPEN, math.inf)):
         found = pattern.fullmatch(text)
         if found:
-            ends = [float(end) for end in found.groups()]
-            return ends[0], ends[-1] + added
-    return None
+            low, *high = map(float, found.groups())
+            ends = low, (high[0] if high else low) + added
+            if ends[0] < ends[1]:
+                return ends
+    raise InvalidInput(
+        f"The label {label!r} is no band such as 7, '5-9', '0 to 1.5', '95+' or '2020-01'; "
+        "give edges=[…]."
+    )

@@ -91,12 +91,6 @@ def arrow_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
     return arrow_labels(outputs, like=like).take(pa.array(codes))
 
 
-def arrow_chunks(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
-    ends = np.cumsum([len(chunk) for chunk in like.chunks])[:-1]
-    parts = np.split(codes, ends) if like.num_chunks else [codes]
-    return pa.chunked_array([arrow_values(part, outputs, like=like.type) for part in parts])
-
-
 def holds(values: Iterable[Any], outputs: Sequence[Label]) -> bool:
     """Whether values that a library made of the outputs still are the outputs."""
     return all(
@@ -147,14 +141,6 @@ def pandas_extension(outputs: Sequence[Label], *, dtype: Any) -> Any:
     return labels if holds(labels.astype(object), outputs) else pd.array(list(outputs))
 
 
-def polars_values(codes: Codes, outputs: Sequence[Label], *, like: Any) -> Any:
-    """Return a polars Series with the name and dtype of the one that came in."""
-    import polars as pl
-
-    labels = polars_labels(outputs, dtype=like.dtype)
-    return labels.gather(pl.Series(codes, dtype=pl.UInt32)).alias(like.name)
-
-
 def polars_labels(outputs: Sequence[Label], *, dtype: Any) -> Any:
     """Return the outputs as a polars Series of ``dtype`` if it holds them, else of their own."""
     import polars as pl
@@ -182,11 +168,17 @@ def labels_like(codes: Codes, labels: Sequence[Label], *, like: Any) -> Any:
     if isinstance(like, np.ndarray):
         return numpy_values(codes, labels, like=like)
     if isinstance(like, pa.ChunkedArray):
-        return arrow_chunks(codes, labels, like=like)
+        ends = np.cumsum([len(chunk) for chunk in like.chunks])[:-1]
+        parts = np.split(codes, ends) if like.num_chunks else [codes]
+        chunks = [arrow_values(part, labels, like=like.type) for part in parts]
+        return pa.chunked_array(chunks)
     if isinstance(like, pa.Array):
         return arrow_values(codes, labels, like=like.type)
     if nw.from_native(like, series_only=True).implementation.is_polars():
-        return polars_values(codes, labels, like=like)
+        import polars as pl
+
+        values = polars_labels(labels, dtype=like.dtype)
+        return values.gather(pl.Series(codes, dtype=pl.UInt32)).alias(like.name)
     return pandas_values(codes, labels, like=like)
 
 

@@ -226,14 +226,6 @@ class Undeclared(NamedTuple):
     many: int
     categories: Sequence[Label]
 
-    def joined(self, later: "Undeclared", *, rows: int = 0) -> "Undeclared":
-        """Return these and those of rows that begin so many rows after these did."""
-        return self._replace(
-            rows=[*self.rows, *(rows + row for row in later.rows)][:SHOWN],
-            values=[*self.values, *later.values][:SHOWN],
-            many=self.many + later.many,
-        )
-
     def error(self) -> InvalidData:
         pairs = list(zip(self.rows, self.values, strict=bool(self.rows)))
         found = ", ".join(f"row {row}{': null' if one is None else ''}" for row, one in pairs)
@@ -284,8 +276,13 @@ class UndeclaredValues:
 
     def add(self, found: Undeclared, *, rows: int = 0) -> None:
         """Note values of rows that begin so many rows after those met before."""
-        none = found._replace(rows=[], values=[], many=0)
-        self.found[found.column] = self.found.get(found.column, none).joined(found, rows=rows)
+        shifted = [rows + row for row in found.rows]
+        before = self.found.get(found.column, found._replace(rows=[], values=[], many=0))
+        self.found[found.column] = before._replace(
+            rows=[*before.rows, *shifted][:SHOWN],
+            values=[*before.values, *found.values][:SHOWN],
+            many=before.many + found.many,
+        )
 
     def merge(self, later: "UndeclaredValues", rows: int) -> None:
         for found in later.found.values():

@@ -37,7 +37,6 @@ from pramble.data.bands import (
     text_of_number,
 )
 from pramble.data.labels import LABEL_TYPES, Label, object_key
-from pramble.data.repair import rule_columns
 from pramble.errors import InvalidData, InvalidInput
 from pramble.values import value
 from pramble.words import names_in
@@ -352,18 +351,6 @@ class Reading:
     sheet: str | int | None = None
     recode: Mapping[str, tuple[Recoding, ...]] = field(default_factory=dict)
     repairs: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def changes_values(self) -> bool:
-        return bool(self.recode or self.repairs)
-
-    def needed(self, columns: Sequence[str]) -> list[str]:
-        """Return some columns, and those that their repairs look at."""
-        if not any(set(rule["repair"]) & set(columns) for rule in self.repairs):
-            return list(columns)
-        # A repair may follow from what another one repairs, so all are made.
-        others = set().union(*map(rule_columns, self.repairs))
-        return [*columns, *sorted(others.difference(columns))]
 
     def __post_init__(self) -> None:
         for name in ("separator", "quote", "decimal"):

@@ -109,8 +109,8 @@ class Records(ABC):
         """
         wanted = list(self.names if columns is None else columns)
         self.refuse_missing(wanted)
-        for batch in self.raw_batches(self.reading.needed(wanted), coded, watch):
-            yield self._recoded(batch, wanted) if self.reading.changes_values else batch
+        for batch in self.raw_batches(needed_columns(self.reading, wanted), coded, watch):
+            yield self._recoded(batch, wanted) if changes_values(self.reading) else batch
 
     def _recoded(self, batch: Any, columns: Sequence[str]) -> Any:
         return recoded(batch, self.reading, columns, typed=self.typed)
@@ -140,6 +140,19 @@ class Records(ABC):
 def columns_for(jobs: "Sequence[Job]", names: Sequence[str]) -> list[str]:
     """Return the columns that some jobs want to see; one at least, so that rows are counted."""
     return list(dict.fromkeys(name for job in jobs for name in job.columns)) or list(names[:1])
+
+
+def changes_values(reading: Reading) -> bool:
+    return bool(reading.recode or reading.repairs)
+
+
+def needed_columns(reading: Reading, columns: Sequence[str]) -> list[str]:
+    """Return some columns, and those that their repairs look at."""
+    if not any(set(rule["repair"]) & set(columns) for rule in reading.repairs):
+        return list(columns)
+    # A repair may follow from what another one repairs, so all are made.
+    others = set().union(*map(rule_columns, reading.repairs))
+    return [*columns, *sorted(others.difference(columns))]
 
 
 def recoded(batch: Any, reading: Reading, columns: Sequence[str], *, typed: bool = True) -> Any:

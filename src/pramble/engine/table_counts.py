@@ -23,7 +23,7 @@ from pramble.data.arrays import without_dictionary
 from pramble.data.crosstab import group, grouped_batches
 from pramble.data.encode import Encoder, UndeclaredValues
 from pramble.data.labels import Labels
-from pramble.data.records import LazyRecords, Records, Watch, scan
+from pramble.data.records import LazyRecords, Records, Watch, changes_values, scan
 from pramble.engine.keystream import derived_key
 from pramble.errors import InvalidData, InvalidInput, PrambleError, bad_row
 from pramble.values import Integers
@@ -203,7 +203,7 @@ def count_everywhere(
     records: Records, job: "TableCounter | PersonCounts", *, watch: Watch | None = None
 ) -> None:
     """Show a job all rows, wherever they are."""
-    if isinstance(records, LazyRecords) and not records.reading.changes_values:
+    if isinstance(records, LazyRecords) and not changes_values(records.reading):
         for batch, times in grouped_batches(records, job.columns):
             job.add(batch, times)
     elif isinstance(job, PersonCounts) and records.rows_stay:

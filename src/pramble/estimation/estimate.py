@@ -9,13 +9,13 @@ import numpy as np
 from pramble.data.recode import Reading
 from pramble.data.records import Job, Records, scan
 from pramble.errors import InvalidInput, PrambleError
-from pramble.estimation.follow.functions import conditional
-from pramble.estimation.follow.queries import group_estimate, query_estimate
-from pramble.estimation.follow.result import Covers, Estimate, Method, Settings
-from pramble.estimation.inverse.intervals import errors_within, nothing_known
-from pramble.estimation.inverse.likelihood import FittedTable, fit_table
-from pramble.estimation.inverse.moments import CellAnswers, SecondMoments, right_inverses
-from pramble.estimation.inverse.tabulate import (
+from pramble.estimation.functionals.queries import group_estimate, query_estimate
+from pramble.estimation.functionals.ratios import conditional
+from pramble.estimation.functionals.result import Covers, Estimate, Method, Settings
+from pramble.estimation.records.intervals import errors_within, nothing_known
+from pramble.estimation.records.likelihood import FittedTable, fit_table
+from pramble.estimation.records.moments import CellAnswers, SecondMoments, right_inverses
+from pramble.estimation.records.tabulate import (
     Counting,
     Tabulated,
     as_tabulated,
@@ -104,11 +104,9 @@ def estimate(
     .. math:: \hat p = \arg\max_{p \in \Delta} \sum_z c_z \log (pM)_z ,
 
     to a proven optimality gap (``e.gap``); or by the unbiased inverse
-    :math:`\hat p = \hat c\,G`, :math:`MG = I`, which may leave the simplex. The covariance is
-    :math:`G^\top(\operatorname{diag} m - m m^\top)G/n`, the whole multinomial variance of
-    sampling and randomisation. Intervals respect the simplex: far from its boundary they
-    are score intervals, at it they become one-sided
-    (:mod:`pramble.estimation.inverse.intervals`), around the unbiased estimate.
+    :math:`\hat p = \hat c\,G`, :math:`MG = I`, which may leave the simplex. Intervals are around
+    the unbiased estimate and respect the simplex: far from its boundary they are score intervals,
+    at it they become one-sided (:mod:`pramble.estimation.records.intervals`).
 
     Parameters
     ----------
@@ -126,7 +124,7 @@ def estimate(
     given : str or sequence of str, optional
         Further columns: the shares of the table within each combination of their labels, as of
         the employed among women. Their intervals know that the size of the group is itself
-        estimated (:mod:`pramble.estimation.follow.functions`).
+        estimated (:mod:`pramble.estimation.functionals.ratios`).
     counts : bool
         Whether ``data`` holds counts.
     method : {"mle", "inverse"}
@@ -180,12 +178,6 @@ def estimate(
     >>> pramble.estimate(frame, plan, by=["town", "sex"]).probabilities
     array([0.2, 0.2, 0.3, 0.3])
 
-    Shares of one column given another:
-
-    >>> e = pramble.estimate(frame, plan, by="sex", given="town")
-    >>> e.values, e.given
-    (array([0.5, 0.5, 0.5, 0.5]), ('town',))
-
     A query, here the difference of two shares:
 
     >>> q = pramble.estimate([500, 300, 200], m, counts=True, query={"a": 1, "b": -1})
@@ -196,17 +188,19 @@ def estimate(
         raise InvalidInput("Ask for one of query=, mean=, total= and given= at a time.")
     if given is not None:
         by = [*names_of(given), *names_of(by or ())]
-    survey = as_survey(survey, covers=covers, weights=weights)
-    settings = Settings(level, covers, survey.population_size, method)
+    population_size, design = None, None
+    if survey is not None:
+        survey = as_survey(survey, covers=covers, weights=weights)
+        population_size, design = survey.population_size, None if survey.is_simple else survey
+    settings = Settings(level, covers, population_size, method)
     measure = mean if mean is not None else total
-    if not survey.is_simple and not (query is None and measure is None):
+    if design is not None and not (query is None and measure is None):
         raise InvalidInput(
             "survey= with strata, clusters or replicates goes with tables, given= and what follows "
             "from them; for means and other functions take estimate_regression, or e.function."
         )
     measured = measured_of(data)
     if measured is not None:
-        design = None if survey.is_simple else survey
         refuse_records(
             plan=plan,
             counts=counts,
@@ -236,8 +230,8 @@ def estimate(
         if measure is not None:
             return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
         table = cell_estimate(tabulated, settings)
-        if not survey.is_simple:
-            table = surveyed(table, data, plan, survey=survey, weights=weights, reading=reading)
+        if design is not None:
+            table = surveyed(table, data, plan, survey=design, weights=weights, reading=reading)
         return table if given is None else conditional(table, names_of(given))
 
 

@@ -44,12 +44,12 @@ import numpy as np
 
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.channel_tables import refuse_large_table
-from pramble.estimation.inverse.likelihood import inverse_moments
-from pramble.estimation.inverse.moments import SecondMoments, right_inverses
-from pramble.estimation.inverse.stacked import StackedOperator
-from pramble.estimation.inverse.tabulate import Tabulated, measured_of, tabulate
+from pramble.estimation.functionals.result import Settings
+from pramble.estimation.records.channel_tables import refuse_large_table
+from pramble.estimation.records.likelihood import inverse_moments
+from pramble.estimation.records.moments import SecondMoments, right_inverses
+from pramble.estimation.records.stacked import StackedOperator
+from pramble.estimation.records.tabulate import Tabulated, measured_of, tabulate
 from pramble.estimation.tables.cells import refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured

@@ -23,12 +23,12 @@ import numpy as np
 
 from pramble.data.open import open_records
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.result import Estimate
-from pramble.estimation.inverse.intervals import errors_within
-from pramble.estimation.inverse.likelihood import by_inverse
-from pramble.estimation.inverse.moments import CellAnswers
-from pramble.estimation.inverse.signed import patterns_of
-from pramble.estimation.inverse.tabulate import plan_for, tabulate
+from pramble.estimation.functionals.result import Estimate
+from pramble.estimation.records.intervals import errors_within
+from pramble.estimation.records.likelihood import by_inverse
+from pramble.estimation.records.moments import CellAnswers
+from pramble.estimation.records.signed import patterns_of
+from pramble.estimation.records.tabulate import plan_for, tabulate
 from pramble.values import Floats, names_of, value
 
 ReplicateMethod = Literal["acs", "brr", "jackknife"]

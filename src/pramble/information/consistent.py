@@ -64,7 +64,8 @@ def consistent(
     masks = {names: np.ones(table.shape, dtype=np.bool_) for names, table in tables.items()}
     masks |= possible or {}
     found = {names: as_simplex(table, masks[names]) for names, table in tables.items()}
-    shared = overlaps(list(tables))
+    both = {tuple(sorted(set(one) & set(two))) for one, two in combinations(tables, 2)} - {()}
+    shared = sorted(both, key=lambda columns: (len(columns), columns))
     for _ in range(ROUNDS):
         before = found
         agreed = dict(found)
@@ -80,15 +81,6 @@ def as_simplex(table: Floats, mask: Mask) -> Floats:
     answer = np.zeros(table.shape)
     answer[mask] = nearest_on_simplex(table[mask])
     return answer
-
-
-def overlaps(tables: list[Table]) -> list[Table]:
-    found = {
-        tuple(sorted(set(one) & set(two)))
-        for one, two in combinations(tables, 2)
-        if set(one) & set(two)
-    }
-    return sorted(found, key=lambda columns: (len(columns), columns))
 
 
 def agree(

@@ -122,17 +122,15 @@ def information_bound(alpha: float) -> float:
     0.123302
     """
     alpha = check_alpha(alpha)
-    return float(log_excess(np.array(excess_of_u(alpha))))
-
-
-def excess_of_u(alpha: float) -> float:
-    r"""Return :math:`\alpha/(1-e^{-\alpha}) - 1`, by its Bernoulli series when α is small."""
-    # Below, the difference to one would lose digits; five terms are exact there.
+    # The excess of u over one: below, a difference would lose digits, and five terms of its
+    # Bernoulli series are exact.
     if alpha < 0.3:
         a2 = alpha * alpha
         tail = 1 / 12 - a2 * (1 / 720 - a2 * (1 / 30240 - a2 * (1 / 1209600 - a2 / 47900160)))
-        return alpha / 2 + a2 * tail
-    return float(-alpha / np.expm1(-alpha) - 1)
+        excess = alpha / 2 + a2 * tail
+    else:
+        excess = -alpha / np.expm1(-alpha) - 1
+    return float(log_excess(np.array(excess)))
 
 
 def best_high_mass(alpha: float) -> float:

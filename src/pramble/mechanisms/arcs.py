@@ -13,7 +13,6 @@ over consecutive slots, so everything is in O(S + T) or by one Fourier transform
 """
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -297,10 +296,6 @@ class Arcs(Mechanism, kind="arcs"):
 
     def largest_ratio(self) -> Ratio:
         """Return the largest ratio of two weights of one column, in O(S + T)."""
-        return largest(self._ratios())
-
-    def _ratios(self) -> Iterator[Ratio]:
-        """Yield one ratio for each pair of extreme weights that some column has."""
         S, ones = len(self.positions), np.ones(len(self.positions))
         top = self.operator.within(self.raised, ones).round().astype(np.int64)
         arc = self.operator.within(self.width, ones).round().astype(np.int64)
@@ -308,10 +303,12 @@ class Arcs(Mechanism, kind="arcs"):
         low = np.where(arc < S, self.low, np.where(top < S, self.high, self.high + 1))
         # Three weights make few pairs, however many slots there are.
         pairs, first = np.unique(np.stack([high, low]), axis=1, return_index=True)
+        ratios = []
         for (numerator, denominator), slot in zip(pairs.T.tolist(), first.tolist(), strict=True):
             column = self.pattern[(self.positions - slot) % len(self.slots)]
             x, y = (int(np.flatnonzero(column == weight)[0]) for weight in (numerator, denominator))
-            yield Ratio(numerator, denominator, x, y, int(self.slots[slot]))
+            ratios.append(Ratio(numerator, denominator, x, y, int(self.slots[slot])))
+        return largest(ratios)
 
     def same_weights(self, other: Mechanism) -> bool:
         if isinstance(other, Arcs) and (self.width, self.low) == (other.width, other.low):

@@ -40,12 +40,8 @@ def interval_figure(
     title: str,
     quantity: str,
     level: float,
-    truth: Any = None,
 ) -> Figure:
-    """Return values with their intervals, the first on top; those without an end are dotted.
-
-    ``truth`` are what the values estimate, where that is known.
-    """
+    """Return values with their intervals, the first on top; those without an end are dotted."""
     if len(names) > MOST_CELLS_DRAWN:
         raise InvalidInput(
             f"A plot must have at most {MOST_CELLS_DRAWN} cells; this table has {len(names)}. "
@@ -55,18 +51,12 @@ def interval_figure(
     figure = new_figure(height=1.1 + 0.24 * len(names))
     axes = figure.add_subplot()
     y = np.arange(len(names))
-    look, other = SERIES[:2]
+    look = SERIES[0]
     known = np.isfinite(lower) & np.isfinite(upper)
     axes.hlines(y[known], lower[known], upper[known], color=look.colour, linewidth=2)
     for without_end in y[~known]:
         axes.axhline(without_end, color=look.colour, linewidth=1, linestyle=":")
-    axes.plot(values, y, look.marker, color=look.colour, label="estimate")
-    if truth is not None:
-        axes.plot(
-            truth, y, other.marker, color=other.colour, label="in the file",
-            markerfacecolor="none", markersize=7, markeredgewidth=1.3,
-        )  # fmt: skip
-        figure.legend(loc="outside lower center", ncols=2)
+    axes.plot(values, y, look.marker, color=look.colour)
     axes.set_yticks(y, names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -75,8 +65,8 @@ def interval_figure(
     return figure
 
 
-def estimate_figure(estimate: Any, *, truth: Any = None) -> Figure:
-    """Return the estimates of all cells with their intervals, and the truth where it is known."""
+def estimate_figure(estimate: Any) -> Figure:
+    """Return the estimates of all cells with their intervals."""
     return interval_figure(
         [", ".join(map(str, cell)) for cell in zip(*estimate.cells.values(), strict=True)],
         estimate.values,
@@ -84,7 +74,6 @@ def estimate_figure(estimate: Any, *, truth: Any = None) -> Figure:
         title=", ".join(estimate.cells) + f"  (n = {estimate.n:,.0f})",
         quantity=estimate.quantity,
         level=estimate.level,
-        truth=truth,
     )
 
 

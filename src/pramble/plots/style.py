@@ -119,12 +119,3 @@ def without_frame(axes: Axes) -> None:
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set_visible(False)
-
-
-def in_percent(axis: Any) -> None:
-    axis.set_major_formatter(lambda value, _: f"{value:.0%}")
-
-
-def shared_legend(figure: Figure, axes: Axes, place: str = "lower", **more: Any) -> None:
-    handles = axes.get_legend_handles_labels()
-    figure.legend(*handles, loc=f"outside {place} center", **{"ncols": 3, **more})

@@ -12,7 +12,7 @@ from pramble.data.crosstab import Crosstab, Tabulation
 from pramble.errors import NotIdentifiable, PrambleError
 from pramble.estimation.draws.synthesize import Synthesis
 from pramble.estimation.estimate import estimate, estimate_columns
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.functionals.result import Estimate
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import ColumnOutcome, FrequencyOutcome, ReleaseOutcome, RiskOutcome
 from pramble.releasing.prepare import Prepared

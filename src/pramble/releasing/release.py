@@ -282,13 +282,12 @@ def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
     noise = worst_first([table for table in wanted if table.useless])
     if 2 * len(noise) <= len(wanted):
         return []
-    worst, many = noise[0], len(wanted) > 1
-    which = f"{len(noise)} of the {len(wanted)} wanted tables" if many else "The wanted table"
+    which = f"{len(noise)} of the {len(wanted)} wanted tables" if wanted[1:] else "The wanted table"
+    worst = f"{noise[0].name} {noise[0].text} around {points(noise[0].typical)}"
     what = (
         f"{which} will be noise: the 95 % interval of a typical cell is wider than the cell (in "
-        f"{worst.name} {worst.text} around {points(worst.typical)}). Want fewer tables (tables = "
-        "1), protect fewer columns, merge categories, or promise less: `pramble try` compares "
-        "promises."
+        f"{worst}). Want fewer tables (tables = 1), protect fewer columns, merge categories, or "
+        "promise less: `pramble try` compares promises."
     )
     return [what]
 

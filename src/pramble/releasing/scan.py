@@ -358,23 +358,19 @@ def declared_places(
         for (label, count), place in zip(counts.items(), places, strict=True)
         if place == UNDECLARED
     }
-    if strange:
-        raise undeclared_error(spec.name, strange)
-    return tuple(places)
-
-
-def undeclared_error(name: str, strange: Mapping[Label, int]) -> InvalidData:
     rows = sum(strange.values())
     if set(strange) == {None}:
-        return InvalidData(
-            f"Column {name!r} has {rows} empty cells. State what they are to become: missing = "
-            "true for a category of its own, or a label."
+        raise InvalidData(
+            f"Column {spec.name!r} has {rows} empty cells. State what they are to become: missing "
+            "= true for a category of its own, or a label."
         )
-    error = InvalidData(
-        f"Column {name!r} must hold declared categories only; {rows} rows hold others, of "
-        f"{len(strange)} values. Declare them, or recode the file."
-    )
-    return with_values(error, ", ".join(repr(label) for label in list(strange)[:5]))
+    if strange:
+        error = InvalidData(
+            f"Column {spec.name!r} must hold declared categories only; {rows} rows hold others, of "
+            f"{len(strange)} values. Declare them, or recode the file."
+        )
+        raise with_values(error, ", ".join(repr(label) for label in list(strange)[:5]))
+    return tuple(places)
 
 
 def seen_labels(name: str, counts: Mapping[Label, int], *, typed: bool) -> tuple[Label, ...]:

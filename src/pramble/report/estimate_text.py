@@ -1,7 +1,7 @@
 """An estimate as a table for people: shares in per cent, with intervals."""
 
 from pramble import numbers
-from pramble.estimation.follow.result import Estimate
+from pramble.estimation.functionals.result import Estimate
 from pramble.shown import Grid, shortened
 
 # Rows that a terminal or a page shows; files have all.

@@ -251,31 +251,21 @@ def readings(mechanism: Mechanism, *, shares: Floats) -> dict[str, Integers]:
     if mechanism.shape[0] * mechanism.shape[1] > LARGEST_READING:
         return {LABELS: level_places(mechanism.labels.values, mechanism.output_labels.values)}
     M = mechanism.operator.dense()
-    as_labels = retained_labels(M)
-    if as_labels is not None:
-        return {LABELS: as_labels}
+    most = M.argmax(axis=0)
+    clear = (TIE * M.max(axis=0) <= M).sum(axis=0) == 1
+    if clear.all() and len(np.unique(most)) == len(most):
+        return {LABELS: most}  # it keeps its labels up to their names
     posterior = (shares[:, None] * M).argmax(axis=0)
     occurs = np.where(shares[:, None] > 0, M, -1.0)
     likely = occurs >= TIE * occurs.max(axis=0)
     likelihood = (shares[:, None] * likely).argmax(axis=0)
     present = np.flatnonzero(shares > 0)
-    matched = best_matching((shares[:, None] * M)[present])
-    one_to_one = np.where(matched >= 0, present[matched], posterior)
-    return dict(zip(READINGS, (posterior, likelihood, one_to_one), strict=True))
-
-
-def retained_labels(M: Floats) -> Integers | None:
-    """Return the reading of a mechanism that keeps its labels up to their names, else None."""
-    most = M.argmax(axis=0)
-    clear = (TIE * M.max(axis=0) <= M).sum(axis=0) == 1
-    return most if clear.all() and len(np.unique(most)) == len(most) else None
-
-
-def best_matching(weights: Floats) -> Integers:
-    from scipy.optimize import linear_sum_assignment
-
+    weights = (shares[:, None] * M)[present]
     matched = np.full(weights.shape[1], -1, dtype=np.int64)
     if weights.size <= LARGEST_ASSIGNMENT:
+        from scipy.optimize import linear_sum_assignment
+
         rows, columns = linear_sum_assignment(weights, maximize=True)
         matched[columns] = rows
-    return matched
+    one_to_one = np.where(matched >= 0, present[matched], posterior)
+    return dict(zip(READINGS, (posterior, likelihood, one_to_one), strict=True))

@@ -17,7 +17,15 @@ from pramble.data.arrays import as_schema
 from pramble.data.formats.base import Wanted
 from pramble.data.places import arrow_input, is_address
 from pramble.data.recode import Reading
-from pramble.data.records import FileRecords, Records, Watch, file_batches, recoded
+from pramble.data.records import (
+    FileRecords,
+    Records,
+    Watch,
+    changes_values,
+    file_batches,
+    needed_columns,
+    recoded,
+)
 from pramble.data.remote import PartTask
 from pramble.spark.records import SparkRecords, counted
 from pramble.spark.workers import Batches, map_partitions, quoted
@@ -161,7 +169,7 @@ def rows_between(
     rows: range,
 ) -> Iterator[Any]:
     """Yield recoded batches of consecutive rows of some files."""
-    reading, needed = files.reading, tuple(files.reading.needed(columns))
+    reading, needed = files.reading, tuple(needed_columns(files.reading, columns))
     schema = None if len(files.paths) == 1 else files.schema_of(needed, coded)
     start = 0
     for path, sizes in zip(files.paths, groups, strict=True):
@@ -181,7 +189,7 @@ def rows_between(
             if first < last:
                 few = batch.slice(first, last - first)
                 even = few if schema is None else as_schema(few, schema, path)
-                yield recoded(even, reading, columns) if reading.changes_values else even
+                yield recoded(even, reading, columns) if changes_values(reading) else even
             if at >= rows.stop:
                 break
 

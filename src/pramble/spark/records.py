@@ -16,7 +16,16 @@ import pyarrow as pa
 from pramble.data.arrays import even_batches, is_text
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.recode import Reading
-from pramble.data.records import Job, Records, TableRecords, Watch, columns_for, recoded
+from pramble.data.records import (
+    Job,
+    Records,
+    TableRecords,
+    Watch,
+    changes_values,
+    columns_for,
+    needed_columns,
+    recoded,
+)
 from pramble.data.remote import PartTask
 from pramble.errors import InvalidData, PrambleError, rows_later
 from pramble.spark.workers import (
@@ -91,7 +100,7 @@ class SparkRecords(Records):
         self, task: PartTask, columns: Sequence[str], schema: Any, *, coded: Collection[str] = ()
     ) -> Any:
         del coded
-        frame = self.frame.select(*map(quoted, self.reading.needed(columns)))
+        frame = self.frame.select(*map(quoted, needed_columns(self.reading, columns)))
         shown = partial(on_partition, task=task, reading=self.reading, columns=list(columns))
         return map_partitions(frame, shown, schema)
 
@@ -142,7 +151,7 @@ class SparkRecords(Records):
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Records:
         wanted = list(dict.fromkeys(columns)) or list(self.names[:1])
         self.refuse_missing(wanted)
-        frame = self.frame.select(*map(quoted, self.reading.needed(wanted)))
+        frame = self.frame.select(*map(quoted, needed_columns(self.reading, wanted)))
         table = (frame if rows is None else frame.limit(rows)).toArrow()
         return TableRecords(table, self.backend, self.reading, self.name)
 
@@ -168,7 +177,7 @@ class SparkRecords(Records):
 
     def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "SparkRecords":
         """Return some columns with all rows of one key in one part; their order is another."""
-        frame = self.rows_in_spark().select(*map(quoted, self.reading.needed(columns)))
+        frame = self.rows_in_spark().select(*map(quoted, needed_columns(self.reading, columns)))
         return SparkRecords(frame.repartition(*map(quoted, key)), reading=self.reading)
 
     def digest(self) -> str:
@@ -184,7 +193,7 @@ class SparkRecords(Records):
 def on_partition(
     batches: Batches, *, task: PartTask, reading: Reading, columns: Sequence[str]
 ) -> Iterator[Any]:
-    if reading.changes_values:
+    if changes_values(reading):
         batches = (recoded(batch, reading, columns) for batch in batches)
     yield from task(iter(batches), current_partition())
 

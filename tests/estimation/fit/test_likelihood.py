@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pramble
-from pramble.estimation.inverse.interior_point import (
+from pramble.estimation.records.interior_point import (
     cholesky,
     conjugate_gradients,
     gram,
     woodbury,
 )
-from pramble.estimation.inverse.likelihood import log_likelihood, maximise, optimality_gap
+from pramble.estimation.records.likelihood import log_likelihood, maximise, optimality_gap
 from pramble.mechanisms.operators.base import apply_axes, category_shape, output_shape
 
 
@@ -207,7 +207,7 @@ def test_a_value_the_mechanism_never_releases_is_refused():
 
 
 def test_conjugate_gradients_and_the_dense_factor_reach_the_same_maximum(monkeypatch):
-    import pramble.estimation.inverse.interior_point as normal
+    import pramble.estimation.records.interior_point as normal
 
     rng = np.random.default_rng(10)
     axes = axes_of([pramble.randomized_response(5, 1.5), pramble.randomized_response(6, 1.5)])

@@ -6,7 +6,7 @@ from tests.estimation.record_plans import PLANS, SINGLE, can_give, people
 
 import pramble
 from pramble.errors import NotShown
-from pramble.estimation.inverse.tabulate import tabulate
+from pramble.estimation.records.tabulate import tabulate
 from pramble.mechanisms.channel import Channel
 
 

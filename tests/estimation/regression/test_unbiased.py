@@ -33,7 +33,7 @@ FAMILIES = ("logistic", "linear", "poisson", "multinomial", "ordinal")
 
 @pytest.fixture(autouse=True)
 def four_records_will_do(monkeypatch):
-    monkeypatch.setattr("pramble.estimation.inverse.signed.MOST_ERROR", np.inf)
+    monkeypatch.setattr("pramble.estimation.records.signed.MOST_ERROR", np.inf)
     monkeypatch.setattr("pramble.estimation.regression.design_matrix.COLLINEAR", -1.0)
 
 

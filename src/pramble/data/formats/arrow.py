@@ -16,7 +16,6 @@ from pramble.data.formats.base import (
     Wanted,
     Writer,
     bare,
-    in_schema,
     refuse_repeated,
     sliced,
 )
@@ -44,7 +43,9 @@ class ArrowWriter:
         self.sink, self.schema, self.pile = sink, schema, Pile(BATCH_ROWS)
 
     def write(self, batch: Any) -> None:
-        for full in self.pile.add(in_schema(batch, self.schema)):
+        pairs = zip(batch.columns, self.schema.types, strict=True)
+        arrays = [one if one.type == kind else one.cast(kind) for one, kind in pairs]
+        for full in self.pile.add(pa.RecordBatch.from_arrays(arrays, schema=self.schema)):
             self.put(full)
 
     def put(self, pile: list[Any]) -> None:

@@ -167,14 +167,6 @@ def bare(schema: Any) -> Any:
     return pa.schema([pa.field(part.name, part.type) for part in schema])
 
 
-def in_schema(batch: Any, schema: Any) -> Any:
-    arrays = [
-        array if array.type == part.type else array.cast(part.type)
-        for array, part in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
 PACKINGS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 GZIP_LEVEL = 4
 

@@ -37,8 +37,8 @@ from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.draws.released import ReleasedPatterns, Units
 from pramble.estimation.draws.target import cells_among, note_of, tables_within
 from pramble.estimation.estimate import estimate
-from pramble.estimation.inverse.likelihood import fit_table
-from pramble.estimation.inverse.tabulate import tabulate
+from pramble.estimation.records.likelihood import fit_table
+from pramble.estimation.records.tabulate import tabulate
 from pramble.information.consistent import nearest_on_simplex
 from pramble.information.distributions import Table
 from pramble.information.proportional import square_margin

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.records.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, value
 

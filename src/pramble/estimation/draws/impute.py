@@ -25,7 +25,7 @@ from pramble.estimation.draws.released import (
     released_patterns,
     units_of,
 )
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of
+from pramble.estimation.records.tabulate import data_and_plan, measured_of
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
@@ -173,9 +173,10 @@ def impute(
 
     .. math:: P(x \mid z, w) \propto p(w, x) \prod_B M_B[x_B, z_B]
 
-    over the blocks B of the record's branch. Do with each copy whatever you would do with the
-    original file, and put the answers together with :func:`pramble.combine`. Its intervals
-    know of the randomisation, since the copies differ by as much as the release leaves open.
+    over the blocks B of the record's branch (:mod:`pramble.estimation.draws.chain`). Do with each
+    copy whatever you would do with the original file, and put the answers together with
+    :func:`pramble.combine`. Its intervals know of the randomisation, since the copies differ by as
+    much as the release leaves open.
 
     It uses the release alone: the copies reveal nothing beyond it and cost no privacy.
 
@@ -209,12 +210,6 @@ def impute(
     list of frames
         In the library of the data (pyarrow for files and mappings), the rows in their order.
         Randomised columns hold categories of the plan, and no blanks; all others are as they were.
-
-    Notes
-    -----
-    The law is log-linear in its tables, given the untouched columns, with a flat prior. Law and
-    originals are drawn in turn (:mod:`pramble.estimation.draws.chain`), from a start of its own for
-    each copy.
 
     Examples
     --------

@@ -23,8 +23,8 @@ from pramble.data.crosstab import Crosstab, crosstab, refuse_empty, reordered
 from pramble.data.labels import Label, object_key, places_of
 from pramble.data.records import MixedRecords, Records, TableRecords
 from pramble.errors import InvalidData, InvalidInput
-from pramble.estimation.inverse.channel_tables import branches_of
-from pramble.estimation.inverse.tabulate import untouched_groups
+from pramble.estimation.records.channel_tables import branches_of
+from pramble.estimation.records.tabulate import untouched_groups
 from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS, MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.channel import Channel

@@ -25,16 +25,14 @@ import pyarrow as pa
 from pramble.data.decode import arrow_values, natural_arrow_labels
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.released import (
-    refuse_no_whole,
-)
+from pramble.estimation.draws.released import refuse_no_whole
 from pramble.estimation.draws.target import (
     Shares,
     fitted_tables,
     target_of_records,
     target_of_tables,
 )
-from pramble.estimation.inverse.tabulate import measured_of
+from pramble.estimation.records.tabulate import measured_of
 from pramble.information.distributions import Table, margin_of
 from pramble.information.proportional import Margin, fit_array, flat, margin_over
 from pramble.information.structural_zeros import Possible
@@ -188,11 +186,7 @@ def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
 
 
 def draw_tree(
-    tables: Mapping[Table, Floats],
-    *,
-    columns: Sequence[str],
-    rows: int,
-    rng: np.random.Generator,
+    tables: Mapping[Table, Floats], *, columns: Sequence[str], rows: int, rng: np.random.Generator
 ) -> Integers:
     pairs: dict[Table, Floats] = {
         pair: margin_of(own, table, pair)
@@ -352,9 +346,8 @@ def synthesize(
     .. math:: \min_p \sum_k p_k \log p_k + \sum_{T, c \in T} \frac{(m_c(p) - t_c)^2}{2 s_c},
 
     with :math:`m_c(p)` the share of cell c of table T, :math:`t_c` what is estimated for it, and
-    slack :math:`s_c` in proportion to its variance, none for tables that are known exactly. What a
-    table says beyond its columns alone is first shrunk by how much of it is noise
-    (:mod:`pramble.estimation.draws.target`), so that a table of noise goes to independence.
+    slack :math:`s_c` in proportion to its variance. A table of noise goes to independence
+    (:mod:`pramble.estimation.draws.target`).
 
     It uses the release alone: synthetic records reveal nothing beyond it and are as private as it
     is. They are no better either: intervals come from `pramble.estimate`, not from counting them.

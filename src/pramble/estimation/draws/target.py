@@ -33,8 +33,8 @@ from pramble.data.open import open_records
 from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.draws.released import chosen_columns, in_memory, possible_cells
 from pramble.estimation.estimate import estimate
-from pramble.estimation.follow.result import Estimate
-from pramble.estimation.inverse.tabulate import data_and_plan
+from pramble.estimation.functionals.result import Estimate
+from pramble.estimation.records.tabulate import data_and_plan
 from pramble.information.consistent import consistent, contrasts
 from pramble.information.distributions import Table, as_tables, join_tables
 from pramble.information.structural_zeros import Mask, Possible, as_possible

@@ -10,9 +10,9 @@ from pramble.data.crosstab import totals
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.errors import NotShown
-from pramble.estimation.follow.result import Covers, Settings
-from pramble.estimation.inverse.signed import RecordSource, patterns_of
-from pramble.estimation.inverse.tabulate import data_and_plan, measured_of, plan_for
+from pramble.estimation.functionals.result import Covers, Settings
+from pramble.estimation.records.signed import RecordSource, patterns_of
+from pramble.estimation.records.tabulate import data_and_plan, measured_of, plan_for
 from pramble.estimation.regression.design_matrix import (
     ModelColumn,
     Response,
@@ -23,24 +23,14 @@ from pramble.estimation.regression.design_matrix import (
 from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import Formula, formula_model, read_formula
 from pramble.estimation.regression.result import Regression
-from pramble.estimation.regression.solve import (
-    ScoreProblem,
-    rare_classes,
-    solve,
-    unestimable,
-)
+from pramble.estimation.regression.solve import ScoreProblem, rare_classes, solve, unestimable
 from pramble.estimation.survey import Survey, as_survey
-from pramble.estimation.tables.cells import (
-    TableSource,
-    notes_of,
-    refuse_records,
-    table_answers,
-)
+from pramble.estimation.tables.cells import TableSource, notes_of, refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
-from pramble.values import Floats, Integers, value
+from pramble.values import Integers, value
 
 
 def estimate_regression(
@@ -172,13 +162,7 @@ class Material:
 
 
 def material_of_records(
-    data: Any,
-    plan: Any,
-    columns: list[str],
-    *,
-    weights: Any,
-    survey: Survey,
-    reading: Any,
+    data: Any, plan: Any, columns: list[str], *, weights: Any, survey: Survey, reading: Any
 ) -> Material:
     records = open_records(data, reading)
     source = patterns_of(
@@ -253,7 +237,11 @@ def fit(
     if response.is_randomised and family == "multinomial":
         shares, labels = problem.averages(classes), response.labels or range(classes)
         rare = rare_classes(shares, labels, n=n, inflation=inflation)
-    covariance = positive_covariance(bread @ meat.covers(settings.sampling_share(n)) @ bread)
+    covariance = bread @ meat.covers(settings.sampling_share(n)) @ bread
+    scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
+    if values.size and values[0] < 0:  # the nearest one without negative variances
+        covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale)
     covariance[answer.lost, :] = covariance[:, answer.lost] = 0.0
     covariance[answer.lost, answer.lost] = np.inf
     return Regression(
@@ -269,11 +257,3 @@ def fit(
         notes=(*material.notes, *notes, *answer.notes(names), *rare),
         backend=material.backend,
     )
-
-
-def positive_covariance(covariance: Floats) -> Floats:
-    scale = np.sqrt(np.maximum(np.abs(np.diag(covariance)), 1e-300))
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / np.outer(scale, scale))
-    if values.size and values[0] >= 0:
-        return covariance
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(scale, scale))

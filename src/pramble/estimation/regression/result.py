@@ -9,8 +9,8 @@ import numpy as np
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.result import COVERS
-from pramble.estimation.inverse.intervals import normal_quantile
+from pramble.estimation.functionals.result import COVERS
+from pramble.estimation.records.intervals import normal_quantile
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 

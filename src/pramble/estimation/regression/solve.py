@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pramble.errors import NotConverged, NotIdentifiable
-from pramble.estimation.inverse.signed import Function, RecordSource
+from pramble.estimation.records.signed import Function, RecordSource
 from pramble.estimation.regression.design_matrix import DesignMatrix
 from pramble.estimation.regression.families import Family, OnePredictor, Parameters, Pieces
 from pramble.estimation.tables.cells import TableSource
@@ -96,9 +96,9 @@ class ScoreProblem:
     def responses(self, some: slice) -> Any:
         return self.y[None, :] if self.of_cells else self.y[some, None]
 
-    def predictors(self, some: slice, theta: Floats, design: DesignMatrix | None = None) -> Floats:
-        own = self.design if design is None else design
-        return own.predictors(some, self.parameters.by_column(theta, own.A.shape[1]))
+    def predictors(self, some: slice, theta: Floats) -> Floats:
+        coefficients = self.parameters.by_column(theta, self.design.A.shape[1])
+        return self.design.predictors(some, coefficients)
 
     def pieces(self, some: slice, theta: Floats) -> Pieces:
         return self.family.pieces(self.responses(some), self.predictors(some, theta))
@@ -211,20 +211,11 @@ class Unestimable:
         return notes
 
 
-@value(eq=False)
-class Directions:
-    """Directions of φ, what is known along them, and the error of that by noise."""
+def directions_of(problem: ScoreProblem, point: Point) -> tuple[Floats, Floats, Floats]:
+    """Return directions of φ, what is known along them, and the error of that by noise.
 
-    values: Floats
-    vectors: Floats
-    errors: Floats
-
-    @property
-    def are_noise(self) -> NDArray[np.bool_]:
-        return np.asarray(self.values <= CLEARLY * self.errors)
-
-
-def directions_of(problem: ScoreProblem, point: Point) -> Directions:
+    The weakest first; past some that are all clear, so are the rest.
+    """
     values, vectors = problem.basis.of(point.information)
     errors = np.zeros(len(values))
     for start in range(0, len(values), AT_ONCE):
@@ -234,7 +225,7 @@ def directions_of(problem: ScoreProblem, point: Point) -> Directions:
         errors[some] = np.sqrt(np.maximum(noise, 0.0))
         if not (values[some] <= CLEARLY * errors[some]).any():
             break
-    return Directions(values, vectors, errors)
+    return values, vectors, errors
 
 
 def unestimable(problem: ScoreProblem, point: Point) -> Unestimable:
@@ -245,15 +236,15 @@ def unestimable(problem: ScoreProblem, point: Point) -> Unestimable:
         point = replace(point, information=point.information - problem.hold)
         strength, every = basis.of(problem.hold)
         held = every[:, strength > HELD_DIRECTIONS * strength[-1]]
-    found = directions_of(problem, point)
-    lost = np.concatenate([found.vectors[:, found.are_noise], held], axis=1)
+    values, vectors, noise = directions_of(problem, point)
+    lost = np.concatenate([vectors[:, values <= CLEARLY * noise], held], axis=1)
     # how much each parameter moves along these directions, the most as one
     moves = np.abs(basis.T @ lost) * basis.size[:, None]
     loads = moves / np.maximum(moves.max(axis=0), 1e-300)
     by_noise = np.asarray((loads >= LOADS).any(axis=1))
-    endless = np.abs(found.values) < LARGEST_ERROR**-2
-    roots = np.sqrt(np.maximum(np.abs(found.values[endless]), 1e-300))
-    errors = np.abs(basis.T @ found.vectors[:, endless]) / roots * basis.size[:, None]
+    endless = np.abs(values) < LARGEST_ERROR**-2
+    roots = np.sqrt(np.maximum(np.abs(values[endless]), 1e-300))
+    errors = np.abs(basis.T @ vectors[:, endless]) / roots * basis.size[:, None]
     unbounded = np.asarray((errors > 1.0).any(axis=1))
     answer = Unestimable(by_noise & ~unbounded, unbounded)
     if answer.lost.all():
@@ -311,11 +302,12 @@ def solve(problem: ScoreProblem, *, classes: int) -> tuple[ScoreProblem, Point, 
     if found is not None:
         return problem, found, []
     start = problem.at(theta)
-    weak = directions_of(problem, start)
-    if weak.are_noise.any():
-        values, errors = weak.values[weak.are_noise], weak.errors[weak.are_noise]
-        along = np.linalg.solve(problem.basis.T.T, weak.vectors[:, weak.are_noise])
-        hold = np.asarray((along * (np.abs(values) + CLEARLY * errors)) @ along.T)
+    values, vectors, noise = directions_of(problem, start)
+    is_noise = values <= CLEARLY * noise
+    if is_noise.any():
+        along = np.linalg.solve(problem.basis.T.T, vectors[:, is_noise])
+        strengths = np.abs(values[is_noise]) + CLEARLY * noise[is_noise]
+        hold = np.asarray((along * strengths) @ along.T)
         held = replace(problem, hold=hold)
         found = climb_score(held, start.theta)
         if found is not None:

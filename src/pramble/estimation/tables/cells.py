@@ -29,18 +29,14 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput, NotShown
-from pramble.estimation.follow.functions import Ratios, of_ratios
-from pramble.estimation.follow.queries import parse_queries
-from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.channel_tables import refuse_large_table
-from pramble.estimation.inverse.intervals import (
-    errors_within,
-    nothing_known,
-    unified_interval,
-)
-from pramble.estimation.inverse.moments import covariance_of
-from pramble.estimation.inverse.signed import Function, Moments
-from pramble.estimation.inverse.tabulate import Layout
+from pramble.estimation.functionals.queries import parse_queries
+from pramble.estimation.functionals.ratios import Ratios, of_ratios
+from pramble.estimation.functionals.result import Estimate, Settings
+from pramble.estimation.records.channel_tables import refuse_large_table
+from pramble.estimation.records.intervals import errors_within, nothing_known, unified_interval
+from pramble.estimation.records.moments import covariance_of
+from pramble.estimation.records.signed import Function, Moments
+from pramble.estimation.records.tabulate import Layout
 from pramble.estimation.tables.modelled import (
     ModelledAnswers,
     layout_of,
@@ -57,7 +53,7 @@ from pramble.values import Floats, names_of, value
 
 @value(eq=False)
 class TableAnswers:
-    """What a protected table answers (:mod:`pramble.estimation.inverse.moments`)."""
+    """What a protected table answers (:mod:`pramble.estimation.records.moments`)."""
 
     layout: Layout
     shape: tuple[int, ...]
@@ -181,11 +177,7 @@ def refuse_records(**given: Any) -> None:
 
 
 def table_estimate(
-    measured: Measured,
-    settings: Settings,
-    *,
-    by: Sequence[str] | str | None,
-    query: Any = None,
+    measured: Measured, settings: Settings, *, by: Sequence[str] | str | None, query: Any = None
 ) -> Estimate:
     plan = measured.plan
     names = checked_columns(plan, by)

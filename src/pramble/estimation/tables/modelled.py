@@ -30,10 +30,10 @@ from functools import cached_property
 import numpy as np
 
 from pramble.errors import InvalidInput, NotShown
-from pramble.estimation.follow.result import Settings
-from pramble.estimation.inverse.intervals import inner_point
-from pramble.estimation.inverse.moments import batches
-from pramble.estimation.inverse.tabulate import NO_GROUPS, Layout
+from pramble.estimation.functionals.result import Settings
+from pramble.estimation.records.intervals import inner_point
+from pramble.estimation.records.moments import batches
+from pramble.estimation.records.tabulate import NO_GROUPS, Layout
 from pramble.estimation.tables.nearest import largest_tables, nearest_cells
 from pramble.information.proportional import Axes, Margin, fit_array, margin_over
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
@@ -95,7 +95,7 @@ def along(bases: Sequence[Floats], cells: Floats) -> Floats:
 
 @value(eq=False)
 class ModelledAnswers:
-    """What a modelled table answers (:mod:`pramble.estimation.inverse.moments`)."""
+    """What a modelled table answers (:mod:`pramble.estimation.records.moments`)."""
 
     layout: Layout
     contrasts: Contrasts

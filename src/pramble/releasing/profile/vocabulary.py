@@ -164,26 +164,18 @@ def band_place(word: str) -> tuple[float, float] | None:
 
     None if it is no band: if it holds other words than those that go with numbers.
 
-    >>> band_place("<15"), band_place("15"), band_place("15 and over"), band_place("grade 15")
-    ((15.0, -1.0), (15.0, 0.0), (15.0, 1.0), None)
+    >>> band_place("<15"), band_place("1.500"), band_place("15.5 and over"), band_place("grade 15")
+    ((15.0, -1.0), (1500.0, 0.0), (15.5, 1.0), None)
     """
     spaced = word.replace(",", ", ") if word[0] in "[(" else word
-    figures = [figure_value(figure) for figure in FIGURE.findall(spaced)]
+    figure = FIGURE.search(spaced)
     rest = re.findall(r"[^\W\d_]+", word)
-    if not figures or not all(BAND_WORD.fullmatch(one) for one in rest):
+    if figure is None or not all(BAND_WORD.fullmatch(one) for one in rest):
         return None
     sign = -1.0 if re.match(r"-\d", word) else 1.0
-    single = len(figures) == 1
+    single = len(FIGURE.findall(spaced)) == 1
     side = -1.0 if single and BELOW.search(word) else 1.0 if single and ABOVE.search(word) else 0.0
-    return sign * figures[0], side
-
-
-def figure_value(figure: str) -> float:
-    """Return the number that a figure in a label stands for; points part thousands or decimals.
-
-    >>> figure_value("1.500"), figure_value("1.5"), figure_value("20,000")
-    (1500.0, 1.5, 20000.0)
-    """
-    parts = figure.replace(",", "").split(".")
-    grouped = len(parts) > 2 or (len(parts) == 2 and len(parts[1]) == 3)
-    return float("".join(parts) if grouped else ".".join(parts))
+    # Points part thousands, as in 1.500, or decimals.
+    parts = figure[0].replace(",", "").split(".")
+    thousands = len(parts) > 2 or (len(parts) == 2 and len(parts[1]) == 3)
+    return sign * float("".join(parts) if thousands else ".".join(parts)), side

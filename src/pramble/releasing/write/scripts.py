@@ -15,7 +15,7 @@ import numpy as np
 
 from pramble.data.arrays import text_of_label
 from pramble.data.labels import Labels, label_keys
-from pramble.estimation.inverse.channel_tables import answerable
+from pramble.estimation.records.channel_tables import answerable
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import BranchView
 from pramble.mechanisms.measured import own_names
@@ -229,19 +229,15 @@ def script_texts(plan: Plan, names: Sequence[str], *, rows: int) -> dict[str, st
     return dict(zip(SCRIPTS, (in_r, filled_template("records.py.txt", tables=lines)), strict=True))
 
 
-def table_scripts(plan: TablePlan) -> dict[str, str]:
-    """Return the scripts that rebuild protected tables: a page each, in R and in Python."""
-    shown = [list(table) for table in dict.fromkeys((plan.tables[0][:1], plan.tables[0]))]
-    own = own_names(plan)
-    in_r = filled_template("tables.R.txt", first=r_vectors(shown), names=r_vector(map(r_text, own)))
-    in_python = filled_template("tables.py.txt", first=ascii(shown), names=ascii(tuple(own)))
-    return dict(zip(SCRIPTS, (in_r, in_python), strict=True))
-
-
 def write_scripts(job: Prepared, folder: Path) -> list[dict[str, Any]]:
     plan = job.design.plan
     if isinstance(plan, TablePlan):
-        texts = table_scripts(plan)
+        shown = [list(table) for table in dict.fromkeys((plan.tables[0][:1], plan.tables[0]))]
+        own = own_names(plan)
+        names = r_vector(map(r_text, own))
+        in_r = filled_template("tables.R.txt", first=r_vectors(shown), names=names)
+        in_python = filled_template("tables.py.txt", first=ascii(shown), names=ascii(tuple(own)))
+        texts = dict(zip(SCRIPTS, (in_r, in_python), strict=True))
     else:
         texts = script_texts(job.plan, job.names, rows=job.rows)
     for name, text in texts.items():

@@ -23,7 +23,7 @@ from pramble.data.arrays import UNSIGNED, even_batches, is_text, sorted_dictiona
 from pramble.data.encode import Codes, Encoder
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.delimited import as_text
-from pramble.data.labels import Labels, label_keys
+from pramble.data.labels import Labels, places_of
 from pramble.engine.block import ColumnBlock
 from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
@@ -47,8 +47,8 @@ def same_places(labels: Labels, among: Labels) -> Integers | None:
     """
     if labels is among or labels == among:
         return None
-    known = {key: place for place, key in enumerate(label_keys(among.values))}
-    return np.array([known.get(key, -1) for key in label_keys(labels.values)], dtype=np.int64)
+    found = places_of(among.values, labels.values)
+    return np.array([-1 if place is None else place for place in found], dtype=np.int64)
 
 
 def count_equal(x: Codes, z: Codes, places: Integers | None) -> int:

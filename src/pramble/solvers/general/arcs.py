@@ -42,22 +42,16 @@ def best_arcs(prior: Floats, alpha: float, labels: Labels, *, orders: int = ORDE
     tried += [rng.permutation(S) for _ in range(orders)]
     width = min(max(round(best_high_mass(alpha) * S), 1), S - 1)
     low = least_low(S, width, alpha)
-    plain = np.arange(S)
-    candidates = [
-        Arcs(labels, labels, positions_in(prior, order), plain, width, low) for order in tried
-    ]
+    candidates = []
+    for order in tried:
+        # the slot of each category's middle
+        middles = np.cumsum(prior[order]) - prior[order] / 2
+        positions = np.empty(S, dtype=np.int64)
+        positions[order] = np.clip(np.floor(middles * S + 1e-9), 0, S - 1)
+        candidates.append(Arcs(labels, labels, positions, np.arange(S), width, low))
     best = max(candidates, key=lambda arcs: mutual_information(prior, arcs))
     slots = labelled_slots(prior, best.positions, width)
     return Arcs(labels, labels, best.positions, slots, width, low)
-
-
-def positions_in(prior: Floats, order: Integers) -> Integers:
-    """Return the slot of each category's middle when they are laid out in this order."""
-    S = len(prior)
-    middles = np.cumsum(prior[order]) - prior[order] / 2
-    positions = np.empty(S, dtype=np.int64)
-    positions[order] = np.clip(np.floor(middles * S + 1e-9), 0, S - 1)
-    return positions
 
 
 def labelled_slots(prior: Floats, positions: Integers, width: int) -> Integers:
@@ -124,15 +118,10 @@ def circle(categories: int | Iterable[Label], alpha: float) -> Arcs:
     size, level = len(labels), representable_alpha(alpha)
     if size < FEWEST:
         raise InvalidInput(f"A circle has at least {FEWEST} cells; found {size}.")
-    width = arc_width(size, level)
+    # The best number of cells that has no divisor in common with N: else some turn of the circle
+    # would map all arcs onto themselves, and shares of single cells could not be estimated.
+    ideal = best_high_mass(level) * size
+    fitting = (width for width in range(1, size) if math.gcd(width, size) == 1)
+    width = min(fitting, key=lambda width: abs(width - ideal))
     middle = np.arange(width // 2, width // 2 + size) % size
     return Arcs(labels, labels, np.arange(size), middle, width, least_low(size, width, level))
-
-
-def arc_width(size: int, alpha: float) -> int:
-    """Return the number of cells of an arc: the best one that has no divisor in common with N."""
-    # Else some turn of the circle would map all arcs onto themselves, and shares of single cells
-    # could not be estimated.
-    ideal = best_high_mass(alpha) * size
-    fitting = (width for width in range(1, size) if math.gcd(width, size) == 1)
-    return min(fitting, key=lambda width: abs(width - ideal))

@@ -57,10 +57,17 @@ from pramble.information.measures import information_bound
 from pramble.mechanisms.operators.dense import SMALL
 from pramble.solvers.budget import OPERATIONS, SearchBudget
 from pramble.solvers.general.linear_programme import LinearProgramme
-from pramble.solvers.general.sets import Gain, Sets, matrix_of, polish_weights, two_valued
+from pramble.solvers.general.sets import (
+    Gain,
+    Mixture,
+    Sets,
+    polish_weights,
+    shares_in_groups,
+    two_valued,
+)
 from pramble.values import Floats, Integers
 
-UNIT = 2.0**-53
+UNIT, IMPROVEMENTS = 2.0**-53, 16
 
 
 @dataclass(frozen=True)
@@ -81,9 +88,8 @@ def branch(
     slack: float,
     most_nodes: int,
     budget: SearchBudget,
-    keep: int = 16,
 ) -> Priced:
-    r"""Maximise by branch and bound; the last ``keep`` improvements are returned.
+    r"""Maximise by branch and bound; the last improvements are returned.
 
     The bound holds for every set, whatever ended the search: it is the largest of the best value
     and of the relaxations of the subtrees that were left out, plus a margin for float error. A
@@ -99,7 +105,7 @@ def branch(
     items = np.flatnonzero(p > 0)
     items = items[np.lexsort((p[items], w[items] / p[items]))]
     masses, groups = np.unique(p[items], return_inverse=True)
-    found = np.zeros((keep, len(items)), dtype=np.bool_)
+    found = np.zeros((IMPROVEMENTS, len(items)), dtype=np.bool_)
     best, bound, count, nodes = branch_and_bound(
         Items(
             p=p[items],
@@ -118,7 +124,7 @@ def branch(
         found,
     )
     budget.spend(nodes * node_cost(p) + 2000 * len(p))
-    order = [row % keep for row in range(max(0, count - keep), count)]
+    order = [row % IMPROVEMENTS for row in range(max(0, count - IMPROVEMENTS), count)]
     sets = np.zeros((len(order), len(p)), dtype=np.bool_)
     sets[:, free] = True
     sets[:, items] = found[order]
@@ -248,36 +254,17 @@ def price_equalised(
 
 def equalise(p: Floats) -> Floats:
     """Return the masses with each run of nearly equal ones replaced by its mean."""
-    order = np.argsort(p, kind="stable")
-    runs, start = [], 0
-    for end in range(1, len(p) + 1):
-        if end == len(p) or p[order[end]] > p[order[start]] * (1 + SPAN):
-            runs.append(np.full(end - start, p[order[start:end]].mean()))
-            start = end
-    equal = np.empty(len(p))
-    equal[order] = np.concatenate(runs)
+    order, equal, start = np.argsort(p, kind="stable"), np.empty(len(p)), 0
+    while start < len(p):
+        end = int(np.searchsorted(p[order], p[order[start]] * (1 + SPAN), side="right"))
+        equal[order[start:end]] = p[order[start:end]].mean()
+        start = end
     return equal
 
 
 PULLS = (0.5, 0.25, 0.125, 0.05, 0.0)
 SLACK = 0.05
 MOST_NODES = 300_000
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Columns by their high sets (rows of ``sets``) and weights θ, with a bound and its prices."""
-
-    sets: Sets
-    theta: Floats
-    value: float
-    bound: float
-    prices: Floats
-    stopped: str
-    rounds: int = 0
-
-    def matrix(self, alpha: float) -> Floats:
-        return matrix_of(self.sets, self.theta, alpha)
 
 
 def generate(
@@ -295,7 +282,10 @@ def generate(
     # must admit a feasible θ. known has a bound proven before, and its prices. The search stops at
     # the tolerance, when the budget is over, or at Ctrl-C, always with the best mixture so far and
     # the bound proven so far.
-    search = _ColumnSearch(prior, Gain(alpha), budget, known, groups)
+    groups = np.arange(len(prior)) if groups is None else groups
+    search = _ColumnSearch(prior, Gain(alpha), budget, groups)
+    if known is not None:
+        search.bound, search.centre = known.bound, known.prices
     search.add(np.zeros((1, len(prior)), dtype=np.bool_))
     search.add(start)
     try:
@@ -305,7 +295,7 @@ def generate(
     used = search.theta > 1e-14 * search.theta.max()
     sets = search.sets[: len(search.theta)][used]
     theta = polish_weights(sets, search.theta[used], search.gain)
-    return Mixture(sets, theta, search.value, search.bound, search.centre, stopped, search.rounds)
+    return Mixture(sets, theta, search.value, search.bound, search.centre, stopped)
 
 
 class _ColumnSearch:
@@ -322,27 +312,17 @@ class _ColumnSearch:
     then :math:`\lambda_x = g\nu_x/\kappa` are those of the original ones, g the universal bound.
     """
 
-    def __init__(
-        self,
-        prior: Floats,
-        gain: Gain,
-        budget: SearchBudget,
-        known: Mixture | None,
-        groups: Integers | None,
-    ) -> None:
-        self.prior, self.gain, self.budget = prior, gain, budget
-        self.unit = information_bound(gain.alpha)
-        self.bound = self.unit if known is None else known.bound
-        self.centre = self.bound * prior if known is None else known.prices
-        self.theta, self.value, self.rounds = np.ones(1), 0.0, 0
+    def __init__(self, prior: Floats, gain: Gain, budget: SearchBudget, groups: Integers) -> None:
+        self.prior, self.gain, self.budget, self.groups = prior, gain, budget, groups
+        self.unit = self.bound = information_bound(gain.alpha)
+        self.centre = self.bound * prior
+        self.theta, self.value = np.ones(1), 0.0
         self.scale, self.kappa = math.exp(gain.alpha), -math.expm1(-gain.alpha)
         self.sets, self.gains = np.zeros((0, len(prior)), dtype=np.bool_), np.zeros(0)
         self._known: set[bytes] = set()
-        self.groups = np.arange(len(prior)) if groups is None else groups
-        self.shares = shares_in_groups(self.groups, prior)
-        rows = int(self.groups.max()) + 1
+        self.shares, rows = shares_in_groups(groups, prior), int(groups.max()) + 1
         self.members = np.zeros((len(prior), rows))
-        self.members[np.arange(len(prior)), self.groups] = self.shares
+        self.members[np.arange(len(prior)), groups] = self.shares
         self._programme = LinearProgramme(np.append(np.zeros(rows), 1.0))
         first = np.append(np.full(rows, -1.0), self.kappa)
         self._programme.add(first[None], np.zeros(1))
@@ -369,7 +349,6 @@ class _ColumnSearch:
                 return self.budget.reason
             self.theta = np.maximum(solved[0][1:], 0.0) / self.scale
             self.value = float(self.theta @ self.gains)
-            self.rounds += 1
             self.budget.tell("adding columns", value=self.value, bound=self.bound)
             added = 0
             if not self.budget.closed(self.value, self.bound):
@@ -385,28 +364,25 @@ class _ColumnSearch:
         for pull in PULLS:
             if self.budget.is_over():
                 break
-            sets = self.price_at((1 - pull) * prices + pull * self.centre, pull)
+            # the centre moves where pricing proves a better bound
+            pulled = (1 - pull) * prices + pull * self.centre
+            found = price(
+                self.prior,
+                self.gain.a1 * pulled,
+                self.gain,
+                slack=self.budget.tolerance * max(self.value, self.bound * 1e-3) * SLACK,
+                most_nodes=MOST_NODES if pull else 10 * MOST_NODES,
+                budget=self.budget,
+            )
+            bound, shift = bound_by_prices(pulled, found.bound, self.gain)
+            if bound < self.bound:
+                self.bound, self.centre = bound, pulled + shift * self.prior
+            sets = found.sets
             advantage = self.gain(sets @ self.prior) - two_valued(sets, self.gain.a1) @ prices
             added = self.add(sets[advantage > 1e-13 * self.value])
             if added:
                 return added
         return 0
-
-    def price_at(self, prices: Floats, pull: float) -> Sets:
-        """Price, move the bound and the centre when this proves a better one, return the sets."""
-        found = price(
-            self.prior,
-            self.gain.a1 * prices,
-            self.gain,
-            slack=self.budget.tolerance * max(self.value, self.bound * 1e-3) * SLACK,
-            most_nodes=MOST_NODES if pull else 10 * MOST_NODES,
-            budget=self.budget,
-        )
-        bound, shift = bound_by_prices(prices, found.bound, self.gain)
-        if bound < self.bound:
-            self.bound = bound
-            self.centre = prices + shift * self.prior
-        return found.sets
 
 
 def bound_by_prices(prices: Floats, most: float, gain: Gain) -> tuple[float, float]:
@@ -422,10 +398,3 @@ def bound_by_prices(prices: Floats, most: float, gain: Gain) -> tuple[float, flo
         return total + shift, shift
     shift = over * (1 - gain.a1) + margin
     return total + shift, shift
-
-
-def shares_in_groups(groups: Integers, prior: Floats) -> Floats:
-    """Return the share of each category in its group, by mass; alike where there is none."""
-    mass, size = np.bincount(groups, weights=prior), np.bincount(groups)
-    heavy = mass[groups] > 0
-    return np.where(heavy, prior / np.where(mass > 0, mass, 1.0)[groups], 1 / size[groups])

@@ -21,15 +21,9 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.arcs import best_arcs
-from pramble.solvers.general.generation import (
-    Mixture,
-    bound_by_prices,
-    generate,
-    price,
-    shares_in_groups,
-)
+from pramble.solvers.general.generation import bound_by_prices, generate, price
 from pramble.solvers.general.outputs import most_outputs, name_outputs, response_for
-from pramble.solvers.general.sets import Gain, Sets, matrix_information
+from pramble.solvers.general.sets import Gain, Mixture, Sets, matrix_information, shares_in_groups
 from pramble.solvers.general.squares import MOST_CATEGORIES, complete_rank, least_variance_square
 from pramble.solvers.problem import DesignProblem, diagnosed_answer
 from pramble.solvers.result import Design
@@ -47,53 +41,36 @@ PRACTICALLY_ALL = 1 - 4.5e-7
 
 
 def solve_information(problem: DesignProblem) -> Design:
-    budget, ceiling = problem.budget(0.5), problem.ceiling
-    quick = informative_closed_forms(problem)
-    value = max((mutual_information(problem.prior, one) for one in quick), default=0.0)
-    if problem.size > MOST_STORED or problem.alpha > LARGEST_ALPHA:
-        return informative_design(problem, quick, bound=ceiling, floor=value, stopped="size limit")
-    best = informative_mixture(problem.prior, problem.alpha, budget)
-    bound = min(best.bound, ceiling)
+    prior, alpha, size = problem.prior, problem.alpha, problem.size
+    budget, ceiling, huge = problem.budget(0.5), problem.ceiling, alpha > LARGEST_ALPHA
+    same = isinstance(problem.outputs, str) and problem.outputs == "same"
+    # randomised response if it fits, and arcs where they exist
+    candidates = [response_for(problem)] if most_outputs(problem) >= size or huge else []
+    if candidates and size >= 3 and not huge and (same or size <= MOST_ARCS):
+        arcs = best_arcs(prior, alpha, problem.labels)
+        candidates.append(arcs if same else name_outputs(problem, arcs.matrix))
+    value = max((mutual_information(prior, one) for one in candidates), default=0.0)
+    if size > MOST_STORED or huge:
+        return informative_design(
+            problem, candidates, bound=ceiling, floor=value, stopped="size limit"
+        )
+    best = informative_mixture(prior, alpha, budget)
+    bound, stopped = min(best.bound, ceiling), best.stopped
     floor = (1 - GIVEN_UP * problem.tolerance) * max(best.value, value)
-    candidates = [*quick, *rounded_mechanisms(problem, best.matrix(problem.alpha))]
-    stopped = best.stopped
-    if stopped == "tolerance" and problem.size <= MOST_COMPLETED and problem.outputs == "same":
+    candidates += rounded_mechanisms(problem, best.matrix(alpha))
+    if stopped == "tolerance" and size <= MOST_COMPLETED and same:
+        # matrices of nearly as much information made for a small estimation variance
         try:
-            others = matrices_of_less_variance(problem, best, floor=floor, budget=budget)
-            candidates += [name_outputs(problem, matrix) for matrix in others]
+            whole = complete_rank(prior, alpha, best, floor=floor)
+            candidates += [] if whole is None else [name_outputs(problem, whole)]
+            if size <= MOST_CATEGORIES:
+                floors = [max(floor, PRACTICALLY_ALL * best.value)]
+                square = least_variance_square(prior, alpha, best, floors=floors, budget=budget)
+                if square is not None:
+                    candidates.append(name_outputs(problem, square.matrix(alpha)))
         except KeyboardInterrupt:
             stopped = "interrupted"
     return informative_design(problem, candidates, bound=bound, floor=floor, stopped=stopped)
-
-
-def informative_closed_forms(problem: DesignProblem) -> list[Mechanism]:
-    """Return randomised response if it fits, and arcs where they exist."""
-    if most_outputs(problem) < problem.size and problem.alpha <= LARGEST_ALPHA:
-        return []
-    response = response_for(problem)
-    if problem.size < 3 or problem.alpha > LARGEST_ALPHA:
-        return [response]
-    if problem.outputs == "same":
-        return [response, best_arcs(problem.prior, problem.alpha, problem.labels)]
-    if problem.size > MOST_ARCS:
-        return [response]
-    arcs = best_arcs(problem.prior, problem.alpha, problem.labels)
-    return [response, name_outputs(problem, arcs.matrix)]
-
-
-def matrices_of_less_variance(
-    problem: DesignProblem, best: Mixture, *, floor: float, budget: SearchBudget
-) -> list[Floats]:
-    """Return matrices of at least ``floor`` information made for a small estimation variance."""
-    prior, alpha = problem.prior, problem.alpha
-    whole = complete_rank(prior, alpha, best, floor=floor)
-    found = [] if whole is None else [whole]
-    if problem.size <= MOST_CATEGORIES:
-        floors = [max(floor, PRACTICALLY_ALL * best.value)]
-        square = least_variance_square(prior, alpha, best, floors=floors, budget=budget)
-        if square is not None:
-            found.append(square.matrix(alpha))
-    return found
 
 
 def informative_design(
@@ -102,15 +79,10 @@ def informative_design(
     """Return the candidate of least variance among those with enough information."""
     prior = problem.prior
     values = [mutual_information(prior, one) for one in candidates]
-    floor = min(floor, max(values))
-    enough = [
-        (estimation_variance(prior, one), -value, k)
-        for k, (one, value) in enumerate(zip(candidates, values, strict=True))
-        if value >= floor
-    ]
-    _, negative, k = min(enough)
-    bound = max(bound, -negative)
-    return diagnosed_answer(problem, candidates[k], value=-negative, bound=bound, stopped=stopped)
+    enough = [k for k, value in enumerate(values) if value >= min(floor, max(values))]
+    k = min(enough, key=lambda k: (estimation_variance(prior, candidates[k]), -values[k]))
+    bound = max(bound, values[k])
+    return diagnosed_answer(problem, candidates[k], value=values[k], bound=bound, stopped=stopped)
 
 
 WHOLE = 200
@@ -160,8 +132,9 @@ def relaxed(prior: Floats, alpha: float, budget: SearchBudget) -> Mixture:
     part = budget.part(budget.tolerance / 8, effort=budget.left() / 4, quiet=True)
     every = np.ones((1, len(prior)), dtype=np.bool_)
     best = None
-    for alone in ALONE:
-        groups = heaviest_alone(prior, alone)
+    for alone in (min(one, len(prior)) for one in ALONE):
+        groups = np.full(len(prior), alone)
+        groups[np.argsort(-prior, kind="stable")[:alone]] = np.arange(alone)
         found = generate(prior, alpha, start=every, budget=part, known=best, groups=groups)
         if best is not None and found.bound >= best.bound * (1 - 1e-9):
             return replace(best, stopped=found.stopped)
@@ -247,13 +220,6 @@ def merged_groups(prior: Floats, most: int) -> Integers:
         groups[tail] = alone + np.minimum(np.searchsorted(limits / limits[-1], middle), packed - 1)
     else:
         groups[tail] = alone
-    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
-
-
-def heaviest_alone(prior: Floats, alone: int) -> Integers:
-    """Return groups in which the heaviest categories stand alone and all others together."""
-    groups = np.full(len(prior), alone)
-    groups[np.argsort(-prior, kind="stable")[:alone]] = np.arange(min(alone, len(prior)))
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 

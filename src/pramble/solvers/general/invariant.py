@@ -64,7 +64,6 @@ from pramble.mechanisms.general import General, least_mixing, ratios_within, rou
 from pramble.mechanisms.operators.dense import entropy_excess
 from pramble.mechanisms.ratios import exp_below
 from pramble.mechanisms.uniform import keep_probabilities
-from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.information import informative_mixture
 from pramble.solvers.general.invariant_search import (
     accuracy_goal,
@@ -127,7 +126,11 @@ def solve_invariant(problem: DesignProblem) -> Design:
     else:
         variances = [query_variance(problem.prior, one, problem.workload) for one in exact]
         k = int(np.argmin(variances))
-        value, limit = variances[k], min(variance_bound(problem, budget), variances[k])
+        proven = observed_variance(problem.prior, problem.workload)
+        if alpha <= LARGEST_ALPHA:
+            free = proven_bound(problem.prior, alpha, problem.workload, budget=budget)
+            proven = max(free, proven)
+        value, limit = variances[k], min(proven, variances[k])
     note, details = invariance_cost(values[k], without, "a general matrix")
     return diagnosed_answer(
         problem,
@@ -173,14 +176,6 @@ def on_all_categories(matrix: Floats, problem: DesignProblem) -> Mechanism:
 
     weights = least_mixing(mixed, ratios_within(exp_below(problem.alpha)))
     return General(problem.labels, problem.labels, weights)
-
-
-def variance_bound(problem: DesignProblem, budget: SearchBudget) -> float:
-    """Return a proven lower bound on the variance under any matrix."""
-    seen = observed_variance(problem.prior, problem.workload)
-    if problem.alpha > LARGEST_ALPHA:
-        return seen
-    return max(proven_bound(problem.prior, problem.alpha, problem.workload, budget=budget), seen)
 
 
 CELLS = 256

@@ -80,13 +80,6 @@ def relax_by_sums(items: Items, first: int, mass: float, cost: float) -> float:
 
 
 @compiled
-def note_set(row: NDArray[np.bool_], members: Integers) -> None:
-    row[:] = False
-    for j in members:
-        row[j] = True
-
-
-@compiled
 def leave_out(item: int, group: Integers, closed: Integers, closer: Integers) -> None:
     """Open again what was closed below an item, and close the item's own group."""
     for j in range(item + 1, len(closer)):
@@ -144,7 +137,9 @@ def branch_and_bound(
             value = gain(masses[depth], items.a1, items.slope) - costs[depth]
             if value > best:
                 best = value
-                note_set(found[count % keep], chosen[:depth])
+                found[count % keep, :] = False
+                for j in chosen[:depth]:
+                    found[count % keep, j] = True
                 count += 1
         if depth == 0:
             break

@@ -101,8 +101,8 @@ def solve_loss(problem: DesignProblem) -> Design:
             "size limit",
             np.full(problem.size, 1 / (problem.size + math.expm1(alpha))),
         )
-        towards = NearestRows(excess.loss).best(weights, alpha)
-        candidates.append(Mechanism.from_matrix(towards, labels, alpha=alpha))
+        nearest = NearestRows(excess.loss).best(weights, alpha)
+        candidates.append(Mechanism.from_matrix(nearest, labels, alpha=alpha))
     elif min(constant, response) > 0:
         # all categories may be released, or the likeliest when there are many
         most = MOST_ENTRIES // int(true.sum())

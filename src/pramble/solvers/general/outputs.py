@@ -173,6 +173,14 @@ def merging_costs(rows: Integers, mass: Floats, values: Floats) -> Floats:
     return np.asarray(costs)
 
 
+def principal_axes(queries: Floats) -> tuple[Floats, Floats]:
+    """Return the directions that the queries ask about, as rows, and how much they ask of each."""
+    centred = queries - queries.mean(axis=1, keepdims=True)
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    asked = sizes > 1e-12 * max(float(sizes[0]), 1e-300)
+    return sizes[asked], directions[asked]
+
+
 def simplex_outputs(prior: Floats, alpha: float, queries: Floats) -> Floats:
     r"""Return one output more than the queries have directions r, the fewest that tell them.
 
@@ -180,12 +188,10 @@ def simplex_outputs(prior: Floats, alpha: float, queries: Floats) -> Floats:
     corners of a simplex around 0, :math:`M_{xz} = (1 + g_z\cdot u_x)/(r+1)`, the size of u as large
     as α allows. Of some random turns of the simplex the best is taken.
     """
-    centred = queries - queries.mean(axis=1, keepdims=True)
-    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
-    axes = directions[sizes > 1e-12 * max(float(sizes[0]), 1e-300)]
+    sizes, axes = principal_axes(queries)
     r, lengths = len(axes), np.ptp(axes, axis=1)
     middles = (axes.max(axis=1) + axes.min(axis=1)) / 2
-    points = (axes - middles[:, None]).T * np.sqrt(sizes[:r] / lengths)
+    points = (axes - middles[:, None]).T * np.sqrt(sizes / lengths)
     corners = np.linalg.svd(np.ones((1, r + 1)))[2][1:].T * math.sqrt(r + 1)
     rng, a = np.random.default_rng(r), math.exp(alpha)
     found = []
@@ -205,13 +211,11 @@ def paired_outputs(prior: Floats, alpha: float, queries: Floats) -> Floats:
     :math:`1/(1+a)` to :math:`a/(1+a)`. With variances :math:`V_i` of the answers, direction i is
     asked with probability proportional to :math:`\sqrt{V_i}`, which is best for their sum.
     """
-    centred = queries - queries.mean(axis=1, keepdims=True)
-    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
-    axes = directions[sizes > 1e-12 * max(float(sizes[0]), 1e-300)]
+    sizes, axes = principal_axes(queries)
     low = 1 / (1 + math.exp(alpha))
     lengths = np.ptp(axes, axis=1, keepdims=True)
     yes = low + (1 - 2 * low) * (axes - axes.min(axis=1, keepdims=True)) / lengths
     said = yes @ prior
-    deviations = sizes[: len(axes)] * lengths[:, 0] * np.sqrt(said * (1 - said))
+    deviations = sizes * lengths[:, 0] * np.sqrt(said * (1 - said))
     shares = (deviations / deviations.sum())[:, None]
     return np.asarray(np.vstack([shares * yes, shares * (1 - yes)]).T)

@@ -24,13 +24,15 @@ orbits of x ↦ tx. Smaller primes are tried too, which finds more than the theo
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pramble.mechanisms.operators.dense import entropy_excess
-from pramble.values import Floats
+from pramble.values import Floats, Integers
 
 Sets = NDArray[np.bool_]
 
@@ -82,6 +84,28 @@ def matrix_of(sets: Sets, theta: Floats, alpha: float) -> Floats:
     return np.asarray((columns / columns.sum(axis=0)).T)
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """Columns by their high sets (rows of ``sets``) and weights θ, with a bound and its prices."""
+
+    sets: Sets
+    theta: Floats
+    value: float
+    bound: float
+    prices: Floats
+    stopped: str
+
+    def matrix(self, alpha: float) -> Floats:
+        return matrix_of(self.sets, self.theta, alpha)
+
+
+def shares_in_groups(groups: Integers, prior: Floats) -> Floats:
+    """Return the share of each category in its group, by mass; alike where there is none."""
+    mass, size = np.bincount(groups, weights=prior), np.bincount(groups)
+    heavy = mass[groups] > 0
+    return np.where(heavy, prior / np.where(mass > 0, mass, 1.0)[groups], 1 / size[groups])
+
+
 def polish_weights(sets: Sets, theta: Floats, gain: Gain) -> Floats:
     r"""Return θ with the equations solved again on these columns, unless that turns one negative.
 
@@ -109,15 +133,10 @@ def trim(sets: Sets, theta: Floats, gain: Gain, *, most: float = 1e-6) -> tuple[
     for least in (most, most * 1e-2, most * 1e-4):
         used = theta > least * theta.max()
         better = polish_weights(sets[used], theta[used], gain)
-        if off(sets[used], better, gain) < CLOSE:
+        rows = two_valued(sets[used], gain.a1).T @ better
+        if np.abs(rows - 1).max() < CLOSE * min(gain.a1, 1.0):
             return sets[used], better
     return sets, theta
-
-
-def off(sets: Sets, theta: Floats, gain: Gain) -> float:
-    """Return by how much rows miss 1, relative to a - 1 where that is small."""
-    rows = two_valued(sets, gain.a1).T @ theta
-    return float(np.abs(rows - 1).max() / min(gain.a1, 1.0))
 
 
 def response_matrix(size: int, alpha: float) -> Floats:
@@ -158,41 +177,32 @@ def random_circulants(size: int, count: int, rng: np.random.Generator) -> Iterat
         yield circulant(block)[:, rng.permutation(size)]
 
 
-def cyclic_groups(size: int) -> list[Group]:
-    """Return the circle, and every torus that is no circle in another order."""
-    cycles = (m for m in range(2, math.isqrt(size) + 1) if size % m == 0)
-    return [(1, size), *((m, size // m) for m in cycles if math.gcd(m, size // m) > 1)]
-
-
 def best_turns(size: int, cardinality: int, *, rng: np.random.Generator) -> Sets:
     """Return the turns of the block, of so many members, that annealing finds flattest."""
     from pramble.solvers.general.kernels import anneal_block
 
     best, least = circulant(np.arange(size) < cardinality), math.inf
-    for group in cyclic_groups(size):
-        real, imaginary = characters(group)
+    # the circle, and every torus that is no circle in another order
+    tori = [
+        m for m in range(2, math.isqrt(size) + 1) if size % m == 0 and math.gcd(m, size // m) > 1
+    ]
+    for m, n in ((m, size // m) for m in (1, *tori)):
+        x = np.arange(size)
+        angle = 2 * np.pi * (np.outer(x // n, x // n) / m + np.outer(x % n, x % n) / n)[:, 1:]
+        real, imaginary = np.cos(angle), np.sin(angle)
         for _ in range(RESTARTS):
             order = rng.permutation(size)
             picks = rng.integers(0, [cardinality, size - cardinality], (SWAPS, 2))
             luck = rng.random(SWAPS)
             value = anneal_block(order, cardinality, real, imaginary, picks, luck, HEAT)
             if value < least:
-                block = np.zeros(size, dtype=np.bool_)
-                block[order[:cardinality]] = True
-                best, least = turns(block, group), value
+                best, least = turns(np.isin(x, order[:cardinality]), (m, n)), value
     return best
 
 
-def characters(group: Group) -> tuple[Floats, Floats]:
-    """Return the real and imaginary parts of all characters but the constant one, by element."""
-    m, n = group
-    x = np.arange(m * n)
-    angle = 2 * np.pi * (np.outer(x // n, x // n) / m + np.outer(x % n, x % n) / n)[:, 1:]
-    return np.cos(angle), np.sin(angle)
-
-
 MOST_POINTS = 260
-MOST_TRIES = 20_000
+# Unions of orbits that are looked at for one prime: more find no more up to MOST_POINTS.
+MOST_TRIES = 6_000
 
 
 def block_designs(size: int) -> list[Sets]:
@@ -224,51 +234,36 @@ def difference_set(size: int, k: int) -> NDArray[np.bool_] | None:
     for prime in prime_factors(k - shared):
         if size % prime == 0:
             continue
-        block = _union_of_orbits(orbits(size, prime), size, k, shared)
-        if block is not None:
-            return block
-    return None
-
-
-def _union_of_orbits(
-    parts: list[list[int]], size: int, k: int, shared: int
-) -> NDArray[np.bool_] | None:
-    """Search unions of orbits with k members for a difference set, depth first."""
-    parts = sorted(parts, key=len, reverse=True)
-    left = np.concatenate([np.cumsum([len(part) for part in parts][::-1])[::-1], [0]])
-    tries = 0
-    stack: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
-    while stack and tries < MOST_TRIES:
-        at, count, chosen = stack.pop()
-        tries += 1
-        if count == k:
-            block = np.zeros(size, dtype=np.bool_)
-            block[[x for i in chosen for x in parts[i]]] = True
+        parts = sorted(orbits(size, prime), key=len, reverse=True)
+        for chosen in islice(unions(parts, k), MOST_TRIES):
             # every non-zero residue has to be a difference of two members equally often
-            members = np.flatnonzero(block)
-            differences = (members[:, None] - members[None, :]) % size
+            members = np.array(chosen)
+            differences = (members[:, None] - members) % size
             if (np.bincount(differences.ravel(), minlength=size)[1:] == shared).all():
-                return block
-            continue
-        if at == len(parts) or count + left[at] < k:
-            continue
-        stack.append((at + 1, count, chosen))
-        if count + len(parts[at]) <= k:
-            stack.append((at + 1, count + len(parts[at]), (*chosen, at)))
+                return np.isin(np.arange(size), members)
     return None
+
+
+def unions(parts: list[list[int]], size: int) -> Iterator[list[int]]:
+    """Yield the members of the unions of some parts that have so many."""
+    if not size:
+        yield []
+    if sum(map(len, parts)) < size:
+        return
+    for i, part in enumerate(parts):
+        if len(part) <= size:
+            for rest in unions(parts[i + 1 :], size - len(part)):
+                yield [*part, *rest]
 
 
 def orbits(size: int, factor: int) -> list[list[int]]:
-    seen: set[int] = set()
-    found = []
-    for x in range(size):
-        if x in seen:
-            continue
-        orbit, y = [], x
-        while y not in seen:
-            seen.add(y)
-            orbit.append(y)
-            y = y * factor % size
+    left, found = set(range(size)), []
+    while left:
+        x, orbit = min(left), []
+        while x in left:
+            left.remove(x)
+            orbit.append(x)
+            x = x * factor % size
         found.append(orbit)
     return found
 

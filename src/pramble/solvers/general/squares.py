@@ -20,11 +20,11 @@ from itertools import product
 import numpy as np
 
 from pramble.solvers.budget import SearchBudget
-from pramble.solvers.general.generation import Mixture
 from pramble.solvers.general.outputs import float_variance
 from pramble.solvers.general.sets import (
     SWAPS,
     Gain,
+    Mixture,
     Sets,
     best_turns,
     block_designs,
@@ -210,17 +210,13 @@ def structured(size: int, alpha: float, rng: np.random.Generator) -> Iterator[Se
         yield np.block(
             [[design, np.full((size - 1, 1), column)], [np.full((1, size - 1), row), corner]]
         )
-    for k in block_sizes(size, alpha):
-        yield best_turns(size, k, rng=rng)
-
-
-def block_sizes(size: int, alpha: float) -> list[int]:
-    """Return sizes of blocks to try: from below the ideal S/(1+a) to some more, for small ones."""
+    # from below the ideal size of a block, S/(1+a), to some more
     ideal = size / (1 + math.exp(alpha))
     most = MOST_SIZES if size <= MOST_SEARCHED else 3
     sizes = np.linspace(ideal - 1, 1.4 * ideal + 2, 2 * most).round()
     within = sorted({int(k) for k in np.clip(sizes, 1, size - 1)})
-    return within[:: max(1, len(within) // most)]
+    for k in within[:: max(1, len(within) // most)]:
+        yield best_turns(size, k, rng=rng)
 
 
 MOST_CATEGORIES = 150

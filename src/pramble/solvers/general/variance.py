@@ -216,10 +216,15 @@ def descend(
         if step @ slope <= 0:
             pairs.clear()
             step = direction(slope, pairs)
-        found = backtrack(objective, x, step, value=value, fall=float(step @ slope))
-        if found is None:
+        # a length that lowers the value enough, if there is one
+        length, fall = 1.0, float(step @ slope)
+        lower, after = objective(x - step)
+        while not lower <= value - 1e-4 * length * fall and length > 1e-12:
+            length *= 0.5 if np.isfinite(lower) else 0.25
+            lower, after = objective(x - length * step)
+        if length <= 1e-12:
             break
-        length, value, after = found
+        value = lower
         pairs.append((-length * step, after - slope))
         if pairs[-1][0] @ pairs[-1][1] <= 0:
             pairs.pop()
@@ -247,16 +252,3 @@ def direction(slope: Floats, pairs: deque[tuple[Floats, Floats]]) -> Floats:
     for (moved, bend), share in zip(pairs, reversed(shares), strict=True):
         step += moved * (share - (bend @ step) / (moved @ bend))
     return step
-
-
-def backtrack(
-    objective: Objective, x: Floats, step: Floats, *, value: float, fall: float
-) -> tuple[float, float, Floats] | None:
-    """Return a length that lowers the value enough, with value and slope there, if there is one."""
-    length = 1.0
-    while length > 1e-12:
-        found, slope = objective(x - length * step)
-        if found <= value - 1e-4 * length * fall:
-            return length, found, slope
-        length *= 0.5 if np.isfinite(found) else 0.25
-    return None

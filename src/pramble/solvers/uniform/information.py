@@ -22,7 +22,6 @@ from pramble.solvers.result import Design, Level
 from pramble.solvers.uniform.nodes import HIGH, LOW, TOP, Kind, kind_of
 from pramble.solvers.uniform.polytope import Corner, corners, paper_levels
 from pramble.solvers.uniform.search import SAFETY, Found, Search, roots
-from pramble.values import Floats
 
 # The search does not go below this relative tolerance: float margins would drown it.
 FINEST = 1e-9
@@ -47,7 +46,10 @@ def solve_uniform_information(problem: DesignProblem) -> Design:
         cost["invariance_cost"] = max(cost["invariance_cost"], 0.0)
         return replace(best, notes=(note, *best.notes), details={**best.details, **cost})
     budget = problem.budget()
-    search = Search(search_tolerance(problem))
+    # the search may use a share of the tolerance; rounding needs the rest
+    coarse = 2 * problem.size**2 / (TOTAL * math.expm1(min(problem.alpha, LARGEST_UNIFORM_ALPHA)))
+    share = 2 if coarse < problem.tolerance / 4 else 10
+    search = Search(max(problem.tolerance / share, FINEST))
     stopped = run_search(search, problem, vertex_kinds(problem), budget)
     found, mechanism = best_rounded(search, problem)
     value = mutual_information(problem.prior, mechanism)
@@ -65,13 +67,6 @@ def solve_uniform_information(problem: DesignProblem) -> Design:
             "unrounded": found.value,
         },
     )
-
-
-def search_tolerance(problem: DesignProblem) -> float:
-    """Return the share of the tolerance that the search may use; rounding needs the rest."""
-    coarse = 2 * problem.size**2 / (TOTAL * math.expm1(min(problem.alpha, LARGEST_UNIFORM_ALPHA)))
-    share = 2 if coarse < problem.tolerance / 4 else 10
-    return max(problem.tolerance / share, FINEST)
 
 
 def vertex_kinds(problem: DesignProblem) -> list[Kind]:
@@ -106,9 +101,13 @@ def run_search(
     """Search until the tolerance, the end of the budget or an interruption; say which."""
     try:
         nodes = list(roots(problem.prior, kinds))
-        for node in nodes:
-            for choice in starts(node.model.rest, node.model.kind, top_left=node.model.top_left):
-                search.offer(node.model, choice)
+        for model in (node.model for node in nodes):
+            # assignments that often win: all alike, or a likely category at the top
+            for level in [HIGH, LOW] if model.kind.free else [HIGH]:
+                alike = np.full(len(model.rest), level)
+                search.offer(model, alike)
+                for x in np.argsort(-model.rest)[:LIKELY] if model.top_left else ():
+                    search.offer(model, np.where(np.arange(len(alike)) == x, TOP, alike))
         for node in nodes:
             search.add(node, 0.0)
         while search.heap:
@@ -123,17 +122,6 @@ def run_search(
         search.proven = np.inf
         return "interrupted"
     return "tolerance"
-
-
-def starts(rest: Floats, kind: Kind, *, top_left: bool) -> Iterator[NDArray[np.int64]]:
-    """Yield a few assignments that often win: all alike, or a likely category at the top."""
-    levels = [HIGH, LOW] if kind.free else [HIGH]
-    for level in levels:
-        alike = np.full(len(rest), level)
-        yield alike
-        if top_left:
-            for x in np.argsort(-rest)[:LIKELY]:
-                yield np.where(np.arange(len(rest)) == x, TOP, alike)
 
 
 def best_rounded(search: Search, problem: DesignProblem) -> tuple[Found, UniformRows]:
@@ -178,9 +166,10 @@ def uniform_roundings(problem: DesignProblem, found: Found) -> Iterator[UniformR
             [off for off in range(least - reach, least + reach + 2) if 0 <= off <= most]
             for least in below
         ]
-        tried = [UniformRows(problem.labels, np.array(off)[place]) for off in product(*near)]
-        private = [one for one in tried if within(one.largest_ratio(), limit)]
-        if private:
+        tried = (UniformRows(problem.labels, np.array(off)[place]) for off in product(*near))
+        private = (one for one in tried if within(one.largest_ratio(), limit))
+        if (first := next(private, None)) is not None:
+            yield first
             yield from private
             return
     q = np.array([float(q) for q in corner])[levels]
@@ -199,17 +188,22 @@ def all_levels(problem: DesignProblem, found: Found) -> NDArray[np.int64]:
 
 
 def levels_of(problem: DesignProblem, found: Found) -> tuple[Level, ...]:
-    """Return the distinct keep probabilities, largest first, in the paper's words."""
-    levels, corner = all_levels(problem, found), found.model.kind.corner
-    a = working_exp(problem)
-    exact = np.array([sorted(set(corner), reverse=True).index(q) for q in corner])[levels]
-    named = []
-    for rank, q in enumerate(sorted(set(corner), reverse=True)):
-        positions = np.flatnonzero(exact == rank)
-        if positions.size:
-            name = level_name(q, corner, size=problem.size, a=a)
-            named.append(Level(name, float(q), positions))
-    return tuple(named)
+    r"""Return the distinct keep probabilities, largest first, by the paper's names.
+
+    :math:`v_\alpha`, :math:`v_{-\alpha}`, :math:`v_{\min}`, :math:`v_{\max}` as in its Proposition
+    on the feasible set. Others have a rank: ``M₁ ≥ M₂ ≥ m₂ ≥ m₁`` are the largest two and the
+    smallest two.
+    """
+    levels, corner, size = all_levels(problem, found), found.model.kind.corner, problem.size
+    names = dict(zip(reversed(corner), ("m₁", "m₂", "M₂", "M₁"), strict=True))
+    names |= {q: name for name, q in paper_levels(size, working_exp(problem)).items()}
+    names[Fraction(1, size)] = "1/S"
+    distinct = sorted(set(corner), reverse=True)
+    ranks = np.array([distinct.index(q) for q in corner])[levels]
+    named = [
+        Level(names[q], float(q), np.flatnonzero(ranks == rank)) for rank, q in enumerate(distinct)
+    ]
+    return tuple(level for level in named if len(level))
 
 
 def notes(problem: DesignProblem, search: Search, value: float) -> Iterator[str]:
@@ -226,15 +220,3 @@ def notes(problem: DesignProblem, search: Search, value: float) -> Iterator[str]
         )
     if value == 0:
         yield "The prior has no entropy: nothing can be learnt, whatever is released."
-
-
-def level_name(q: Fraction, corner: Corner, *, size: int, a: Fraction) -> str:
-    r"""Return the paper's name of a keep probability, or its rank where the paper has none.
-
-    :math:`v_\alpha`, :math:`v_{-\alpha}`, :math:`v_{\min}`, :math:`v_{\max}` as in its Proposition
-    on the feasible set; ``M₁ ≥ M₂ ≥ m₂ ≥ m₁`` are the largest two and the smallest two.
-    """
-    names = {level: name for name, level in paper_levels(size, a).items()}
-    names[Fraction(1, size)] = "1/S"
-    ranks = dict(zip(reversed(corner), ("m₁", "m₂", "M₂", "M₁"), strict=True))
-    return names.get(q, ranks[q])

@@ -9,6 +9,7 @@ beside them.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial, reduce
 from itertools import combinations
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.errors import InvalidData, InvalidInput, NotShown
-from pramble.estimation.inverse.stacked import Aspect, Pooled, StackedOperator, stack
+from pramble.estimation.records.stacked import Aspect, Pooled, StackedOperator, stack
 from pramble.information.fisher import covariance_of_cells, inner, sums_onto
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock
@@ -47,6 +48,10 @@ def refuse_no_weight(sums: Floats) -> None:
         raise InvalidData("Weights must not be negative, nor all zero.")
 
 
+# From counts of outputs to a matrix and its right inverse.
+Inverse = Callable[[Floats], tuple[Floats, Floats]]
+
+
 @value(eq=False)
 class Part:
     """What one block says of a table."""
@@ -56,7 +61,7 @@ class Part:
     cells: Mapping[str, Integers]  # (K,): its code in each margin that is estimable
     # From counts of outputs to the matrix from margins to outputs and its right inverse u, which is
     # efficient at the distribution that the counts suggest
-    at: Callable[[Floats], tuple[Floats, Floats]]
+    at: Inverse
     # (K, r): an orthonormal basis of the sums of margins that are estimable; None if all are
     basis: Floats | None = None
     # Whether the outputs given a margin have one distribution, whatever else the record holds
@@ -87,36 +92,31 @@ def inverse_of_cells(
 
 
 def part_of(seen: SeenBlock) -> Part | None:
-    """Return what a block says of the columns asked for: of all it has, or else of fewer."""
+    """Return what a block says of the columns asked for: of all it has, or else of fewer.
+
+    By a matrix that randomises margins, if there is one, else by that of the whole block; None if
+    it says nothing, or is too large.
+    """
     sizes = range(len(seen.asked), 0, -1)
     for columns in (some for size in sizes for some in combinations(seen.asked, size)):
         margin = seen.margin(columns)
-        found = part_of_margin(margin) or part_of_block(seen, margin)
-        if found is not None:
-            return found
+        if margin.matrix is not None:
+            with suppress(np.linalg.LinAlgError):
+                pair = margin.matrix, np.asarray(np.linalg.inv(margin.matrix))
+                if np.abs(pair[1]).sum(axis=1).max() < LARGEST_INVERSE:
+                    at: Inverse = lambda _: pair  # noqa: B023, E731 (it is returned at once)
+                    return Part(columns, margin.outputs, margin.cells, at)
+        part = part_of_block(seen, margin)
+        if part is not None:
+            return part
     return None
 
 
-def part_of_margin(margin: BlockMargin) -> Part | None:
-    if margin.matrix is None:
-        return None
-    try:
-        u = np.asarray(np.linalg.inv(margin.matrix))
-    except np.linalg.LinAlgError:
-        return None
-    if not np.abs(u).sum(axis=1).max() < LARGEST_INVERSE:
-        return None
-    pair = margin.matrix, u
-    return Part(margin.columns, margin.outputs, margin.cells, lambda _: pair)
-
-
 def part_of_block(seen: SeenBlock, margin: BlockMargin) -> Part | None:
-    """Return what a whole block says of margins; None if nothing, or if it is too large."""
-    operator, (cells, outputs), onto = seen.mechanism.operator, seen.mechanism.shape, margin.onto
-    keys = seen.coding.keys(seen.outputs, seen.columns, released=True)
+    cells, outputs = seen.mechanism.shape
     if cells > MOST_BLOCK_CELLS or cells * outputs > MOST_CELLS:
         return None
-    matrix = operator.dense()
+    matrix, onto = seen.mechanism.operator.dense(), margin.onto
     found = covariance_of_cells(matrix, np.full(cells, 1 / cells)).estimable_sums(onto)
     basis = None if found.shape[1] == len(found) else found
     if basis is not None and basis.shape[1] <= 1:  # that cells sum to one says nothing
@@ -124,6 +124,7 @@ def part_of_block(seen: SeenBlock, margin: BlockMargin) -> Part | None:
     _, first = np.unique(onto, return_index=True)
     is_exact = bool(np.abs(matrix - matrix[first][onto]).max() < 1e-12)
     at = partial(inverse_of_cells, matrix=matrix, onto=onto, basis=basis)
+    keys = seen.coding.keys(seen.outputs, seen.columns, released=True)
     return Part(seen.columns, keys, margin.cells, at, basis, is_exact)
 
 

@@ -5,7 +5,7 @@ is not: the answer is then :math:`\sum_z m_z u_z`, whatever p is, with the varia
 
 .. math:: \sum_z \ell_z u_z^2 - 2 v \sum_z \ell_z u_z + v^2 \sum_z \ell_z
 
-for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.inverse.moments`.
+for the answer v, with :math:`\ell` as in :mod:`pramble.estimation.records.moments`.
 
 With :math:`t_i = w_i y_i G_{Z_i x}` the total of group x is estimated by :math:`\sum_i t_i`, which
 is unbiased, and its mean by the ratio :math:`R_x` to the estimated size
@@ -25,27 +25,18 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.follow.result import Estimate, Settings
-from pramble.estimation.inverse.intervals import (
+from pramble.estimation.functionals.result import Estimate, Settings
+from pramble.estimation.records.intervals import (
     candidate_moment,
     inner_point,
     intervals_of_weights,
     normal_quantile,
 )
-from pramble.estimation.inverse.likelihood import (
-    axes_of_group,
-    fit_table,
-    inverse_moments,
-)
-from pramble.estimation.inverse.moments import Known, SecondMoments, right_inverses
-from pramble.estimation.inverse.stacked import StackedOperator
-from pramble.estimation.inverse.tabulate import Layout, Tabulated
-from pramble.mechanisms.operators.base import (
-    Inverting,
-    adjoint_axes,
-    along_axes,
-    category_shape,
-)
+from pramble.estimation.records.likelihood import axes_of_group, fit_table, inverse_moments
+from pramble.estimation.records.moments import Known, SecondMoments, right_inverses
+from pramble.estimation.records.stacked import StackedOperator
+from pramble.estimation.records.tabulate import Layout, Tabulated
+from pramble.mechanisms.operators.base import Inverting, adjoint_axes, along_axes, category_shape
 from pramble.values import Floats, value
 
 # How far, relative to its weights, Mu may be from w by rounding.
@@ -291,7 +282,7 @@ class GroupNumbers:
             many = int((self.variances >= self.largest**2).sum())
             said = {
                 f"Nothing is known of {many} of {upper.size} totals: their errors exceed the "
-                f"largest that any total can be, {self.largest:.6g}.": many,
+                f"largest that any total can be, {self.largest:.6g}.": many
             }
         else:
             lost, open_ended = int(np.isnan(self.sizes).sum()), int(np.isinf(upper).sum())

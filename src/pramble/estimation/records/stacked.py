@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from pramble.errors import NotShown
-from pramble.estimation.inverse.intervals import inner_point
+from pramble.estimation.records.intervals import inner_point
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator, RightInverse
 from pramble.mechanisms.operators.dense import DenseRightInverse

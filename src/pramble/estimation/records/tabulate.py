@@ -19,7 +19,7 @@ from pramble.data.open import is_frame, open_records
 from pramble.data.recode import Reading
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrambleWarning
-from pramble.estimation.inverse.channel_tables import (
+from pramble.estimation.records.channel_tables import (
     BranchTable,
     branch_table,
     branches_of,
@@ -27,7 +27,7 @@ from pramble.estimation.inverse.channel_tables import (
     refuse_large_table,
     sums_of_cells,
 )
-from pramble.estimation.inverse.stacked import StackedOperator
+from pramble.estimation.records.stacked import StackedOperator
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import Channel, SeenBlock
 from pramble.mechanisms.measured import Measured

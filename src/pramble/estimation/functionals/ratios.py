@@ -12,7 +12,7 @@ of the mean :math:`\mu` at the variance
 .. math:: \frac{R(t - \mu b,\, t - \mu b) + f\, s_b\,(E_\mu[x^2] - \mu^2)}{(b\cdot\tilde p)^2},
 
 in which sampling counts as it does under a law with that very mean; near the ends of the range it
-becomes one-sided (:mod:`pramble.estimation.inverse.intervals`). Where the whole itself cannot be
+becomes one-sided (:mod:`pramble.estimation.records.intervals`). Where the whole itself cannot be
 told from zero, nothing is known of the ratio, and its interval is the whole range.
 
 Smooth functions have the error of their linearisation.
@@ -29,18 +29,13 @@ import numpy as np
 from pramble.data.frames import tidy_frame
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.inverse.intervals import (
+from pramble.estimation.records.intervals import (
     candidate_moment,
     inner_point,
     normal_quantile,
     unified_interval,
 )
-from pramble.estimation.inverse.moments import (
-    Answers,
-    CountedByTotal,
-    batches,
-    covariance_of,
-)
+from pramble.estimation.records.moments import Answers, CountedByTotal, batches, covariance_of
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
@@ -49,8 +44,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from pramble.estimation.follow.result import Estimate
-    from pramble.estimation.inverse.tabulate import Layout
+    from pramble.estimation.functionals.result import Estimate
+    from pramble.estimation.records.tabulate import Layout
 
     Cells = Mapping[str, Sequence[Any]]
 
@@ -234,7 +229,7 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
 
     The interval holds the labels at which the interval of the share up to them has the share
     (Woodruff 1952), within each combination of the other columns. The curves are put in increasing
-    order first (:mod:`pramble.estimation.follow.numbers`).
+    order first (:mod:`pramble.estimation.functionals.numbers`).
     """
     shares = checked_shares(shares)
     up_to = cumulative(e, column)

@@ -9,10 +9,10 @@ import numpy as np
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.estimation.follow import functions
-from pramble.estimation.follow.linearised import contrast, function, loglinear
-from pramble.estimation.follow.numbers import distribution
-from pramble.estimation.inverse.intervals import check_level
+from pramble.estimation.functionals import ratios
+from pramble.estimation.functionals.linearised import contrast, function, loglinear
+from pramble.estimation.functionals.numbers import distribution
+from pramble.estimation.records.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, read_only, value
 
@@ -51,7 +51,7 @@ class Estimate(Display, Tidy):
     standard_errors, lower, upper : (K,) arrays
         Standard errors, and intervals of the confidence ``level``. Shares estimated by maximum
         likelihood cannot fall below zero, and their standard errors know it
-        (:func:`pramble.estimation.inverse.intervals.errors_within`).
+        (:func:`pramble.estimation.records.intervals.errors_within`).
     covariance : (K, K) array
         Covariance of the unbiased estimates, built when asked for.
     table : frame
@@ -178,11 +178,11 @@ class Estimate(Display, Tidy):
             "upper": self.upper.tolist(),
         }
 
-    counts = functions.counts
-    collapse = functions.collapse
-    mean = functions.mean
-    cumulative = functions.cumulative
-    quantiles = functions.quantiles
+    counts = ratios.counts
+    collapse = ratios.collapse
+    mean = ratios.mean
+    cumulative = ratios.cumulative
+    quantiles = ratios.quantiles
     distribution = distribution
     contrast = contrast
     function = function

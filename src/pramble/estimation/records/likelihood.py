@@ -26,10 +26,10 @@ from typing import cast
 import numpy as np
 
 from pramble.errors import InvalidData, NotConverged, NotIdentifiable
-from pramble.estimation.inverse.interior_point import interior_point, ratio
-from pramble.estimation.inverse.moments import SecondMoments, right_inverses
-from pramble.estimation.inverse.stacked import GroupOperator, StackedOperator
-from pramble.estimation.inverse.tabulate import Tabulated
+from pramble.estimation.records.interior_point import interior_point
+from pramble.estimation.records.moments import SecondMoments, right_inverses
+from pramble.estimation.records.stacked import GroupOperator, StackedOperator
+from pramble.estimation.records.tabulate import Tabulated
 from pramble.information.consistent import nearest_on_simplex
 from pramble.mechanisms.operators.base import (
     Axes,
@@ -68,7 +68,8 @@ def optimality_gap(axes: Axes, p: Floats, *, counts: Floats) -> float:
     released = apply_axes(axes, p)
     if not (released[counts > 0] > 0).all():
         return float("inf")
-    return max(float(adjoint_axes(axes, ratio(counts, released)).max() - counts.sum()), 0.0)
+    scores = np.divide(counts, released, out=np.zeros_like(counts), where=counts > 0)
+    return max(float(adjoint_axes(axes, scores).max() - counts.sum()), 0.0)
 
 
 def maximise(axes: Axes, counts: Floats, *, tolerance: float = TOLERANCE) -> Maximum:

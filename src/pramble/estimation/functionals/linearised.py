@@ -28,15 +28,15 @@ import numpy as np
 
 from pramble.data.labels import label_key
 from pramble.errors import InvalidInput, NotConverged
-from pramble.estimation.follow.functions import (
+from pramble.estimation.functionals.ratios import (
     cell_labels,
     combinations_of,
     derived,
     inner_values,
     refuse_unknown,
 )
-from pramble.estimation.inverse.intervals import normal_quantile
-from pramble.estimation.inverse.moments import Known
+from pramble.estimation.records.intervals import normal_quantile
+from pramble.estimation.records.moments import Known
 from pramble.shown import Display, Facts
 from pramble.values import Floats, value
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from pramble.estimation.follow.result import Estimate
+    from pramble.estimation.functionals.result import Estimate
 
     Cells = Mapping[str, Sequence[Any]]
 

@@ -8,8 +8,8 @@ Within a band :math:`[l_j, u_j)` numbers count as spread evenly. With its share 
           F(x) = \sum_j p_j \min\Bigl(\max\Bigl(\frac{x - l_j}{w_j}, 0\Bigr), 1\Bigr).
 
 All are sums of cells, so they have the intervals of ratios
-(:mod:`pramble.estimation.follow.functions`); μ may be held at its estimate in σ², whose derivative
-by it is zero.
+(:mod:`pramble.estimation.functionals.ratios`); μ may be held at its estimate in σ², whose
+derivative by it is zero.
 
 A quantile is where the share F(x) of numbers up to x reaches a share q, and its interval holds the
 x whose interval of F(x) holds q (Woodruff 1952). Its standard error is the length of the interval
@@ -35,7 +35,7 @@ import numpy as np
 from pramble.data.bands import edges_of_labels, is_finite_number
 from pramble.data.labels import Label, label_key
 from pramble.errors import InvalidInput
-from pramble.estimation.follow.functions import (
+from pramble.estimation.functionals.ratios import (
     QUARTERS,
     Ratios,
     checked_shares,
@@ -47,14 +47,14 @@ from pramble.estimation.follow.functions import (
     refuse_conditional,
     refuse_unknown,
 )
-from pramble.estimation.inverse.intervals import normal_quantile
-from pramble.estimation.inverse.moments import Known
+from pramble.estimation.records.intervals import normal_quantile
+from pramble.estimation.records.moments import Known
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pramble.estimation.follow.result import Estimate
+    from pramble.estimation.functionals.result import Estimate
 
 # Distances of averaging, as a part of the narrowest band, below which there is none.
 NEGLIGIBLE = 1e-4
@@ -253,7 +253,7 @@ def distribution(
     """Return mean, spread and quantiles of the numbers behind a column of bands.
 
     Within each combination of the other columns, with numbers spread evenly within each band
-    (:mod:`pramble.estimation.follow.numbers`).
+    (:mod:`pramble.estimation.functionals.numbers`).
 
     Parameters
     ----------

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from pramble.estimation.inverse.intervals import inner_point, unified_interval
-from pramble.estimation.inverse.stacked import StackedInverse
-from pramble.estimation.inverse.tabulate import Layout
+from pramble.estimation.records.intervals import inner_point, unified_interval
+from pramble.estimation.records.stacked import StackedInverse
+from pramble.estimation.records.tabulate import Layout
 from pramble.mechanisms.operators.base import (
     Inverting,
     RightInverse,

@@ -61,16 +61,17 @@ def unified_interval(
     ``variance`` gives the variance of ``y`` for candidate means, element by element. Where its root
     exceeds the whole range, nothing is known and the interval is all of it.
     """
-    from scipy.special import ndtri
+    from scipy.special import ndtr, ndtri
 
-    target = normal_quantile(level)
+    target, nearest = normal_quantile(level), np.clip(y, 0.0, 1.0)
 
     def excess(mu: Floats) -> Floats:
+        """Return the deviations by which a smaller ratio than that of y is too likely under mu."""
         deviation = np.sqrt(np.maximum(variance(mu), SMALLEST_DEVIATION**2))
-        share = np.minimum(acceptance(y, mu, deviation=deviation), ALMOST_ONE)
-        return np.asarray(ndtri((1 + share) / 2) - target)
+        k = np.sqrt(np.maximum((y - mu) ** 2 - (y - nearest) ** 2, 0.0) / deviation**2)
+        share = ndtr(reach(k, (1 - mu) / deviation)) - ndtr(-reach(k, mu / deviation))
+        return np.asarray(ndtri((1 + np.minimum(share, ALMOST_ONE)) / 2) - target)
 
-    nearest = np.clip(y, 0.0, 1.0)
     known = variance(np.full_like(y, 0.5)) < 1
     lower = crossing(excess, nearest, end=np.zeros_like(y))
     upper = crossing(excess, nearest, end=np.ones_like(y))
@@ -94,10 +95,7 @@ def intervals_of_weights(
     variance = variance_by((w - low[:, None]) / width[:, None], width)
     lower, upper = unified_interval((centre - low) / width, variance, level=level)
     fixed = high == low
-    return (
-        np.where(fixed, low, low + width * lower),
-        np.where(fixed, high, low + width * upper),
-    )
+    return (np.where(fixed, low, low + width * lower), np.where(fixed, high, low + width * upper))
 
 
 def errors_within(values: Floats, errors: Floats, noise: Floats) -> Floats:
@@ -144,17 +142,6 @@ def nothing_known(lower: Floats, upper: Floats, what: str) -> tuple[str, ...]:
     return (
         f"Nothing is known of {unknown} of {lower.size} {what}: their intervals go from 0 to 1.",
     )
-
-
-def acceptance(y: Floats, mu: Floats, *, deviation: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    nearest = np.clip(y, 0.0, 1.0)
-    k2 = np.maximum((y - mu) ** 2 - (y - nearest) ** 2, 0.0) / deviation**2
-    k = np.sqrt(k2)
-    down = reach(k, mu / deviation)
-    up = reach(k, (1 - mu) / deviation)
-    return np.asarray(ndtr(up) - ndtr(-down))
 
 
 def reach(k: Floats, room: Floats) -> Floats:
