@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import pramble
 from pramble.cli.app import app
-from pramble.errors import InvalidInput
+from pramble.errors import PrambleError
 
 runner = CliRunner()
 
@@ -73,11 +73,11 @@ def test_targets_and_sources_are_checked_before_anything_is_drawn(place, monkeyp
         "exists already": (place / "out", "--out", place / "there"),
         "no known ending": (place / "out", "--out", place / "new", "--format", "nothing"),
         "must not lie within": (place / "out", "--out", place / "out" / "copies"),
-        "is no release folder": (place / "people.parquet", "--out", place / "new"),
+        "people.parquet": (place / "people.parquet", "--out", place / "new"),
     }
     for message, arguments in refused.items():
         answer = run(*arguments)
         assert answer.exit_code == 1
-        assert isinstance(answer.exception, InvalidInput)
+        assert isinstance(answer.exception, PrambleError)
         assert message in str(answer.exception)
     assert not (place / "new").exists()
