@@ -106,11 +106,6 @@ class Progress:
     figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def rows_per_second(self) -> float:
-        """The rate so far."""
-        return self.rows / self.seconds if self.seconds else 0.0
-
-    @property
     def seconds_left(self) -> float:
         """The time that the rest will take at this rate; infinite before anything is done."""
         return self.seconds * (1 - self.share) / self.share if self.share else float("inf")

@@ -1,6 +1,7 @@
 """Where attacks reach into a release: what it draws, by which plan, in which order it writes."""
 
 from contextlib import contextmanager
+from fractions import Fraction
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ import pramble.releasing.write.verify as check
 from pramble.data.records import TableRecords
 from pramble.engine import canonical
 from pramble.engine.block import ColumnBlock
+from pramble.privacy.promise import CentralPromise
 from pramble.solvers.record.problem import RecordDesign
 from tests.engine.cuts import random_order
 
@@ -76,7 +78,8 @@ def designed_as(plan, central):
 
 def take_unproven(monkeypatch, plan):
     """Take a plan of nearly no noise in place of a design; what is proven of it is beside this."""
-    stated = SimpleNamespace(epsilon=90.0, delta=1e-5, rows_per_person=1, lower=0.0, method="none")
+    promise = CentralPromise(Fraction(90), Fraction(1e-5))
+    stated = SimpleNamespace(promise=promise, lower=0.0, method="none")
     costs = {(name,): 1e-6 for name in plan.columns}
     found = RecordDesign(plan, 12.1, "estimation", 1.0, 1.0, costs, central=stated)
     monkeypatch.setattr(record_design, "design_record", lambda *_, **__: found)

@@ -28,7 +28,7 @@ Polygon = tuple[Floats, ...]
 Shape = tuple[Polygon, ...]
 
 
-def read_columns(records: Records, names: Sequence[str]) -> list[list[Any]]:
+def column_values(records: Records, names: Sequence[str]) -> list[list[Any]]:
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in records.batches(list(names)):
         for name in found:
@@ -79,7 +79,7 @@ def pairs_from(
             f"Neighbours stand in two columns of labels; {records.name} has "
             f"{visible_names(records.names)}. Say which: columns=('one', 'other')."
         )
-    labels = as_area_labels(read_columns(records, names), records, known)
+    labels = as_area_labels(column_values(records, names), records, known)
     half = len(labels) // 2
     return list(zip(labels[:half], labels[half:], strict=True))
 
@@ -105,7 +105,7 @@ def points_from(
         raise InvalidInput(
             f"{records.name} must have a column of labels next to {east} and {north}."
         )
-    values, *coordinates = read_columns(records, [label or others[0], east, north])
+    values, *coordinates = column_values(records, [label or others[0], east, north])
     points = np.column_stack([
         finite_numbers(as_arrow(column, name), name, decimal=records.reading.decimal)
         for column, name in zip(coordinates, (east, north), strict=True)

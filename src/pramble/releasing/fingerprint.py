@@ -29,12 +29,12 @@ LANES = ("one", "two")
 class Fingerprint:
     """Sums up the rows of some columns: a job for a scan, after the jobs that code the columns.
 
-    ``sums`` are the two numbers H; ``rows`` says how many rows they are of. Where jobs are done on
-    other machines, only a key of the fingerprint's own goes there.
+    ``sums`` are the two numbers H; ``rows`` says how many rows they are of.
     """
 
     def __init__(self, jobs: Mapping[str, Any], secret: bytes) -> None:
         self.columns: list[str] = []
+        # Where jobs are done on other machines, only a key of the fingerprint's own goes there.
         self.jobs, self.own_key = jobs, derived_key(secret, "fingerprint")
         self.rows, self.sums = 0, [0] * len(LANES)
         self.known = {name: np.zeros((len(LANES), 0), dtype=np.uint64) for name in self.jobs}

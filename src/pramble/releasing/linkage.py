@@ -126,12 +126,11 @@ class Links:
 
     One sample takes every :math:`2^j`-th row. Of columns that nearly name rows a second one takes
     every row of a random :math:`2^{-j}` of the values, so that rows that share one stay together.
-
-    Which rows are taken depends on their numbers, on their values and on ``key``, and :math:`j` on
-    all rows together; so samples of consecutive rows under one key merge into the sample of all of
-    them. The first batch of a file decides which columns nearly name rows: a sample that begins
-    later takes values of every column, and those that are not wanted go when it is merged.
     """
+
+    # Which rows are taken depends on their numbers, on their values and on the key, and j on all
+    # rows together; so samples of consecutive rows under one key merge into the sample of all of
+    # them.
 
     def __init__(
         self,

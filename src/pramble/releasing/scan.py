@@ -302,8 +302,8 @@ def count_columns(
     rules.refuse()
     table = None if keys is None else keys.result()
     for column in columns:
-        if table and column.name in table.columns and column.missing not in (None, True):
-            table = fill_missing(table, column.name, column.missing)
+        if table and column.name in table.columns and column.null_label is not None:
+            table = fill_missing(table, column.name, column.null_label)
     return FileCounts(
         rows,
         counted_columns,
@@ -350,8 +350,7 @@ def declared_places(
     spec: ColumnSpec, labels: Sequence[Label], *, counts: Mapping[Label, int], typed: bool
 ) -> tuple[int, ...]:
     """Return where each value stands among the labels; refuse values that are none of them."""
-    null = None if spec.missing is True else spec.missing
-    encoder = Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=null)
+    encoder = Encoder(as_labels(labels), spec.name, from_text=not typed, null_label=spec.null_label)
     places = [int(encoder.places(pa.array([label]))[0]) for label in counts]
     strange = {
         label: count

@@ -54,8 +54,8 @@ class TableReleaseDesign(ReleaseDesign):
     @property
     def nulls(self) -> Mapping[str, Any]:
         """What an empty cell of each column counts as, where that is a label."""
-        found = {column.name: column.spec.missing for column in self.columns}
-        return {name: label for name, label in found.items() if label not in (None, True)}
+        found = {column.name: column.spec.null_label for column in self.columns}
+        return {name: label for name, label in found.items() if label is not None}
 
     def notes(self) -> list[str]:
         several = self.spent.rows

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
@@ -20,7 +20,7 @@ from pramble.risk.models import (
     Operators,
     Sample,
 )
-from pramble.values import Clock, Floats, value
+from pramble.values import Floats, value
 
 # Columns up to which the probabilities of cells are exact: 3^8 steps for a cell and profile.
 MOST_EXACT = 8
@@ -271,64 +271,53 @@ class Round(NamedTuple):
     states: list[tuple[Floats, Floats]]
 
 
-class Walker:
-    def __init__(self, chain: MembershipChain, sample: Sample) -> None:
-        table = sample.table
-        self.chain, self.sweeps = chain, 0
-        self.tell: Callable[[], None] = lambda: None  # one chain tells how far all have come
-        self.rest = round(sample.population_size) - table.n
-        self.uniques = np.ascontiguousarray(table.cells[table.counts == 1].astype(np.int32))
-
-    def sweep(self, times: int) -> None:
-        for _ in range(times):
-            self.chain.sweep()
-            self.tell()
-
-    def walk(self, draws: int, *, thin: int) -> Round:
-        risks, states = np.zeros((2, len(self.uniques))), []
-        expected, predicted = np.zeros((draws, 2)), np.zeros((draws, 2))
-        for made in range(draws):
-            self.sweep(thin)
-            found, predicted[made] = self.draw_tau()
-            risks += found
-            expected[made] = found.sum(axis=1)
-            if made % max(draws // DRAWS_RETAINED, 1) == 0:
-                states.append(self.chain.components(self.chain.model.memberships))
-        self.sweeps += draws * thin
-        return Round(risks, expected, predicted, states)
-
-    def draw_tau(self) -> tuple[Floats, tuple[float, float]]:
-        """Return r1 and r2 of the sample uniques, and the τ1 and τ2 of a population drawn."""
-        p = self.chain.probabilities(self.uniques)
-        if not np.isfinite(p).all():
-            raise NotConverged(
-                "The membership sampler must keep finite probabilities; a draw has others. Use "
-                "fewer profiles, or merge rare levels."
-            )
-        population = 1 + self.chain.rng.binomial(self.rest, np.minimum(p, 1.0))
-        tau = float((population == 1).sum()), float((1 / population).sum())
-        return binomial_risks(p, self.rest), tau
-
-
 def run_rounds(
-    model: "Membership", walkers: list[Walker], *, clock: Clock
+    model: "Membership", sampled: list[MembershipChain], sample: Sample
 ) -> tuple[Chains, list[Round]]:
     """Run the chains side by side until they agree; return how they mixed, and what counts.
 
     The first third of the rounds does not count. Work is counted in sweeps and never in seconds, so
     the same input ends at the same draw on every machine.
     """
-    burn_in, draws = schedule(model, walkers[0])
+    table = sample.table
+    rest = round(sample.population_size) - table.n
+    uniques = np.ascontiguousarray(table.cells[table.counts == 1].astype(np.int32))
+    burn_in, draws = schedule(model, sampled[0].codes.size, uniques)
     sweeps, done = burn_in + sum(draws) * model.thin, count(1)
-    walkers[0].tell = lambda: clock.tell("sampling", next(done) / sweeps)
+
+    def sweep(chain: MembershipChain, times: int) -> None:
+        for _ in range(times):
+            chain.sweep()
+            if chain is sampled[0]:  # one chain tells how far all have come
+                sample.clock.tell("sampling", next(done) / sweeps)
+
+    def walk(chain: MembershipChain, number: int) -> Round:
+        risks, states = np.zeros((2, len(uniques))), []
+        expected, predicted = np.zeros((number, 2)), np.zeros((number, 2))
+        for made in range(number):
+            sweep(chain, model.thin)
+            p = chain.probabilities(uniques)
+            if not np.isfinite(p).all():
+                raise NotConverged(
+                    "The membership sampler must keep finite probabilities; a draw has others. Use "
+                    "fewer profiles, or merge rare levels."
+                )
+            found = binomial_risks(p, rest)
+            population = 1 + chain.rng.binomial(rest, np.minimum(p, 1.0))
+            predicted[made] = (population == 1).sum(), (1 / population).sum()
+            risks += found
+            expected[made] = found.sum(axis=1)
+            if made % max(number // DRAWS_RETAINED, 1) == 0:
+                states.append(chain.components(model.memberships))
+        return Round(risks, expected, predicted, states)
+
     rounds = list[list[Round]]()
-    with ThreadPoolExecutor(min(len(walkers), os.cpu_count() or 1)) as pool:
-        list(pool.map(lambda own: own.sweep(burn_in), walkers))
-        for number in draws:
-            walk = partial(Walker.walk, draws=number, thin=model.thin)
-            rounds.append(list(pool.map(walk, walkers)))
+    with ThreadPoolExecutor(min(len(sampled), os.cpu_count() or 1)) as pool:
+        list(pool.map(partial(sweep, times=burn_in), sampled))
+        for place, number in enumerate(draws, 1):
+            rounds.append(list(pool.map(partial(walk, number=number), sampled)))
             counted = rounds[len(rounds) // 3 :]
-            chains = chains_of_rounds(model, counted, sweeps=walkers[0].sweeps)
+            chains = chains_of_rounds(model, counted, sweeps=sum(draws[:place]) * model.thin)
             if chains.converged:
                 break
             for old in rounds[-2] if len(rounds) > 1 else ():
@@ -336,15 +325,15 @@ def run_rounds(
     return chains, [own for walks in counted for own in walks]
 
 
-def schedule(model: "Membership", walker: Walker) -> tuple[int, list[int]]:
+def schedule(model: "Membership", values: int, uniques: Codes) -> tuple[int, list[int]]:
     """Return the sweeps that are thrown away, and the draws of each round.
 
     As asked for, unless that is more than the updates that a chain may make: then half of them may
     be thrown away, and there are as many draws as the others allow, ten at least.
     """
     # Work is how many profiles are weighed; that of a cell's probability was measured against it.
-    profiles, (cells, columns) = model.profiles, walker.uniques.shape
-    sweep = float(walker.chain.codes.size * profiles)
+    profiles, (cells, columns) = model.profiles, uniques.shape
+    sweep = float(values * profiles)
     exact = columns <= MOST_EXACT
     cell = profiles * 3**columns / 4 if exact else MEMBERSHIPS * columns / 5
     draw = model.thin * sweep + cells * cell
@@ -465,10 +454,8 @@ class Membership:
         cell_of = classes if table.cell_of is None else table.cell_of
         codes = np.ascontiguousarray(table.cells[cell_of].astype(np.int32))
         generators = (sample.rng or np.random.default_rng()).spawn(self.chains)
-        walkers = [
-            Walker(MembershipChain(self, codes, table.shape, rng), sample) for rng in generators
-        ]
-        chains, used = run_rounds(self, walkers, clock=sample.clock)
+        sampled = [MembershipChain(self, codes, table.shape, rng) for rng in generators]
+        chains, used = run_rounds(self, sampled, sample)
         states = [state for walk in used for state in walk.states]
         return FittedModel(
             MixtureMeans(

@@ -25,9 +25,7 @@ import pyarrow as pa
 from pramble.data.decode import arrow_values, natural_arrow_labels
 from pramble.data.recode import Reading
 from pramble.errors import InvalidInput, PrambleWarning
-from pramble.estimation.draws.released import (
-    refuse_no_whole,
-)
+from pramble.estimation.draws.released import refuse_no_whole
 from pramble.estimation.draws.target import (
     Shares,
     fitted_tables,
@@ -188,11 +186,7 @@ def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
 
 
 def draw_tree(
-    tables: Mapping[Table, Floats],
-    *,
-    columns: Sequence[str],
-    rows: int,
-    rng: np.random.Generator,
+    tables: Mapping[Table, Floats], *, columns: Sequence[str], rows: int, rng: np.random.Generator
 ) -> Integers:
     pairs: dict[Table, Floats] = {
         pair: margin_of(own, table, pair)

@@ -32,20 +32,11 @@ from pramble.estimation.records.intervals import (
     intervals_of_weights,
     normal_quantile,
 )
-from pramble.estimation.records.likelihood import (
-    axes_of_group,
-    fit_table,
-    inverse_moments,
-)
+from pramble.estimation.records.likelihood import axes_of_group, fit_table, inverse_moments
 from pramble.estimation.records.moments import Known, SecondMoments, right_inverses
 from pramble.estimation.records.stacked import StackedOperator
 from pramble.estimation.records.tabulate import Layout, Tabulated
-from pramble.mechanisms.operators.base import (
-    Inverting,
-    adjoint_axes,
-    along_axes,
-    category_shape,
-)
+from pramble.mechanisms.operators.base import Inverting, adjoint_axes, along_axes, category_shape
 from pramble.values import Floats, value
 
 # How far, relative to its weights, Mu may be from w by rounding.
@@ -291,7 +282,7 @@ class GroupNumbers:
             many = int((self.variances >= self.largest**2).sum())
             said = {
                 f"Nothing is known of {many} of {upper.size} totals: their errors exceed the "
-                f"largest that any total can be, {self.largest:.6g}.": many,
+                f"largest that any total can be, {self.largest:.6g}.": many
             }
         else:
             lost, open_ended = int(np.isnan(self.sizes).sum()), int(np.isinf(upper).sum())

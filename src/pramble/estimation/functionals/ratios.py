@@ -35,12 +35,7 @@ from pramble.estimation.records.intervals import (
     normal_quantile,
     unified_interval,
 )
-from pramble.estimation.records.moments import (
-    Answers,
-    CountedByTotal,
-    batches,
-    covariance_of,
-)
+from pramble.estimation.records.moments import Answers, CountedByTotal, batches, covariance_of
 from pramble.values import Floats, Integers, value
 
 if TYPE_CHECKING:

@@ -182,13 +182,7 @@ def ratio(shares: Floats, released: Floats) -> Floats:
 
 
 def predictor_corrector(
-    axes: Axes,
-    p: Floats,
-    s: Floats,
-    *,
-    shares: Floats,
-    released: Floats,
-    g: Floats,
+    axes: Axes, p: Floats, s: Floats, *, shares: Floats, released: Floats, g: Floats
 ) -> tuple[Floats, Floats]:
     solve = normal_solver(axes, ratio(ratio(shares, released), released), ridge=s / p)
     residual = 1 - g - s

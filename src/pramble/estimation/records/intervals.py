@@ -95,10 +95,7 @@ def intervals_of_weights(
     variance = variance_by((w - low[:, None]) / width[:, None], width)
     lower, upper = unified_interval((centre - low) / width, variance, level=level)
     fixed = high == low
-    return (
-        np.where(fixed, low, low + width * lower),
-        np.where(fixed, high, low + width * upper),
-    )
+    return (np.where(fixed, low, low + width * lower), np.where(fixed, high, low + width * upper))
 
 
 def errors_within(values: Floats, errors: Floats, noise: Floats) -> Floats:

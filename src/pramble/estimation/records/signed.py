@@ -162,32 +162,64 @@ class RecordSource:
             answer[group[first]] += np.add.reduceat(rows, first, axis=0)
         return answer
 
-    def tally(self, width: int) -> "ClusterTally | StratumTally | None":
-        beside = self.beside
-        stratum = None if self.strata is None else beside[self.strata]
-        if self.clusters is not None:
-            return ClusterTally(self, width, stratum, beside[self.clusters])
-        return None if stratum is None else StratumTally(self, width, stratum)
+    @cached_property
+    def units(self) -> tuple[Integers, Integers]:
+        """Which stratum, or cluster within one, each pattern is in, and the stratum of each."""
+        nothing = np.zeros_like(self.group)
+        columns = (
+            nothing if name is None else self.beside[name] for name in (self.strata, self.clusters)
+        )
+        known, place = np.unique(np.stack([*columns], axis=1), axis=0, return_inverse=True)
+        return place.reshape(-1), known[:, 0]
 
     def moments(self, function: Function, width: int) -> Moments:
-        within, plain = np.zeros((width, width)), np.zeros((width, width))
-        tally, branches = self.tally(width), BranchTally(self, width)
+        place, stratum = self.units
+        numbers = totals(place, self.numbers, len(stratum))
+        # by strata alone every record counts m / (m - 1), less what the m records have together
+        factors = np.where(numbers > 1, numbers / np.maximum(numbers - 1, 1.0), 1.0)
+        within, plain, scaled = np.zeros((3, width, width))
+        by_unit = np.zeros((len(stratum), width))
+        by_branch = np.zeros((int(self.branch.max()) + 1, width))
         for some in self.chunks(width):
             F = function(some)
             flat = F.reshape(-1, width)
             own = self.summed(some, self.squares).reshape(-1, 1)
             within += (flat * own).T @ flat
             for piece in self.pieces(some, width):
-                group = self.group[piece] - some.start
-                rows = self.rows(piece)
+                group, rows = self.group[piece] - some.start, self.rows(piece)
                 u = rows @ F[0] if len(F) == 1 else np.matmul(rows[:, None, :], F[group])[:, 0]
-                plain += (u * self.squares[piece, None]).T @ u
-                if tally is not None:
-                    tally.add(u, piece)
-                branches.add(u, piece)
-        known = branches.between()
-        sampled = plain if tally is None else tally.total()
+                squares = u * self.squares[piece, None]
+                plain += squares.T @ u
+                scaled += (squares * factors[place[piece], None]).T @ u
+                np.add.at(by_unit, place[piece], u * self.sums[piece, None])
+                np.add.at(by_branch, self.branch[piece], u * self.sums[piece, None])
+        known = self.between_branches(by_branch)
+        sampled = plain
+        if self.clusters is not None:
+            sampled = between_clusters(by_unit, stratum)
+        elif self.strata is not None:
+            shares = np.where(numbers > 1, factors / np.maximum(numbers, 1.0), 0.0)
+            sampled = scaled - (by_unit.T * shares) @ by_unit
         return Moments(sampled - known, plain - within - known)
+
+    def between_branches(self, sums: Floats) -> Floats:
+        """Return what the means of branches, whose shares are known, differ by."""
+        weights, squares = (
+            totals(self.branch, own, len(sums)) for own in (self.sums, self.squares)
+        )
+        used = weights > 0
+        off = sums[used] / weights[used, None] - sums.sum(axis=0) / weights.sum()
+        return np.asarray((off.T * squares[used]) @ off)
+
+
+def between_clusters(sums: Floats, stratum: Integers) -> Floats:
+    answer = np.zeros((sums.shape[1],) * 2)
+    for one in np.unique(stratum):
+        own = sums[stratum == one]
+        if len(own) > 1:
+            own = (own - own.mean(axis=0)) * np.sqrt(len(own) / (len(own) - 1))
+        answer += own.T @ own
+    return answer
 
 
 def patterns_of(
@@ -311,76 +343,3 @@ def refuse_imprecise(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: 
                     f"leaves of them has a standard error of up to {error[worst]:.2g}, at the "
                     f"category in place {worst}. Leave the column out, or take more records."
                 )
-
-
-class ClusterTally:
-    """Sums over clusters."""
-
-    def __init__(
-        self, patterns: RecordSource, width: int, stratum: Integers | None, cluster: Integers
-    ) -> None:
-        strata = np.zeros_like(cluster) if stratum is None else stratum
-        pairs = np.stack([strata, cluster], axis=1)
-        known, place = np.unique(pairs, axis=0, return_inverse=True)
-        self.place, self.stratum, self.weights = place.reshape(-1), known[:, 0], patterns.sums
-        self.sums = np.zeros((len(known), width))
-
-    def add(self, u: Floats, piece: slice) -> None:
-        np.add.at(self.sums, self.place[piece], u * self.weights[piece, None])
-
-    def total(self) -> Floats:
-        answer = np.zeros((self.sums.shape[1],) * 2)
-        for stratum in np.unique(self.stratum):
-            own = self.sums[self.stratum == stratum]
-            if len(own) > 1:
-                own = (own - own.mean(axis=0)) * np.sqrt(len(own) / (len(own) - 1))
-            answer += own.T @ own
-        return answer
-
-
-class StratumTally:
-    """Sums and squares of records by strata."""
-
-    def __init__(self, patterns: RecordSource, width: int, stratum: Integers) -> None:
-        self.stratum, self.patterns = stratum, patterns
-        size = int(self.stratum.max()) + 1
-        self.numbers = totals(self.stratum, self.patterns.numbers, size)
-        self.sums, self.squares = np.zeros((size, width)), np.zeros((size, width, width))
-
-    def add(self, u: Floats, piece: slice) -> None:
-        own = self.stratum[piece]
-        np.add.at(self.sums, own, u * self.patterns.sums[piece, None])
-        for stratum in np.unique(own):
-            some = own == stratum
-            weighted = u[some] * self.patterns.squares[piece][some, None]
-            self.squares[stratum] += weighted.T @ u[some]
-
-    def total(self) -> Floats:
-        answer = np.zeros(self.squares.shape[1:])
-        for m, U, squares in zip(self.numbers, self.sums, self.squares, strict=True):
-            if m > 1:
-                answer += m / (m - 1) * (squares - np.outer(U, U) / m)
-            else:
-                answer += squares
-        return answer
-
-
-class BranchTally:
-    """Sums over the branches of a plan, whose shares are known and so add no variance."""
-
-    def __init__(self, patterns: RecordSource, width: int) -> None:
-        self.patterns = patterns
-        size = int(patterns.branch.max()) + 1
-        self.weights = totals(patterns.branch, patterns.sums, size)
-        self.squares = totals(patterns.branch, patterns.squares, size)
-        self.sums = np.zeros((size, width))
-
-    def add(self, u: Floats, piece: slice) -> None:
-        weighted = u * self.patterns.sums[piece, None]
-        np.add.at(self.sums, self.patterns.branch[piece], weighted)
-
-    def between(self) -> Floats:
-        used = self.weights > 0
-        means = self.sums[used] / self.weights[used, None]
-        off = means - self.sums.sum(axis=0) / self.weights.sum()
-        return np.asarray((off.T * self.squares[used]) @ off)

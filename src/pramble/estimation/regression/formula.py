@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.regression.design_matrix import (
-    Model,
-    ModelColumn,
-    Response,
-    Rows,
-    Term,
-)
+from pramble.estimation.regression.design_matrix import Model, ModelColumn, Response, Rows, Term
 from pramble.values import Floats, Integers, names_of, value
 
 # Rows that an expression is fitted on; of more, every combination counts once.

@@ -23,19 +23,9 @@ from pramble.estimation.regression.design_matrix import (
 from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import Formula, formula_model, read_formula
 from pramble.estimation.regression.result import Regression
-from pramble.estimation.regression.solve import (
-    ScoreProblem,
-    rare_classes,
-    solve,
-    unestimable,
-)
+from pramble.estimation.regression.solve import ScoreProblem, rare_classes, solve, unestimable
 from pramble.estimation.survey import Survey, as_survey
-from pramble.estimation.tables.cells import (
-    TableSource,
-    notes_of,
-    refuse_records,
-    table_answers,
-)
+from pramble.estimation.tables.cells import TableSource, notes_of, refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
@@ -172,13 +162,7 @@ class Material:
 
 
 def material_of_records(
-    data: Any,
-    plan: Any,
-    columns: list[str],
-    *,
-    weights: Any,
-    survey: Survey,
-    reading: Any,
+    data: Any, plan: Any, columns: list[str], *, weights: Any, survey: Survey, reading: Any
 ) -> Material:
     records = open_records(data, reading)
     source = patterns_of(

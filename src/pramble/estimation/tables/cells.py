@@ -33,11 +33,7 @@ from pramble.estimation.functionals.queries import parse_queries
 from pramble.estimation.functionals.ratios import Ratios, of_ratios
 from pramble.estimation.functionals.result import Estimate, Settings
 from pramble.estimation.records.channel_tables import refuse_large_table
-from pramble.estimation.records.intervals import (
-    errors_within,
-    nothing_known,
-    unified_interval,
-)
+from pramble.estimation.records.intervals import errors_within, nothing_known, unified_interval
 from pramble.estimation.records.moments import covariance_of
 from pramble.estimation.records.signed import Function, Moments
 from pramble.estimation.records.tabulate import Layout
@@ -181,11 +177,7 @@ def refuse_records(**given: Any) -> None:
 
 
 def table_estimate(
-    measured: Measured,
-    settings: Settings,
-    *,
-    by: Sequence[str] | str | None,
-    query: Any = None,
+    measured: Measured, settings: Settings, *, by: Sequence[str] | str | None, query: Any = None
 ) -> Estimate:
     plan = measured.plan
     names = checked_columns(plan, by)

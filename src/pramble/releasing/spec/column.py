@@ -148,15 +148,19 @@ class ColumnSpec:
             return self.categories
         return categories_after(as_recodings(self.recode))
 
+    @property
+    def null_label(self) -> Any:
+        """The label that empty cells become; None where they stay empty, or are refused."""
+        return None if self.missing is True else self.missing
+
     def labels(self, seen: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Return every category, the one of empty cells included."""
         declared = self.declared
         labels = tuple(seen) if declared is None else declared
         if self.missing is None:
             return labels
-        extra = None if self.missing is True else self.missing
         known = {label_key(label) for label in labels}
-        return labels if label_key(extra) in known else (*labels, extra)
+        return labels if label_key(self.null_label) in known else (*labels, self.null_label)
 
     def needs_prior(self, size: int) -> bool:
         """Whether the design depends on the prior.

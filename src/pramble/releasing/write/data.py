@@ -45,8 +45,7 @@ def writer_of(job: Prepared, records: Records, *, key: bytes) -> tuple[Canonical
 
     They are where the file is longer than what was looked at before.
     """
-    missing = {column.name: column.missing for column in job.spec.columns}
-    nulls = {name: None if label is True else label for name, label in missing.items()}
+    nulls = {column.name: column.null_label for column in job.spec.columns}
     record = Record(job.plan, key, from_text=not records.typed, null_labels=nulls)
     work = Canonical(records.schema, record, names=job.names)
     return work, job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
@@ -150,18 +149,19 @@ def data_entry(job: Prepared, links: Links, pieces: Sequence[dict[str, Any]]) ->
 
 
 def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> bytes:
-    r"""Return a key of its own for one content of the source, one plan and one order of the rows.
+    """Return a key of its own for one content of the source, one plan and one order of the rows.
 
-    Two releases that shared their random bits would not add up to :math:`\alpha_1 + \alpha_2`:
-    with another matrix, or another record in the same row, a pair of released values can be
-    impossible under one true value and possible under the next. A private prior is drawn again at
-    every run, so the same call may well have another matrix. ``content`` is the fingerprint of the
-    randomised columns as they were counted, recoded and repaired (`pramble.releasing.fingerprint`);
-    with the labels of empty cells it determines every record that is drawn from. So bits agree only
-    where records, plan and order agree, and then the two releases are one. Where rows with columns
-    that are released as they are get a secret order, ``content`` also has the digest of the file:
-    two files of the same order would reveal which rows belong together.
+    ``content`` is the fingerprint of the randomised columns as they were counted, recoded and
+    repaired (`pramble.releasing.fingerprint`).
     """
+    # What two releases with the same random bits spend would not add up: with another matrix, or
+    # another record in the same row, a pair of released values can be impossible under one true
+    # value and possible under the next. A private prior is drawn again at every run, so the same
+    # call may well have another matrix. With the labels of empty cells the content determines every
+    # record that is drawn from. So bits agree only where records, plan and order agree, and then
+    # the two releases are one. Where rows with columns that are released as they are get a secret
+    # order, the content also has the digest of the file: two files of the same order would reveal
+    # which rows belong together.
     empty = {column.name: column.missing for column in spec.columns}
     return derived_key(
         checked_key(key),

@@ -130,11 +130,7 @@ class WrittenTally(DrawObserver):
     Tallies of consecutive rows, each begun at a multiple of ``BATCH_ROWS``, merge into the tally of
     all of them, wherever they were made.
 
-    ``coded`` are the untouched columns of text that are held as dictionaries. ``before``, ``after``
-    and ``changed`` count the values of randomised columns, ``draws`` those of each block by the
-    path of its bits; ``last`` has the true codes of the batch that was met last. ``digests`` are
-    SHA-256 of each block of ``BATCH_ROWS`` rows: of the values of untouched columns, and of the
-    released codes of randomised ones.
+    ``coded`` are the untouched columns of text that are held as dictionaries.
     """
 
     def __init__(
@@ -143,6 +139,7 @@ class WrittenTally(DrawObserver):
         self.rows, self.plan, self.names = 0, plan, names
         self.coded, self.as_text = coded, as_text
         self.labels = dict(plan.column_labels())  # a tally is sent between machines
+        # How often each value of a randomised column was met, released, and changed.
         self.before, self.after = (
             {name: np.zeros(len(side(own)), dtype=np.int64) for name, own in self.labels.items()}
             for side in (attrgetter("labels"), attrgetter("released"))
@@ -151,8 +148,11 @@ class WrittenTally(DrawObserver):
             name: same_places(own.labels, own.released) for name, own in self.labels.items()
         }
         self.changed = dict.fromkeys(self.labels, 0)
+        # The draws of each block by the path of its bits, and the true codes of the last batch.
         self.draws: dict[tuple[str, ...], BlockDraws] = {}
         self.last: dict[str, Codes] = {}
+        # SHA-256 of each block of `BATCH_ROWS` rows: of the values of untouched columns, and of the
+        # released codes of randomised ones.
         self.digests: dict[str, list[bytes]] = {name: [] for name in names}
 
     def keep(self, name: str, values: Any) -> None:
