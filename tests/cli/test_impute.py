@@ -39,7 +39,7 @@ def run(*arguments):
 def test_the_files_hold_what_the_verb_draws(place):
     answer = run(place / "out", "--out", place / "copies", "--copies", 3, "--seed", 1)
     assert answer.exit_code == 0, answer.output
-    with pytest.warns(UserWarning, match="'person' is left out of the law"):
+    with pytest.warns(UserWarning, match="'person' is left out of the model"):
         expected = pramble.impute(pramble.open_release(place / "out"), copies=3, seed=1)
     for number, frame in enumerate(expected, start=1):
         assert pq.read_table(place / "copies" / f"{number}.parquet").equals(frame)

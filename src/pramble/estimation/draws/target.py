@@ -1,6 +1,6 @@
 r"""The tables that a synthetic file is to have: estimated, shrunk and made consistent.
 
-An estimated table :math:`\hat t` is what its smaller tables tell, joined with the largest entropy,
+An estimated table :math:`\hat t` is what its smaller tables give, joined with the largest entropy,
 :math:`b`, and what it says beyond them, :math:`r = C(\hat t - b)`, where C takes out the mean along
 each column. Of r only noise of variance :math:`V = \operatorname{tr} C\Sigma C` is known to be
 none of the original, so it is shrunk as James and Stein do,
@@ -8,17 +8,15 @@ none of the original, so it is shrunk as James and Stein do,
 .. math:: t = b + \left(1 - \frac{V}{\|r\|^2}\right)_+ r ,
 
 and a table whose noise exceeds its signal goes to independence. All tables are then made consistent
-(:mod:`pramble.information.consistent`), weighed by their precision.
-
-The law of largest entropy whose tables fit, as one array over all cells, and draws from it.
+(:mod:`pramble.information.consistent`), weighed by their precision. The distribution of largest
+entropy whose tables fit is then that of
 
 .. math:: \min_p \sum_k p_k \log p_k + \sum_{T, c \in T} \frac{(m_c(p) - t_c)^2}{2 s_c},
           \qquad s_c = \kappa \frac{v_c}{\bar\sigma},
 
 with :math:`v_c` the variance of the estimated share of cell c, :math:`\bar\sigma` the root of their
-mean, and :math:`\kappa` a fixed 0.3: a cell may be off by 0.3 standard errors for each unit
-of the log-linear interaction that holds it there. Tables without noise are met exactly. Noisy ones
-need not be those of any law, even where they agree with each other two by two.
+mean, and :math:`\kappa` a fixed 0.3: a cell may be off by 0.3 standard errors for each unit of the
+log-linear interaction that holds it there. Tables without noise are met exactly.
 """
 
 import math

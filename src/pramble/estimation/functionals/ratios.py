@@ -11,9 +11,9 @@ of the mean :math:`\mu` at the variance
 
 .. math:: \frac{R(t - \mu b,\, t - \mu b) + f\, s_b\,(E_\mu[x^2] - \mu^2)}{(b\cdot\tilde p)^2},
 
-in which sampling counts as it does under a law with that very mean; near the ends of the range it
-becomes one-sided (:mod:`pramble.estimation.records.intervals`). Where the whole itself cannot be
-told from zero, nothing is known of the ratio, and its interval is the whole range.
+in which sampling counts as it does under a distribution with that very mean; near the ends of the
+range it becomes one-sided (:mod:`pramble.estimation.records.intervals`). Where the whole itself
+cannot be told from zero, nothing is known of the ratio, and its interval is the whole range.
 
 Smooth functions have the error of their linearisation.
 """
