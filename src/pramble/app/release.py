@@ -24,7 +24,7 @@ from pramble.app.view import (
     status,
     step_section,
     table,
-    text_of,
+    text_tags,
     when,
 )
 from pramble.app.wizard import PROMISE, SourceFile, Wizard
@@ -355,14 +355,13 @@ def dry_run_details(wizard: Wizard) -> TagChild:
         return None
     outcome: ReleaseOutcome = found["is"].outcome
     verdict = verdict_of(outcome.tables) if outcome.tables else None
-    shown = [(one["value"], one["label"]) for one in headline_figures(outcome, verdict)]
     released_since = "release" in wizard.found
     is_current = is_rehearsed(wizard) or released_since
     return tags.details(
         tags.summary("The dry run: nothing was written", class_="h3 fs-5"),
         None if is_current else notice("warning", CHANGED),
-        cards([(numbers.count(outcome.rows), "rows"), *shown]),
+        cards([(numbers.count(outcome.rows), "rows"), *headline_figures(outcome, verdict)]),
         warnings_of(outcome),
-        text_of(*release_text(outcome)),
+        text_tags(*release_text(outcome)),
         open=None if released_since else "",
     )

@@ -93,6 +93,7 @@ def estimate(
         level=level,
         covers=covers,
     )
+    # Notes are for people: what is piped elsewhere holds the table alone.
     show(*answer.notes, console=messages())
     if as_csv:
         columns = answer.columns()

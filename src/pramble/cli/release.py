@@ -112,6 +112,7 @@ def release(
     with shown_progress() as progress, without_remarks():
         result = pramble.release(
             source,
+            # A dry run has no folder, but checks one as a release does.
             out or Path("unwritten"),
             plan=plan,
             dry_run=dry_run,
