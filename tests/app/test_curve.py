@@ -124,12 +124,12 @@ def test_what_is_written_into_a_control_is_read_as_a_plan_has_it(name, text, sai
 
 
 def test_a_setting_is_shown_as_it_is_written():
-    from pramble.app.forms import text_of
+    from pramble.app.forms import setting_text
 
     rule = {"if": {"old": ["no"]}, "then": {"sex": ["f"]}}
     for name, own in [("tables", [["sex", "old"], ["old"]]), ("possible", [rule]), ("tables", 2)]:
-        assert setting_value(PLAN[name], text_of(PLAN[name], own)) == own
-    assert toml_value(rule) in text_of(PLAN["possible"], [rule, rule])
+        assert setting_value(PLAN[name], setting_text(PLAN[name], own)) == own
+    assert toml_value(rule) in setting_text(PLAN["possible"], [rule, rule])
 
 
 def test_a_distance_goes_with_a_local_promise_and_the_refusal_says_so(desk):

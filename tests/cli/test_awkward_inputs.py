@@ -999,8 +999,7 @@ READERS = [
     refused(
         "imputing a plain file",
         csv(PEOPLE, "impute people.csv --out copies"),
-        "'people.csv'",
-        "--plan",
+        "people.csv",
     ),
     refused("no copies", released("impute rel --out copies --copies 0"), "copies"),
     refused("copies in an unknown format", released("impute rel --out copies --format sas"), "sas"),
@@ -1231,8 +1230,7 @@ SETTINGS = [
     refused(
         "synthesizing a plain file",
         csv(PEOPLE, "synthesize people.csv --out s.csv"),
-        "'people.csv'",
-        "--plan",
+        "people.csv",
     ),
     refused(
         "synthetic tables of unknown columns",

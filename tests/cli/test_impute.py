@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import pramble
 from pramble.cli.app import app
-from pramble.errors import InvalidInput
+from pramble.errors import PrambleError
 
 runner = CliRunner()
 
@@ -39,7 +39,7 @@ def run(*arguments):
 def test_the_files_hold_what_the_verb_draws(place):
     answer = run(place / "out", "--out", place / "copies", "--copies", 3, "--seed", 1)
     assert answer.exit_code == 0, answer.output
-    with pytest.warns(UserWarning, match="'person' is left out of the law"):
+    with pytest.warns(UserWarning, match="'person' is left out of the model"):
         expected = pramble.impute(pramble.open_release(place / "out"), copies=3, seed=1)
     for number, frame in enumerate(expected, start=1):
         assert pq.read_table(place / "copies" / f"{number}.parquet").equals(frame)
@@ -73,11 +73,11 @@ def test_targets_and_sources_are_checked_before_anything_is_drawn(place, monkeyp
         "exists already": (place / "out", "--out", place / "there"),
         "no known ending": (place / "out", "--out", place / "new", "--format", "nothing"),
         "must not lie within": (place / "out", "--out", place / "out" / "copies"),
-        "is no release folder": (place / "people.parquet", "--out", place / "new"),
+        "people.parquet": (place / "people.parquet", "--out", place / "new"),
     }
     for message, arguments in refused.items():
         answer = run(*arguments)
         assert answer.exit_code == 1
-        assert isinstance(answer.exception, InvalidInput)
+        assert isinstance(answer.exception, PrambleError)
         assert message in str(answer.exception)
     assert not (place / "new").exists()

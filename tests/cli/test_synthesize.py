@@ -65,21 +65,10 @@ def test_json_says_how_far_each_table_is(place):
         assert 0 <= one["mean_distance"] <= one["largest_distance"] < 4 * one["standard_error"]
 
 
-def test_data_with_a_plan_is_a_release_too(place):
-    plan, data = place / "plan.json", place / "released.parquet"
-    opened = pramble.open_release(place / "out")
-    plan.write_text(json.dumps(opened.plan.to_json()))
-    pq.write_table(opened.data.select(["sex", "ill"]), data)
-    target = place / "from_data.parquet"
-    answer = run(data, "--plan", plan, "--out", target, "--seed", 2, "--json")
-    assert answer.exit_code == 0, answer.output
-    assert pq.read_table(target).column_names == ["sex", "ill"]
-
-
 @pytest.mark.parametrize(
     ("source", "out", "message"),
     [
-        ("people.parquet", "x.csv", "is no release folder"),
+        ("people.parquet", "x.csv", "people.parquet"),
         ("out", "x.sas7bdat", "cannot be written"),
         ("out", "people.parquet", "exists already"),
         ("out", "out/x.csv", "must not lie within"),

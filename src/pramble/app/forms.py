@@ -31,24 +31,26 @@ def label_of(row: Setting) -> str:
     >>> label_of(PLAN["shuffle"]), label_of(COLUMN["low"])
     ('The rows are released in a random order', 'Smaller numbers become this one')
     """
-    first = sentences_of(row)[0].removeprefix("Recoding: ").removeprefix("Whether ").rstrip(".")
+    first = help_parts(row)[0].removeprefix("Recoding: ").removeprefix("Whether ").rstrip(".")
     return first[:1].upper() + first[1:]
 
 
-def sentences_of(row: Setting) -> tuple[str, str]:
+def help_parts(row: Setting) -> tuple[str, str]:
     """Return the first sentence of what a setting means, and the others."""
     first, _, others = row.help.replace("``", "").partition(". ")
     return first, others
 
 
-def text_of(row: Setting, value: Any) -> str:
+def setting_text(row: Setting, value: Any) -> str:
     r"""Return a setting as it is written in its control.
 
     >>> from pramble.releasing.spec.document import COLUMN, FILE, PLAN
-    >>> text_of(PLAN["tables"], [["sex", "age"], "region"]), text_of(FILE["separator"], "\t")
-    ('sex + age\nregion', 'tab')
-    >>> text_of(COLUMN["merge"], {"old": ["65-74", "75+"]}), text_of(COLUMN["bands"], [0, 16.5])
-    ('old = 65-74 | 75+', '0, 16.5')
+    >>> setting_text(PLAN["tables"], [["sex", "age"], "region"])
+    'sex + age\nregion'
+    >>> setting_text(COLUMN["merge"], {"old": ["65-74", "75+"]})
+    'old = 65-74 | 75+'
+    >>> setting_text(FILE["separator"], "\t"), setting_text(COLUMN["bands"], [0, 16.5])
+    ('tab', '0, 16.5')
     """
     if value is None or value in ((), [], {}):
         return ""
@@ -178,7 +180,7 @@ class Form:
 
     def setting(self, row: Setting, now: Any, columns: Sequence[str] = ()) -> Tag:
         """Return the control of a setting: a tick, words to choose, or a field."""
-        label, hint = label_of(row), sentences_of(row)[1]
+        label, hint = label_of(row), help_parts(row)[1]
         if row.read is read.flag:
             return self.tick(row.name, label, is_on=row.default if now is None else now)
         if isinstance(row.read, read.SeveralOf) or (row.read is read.names and columns):
@@ -186,8 +188,8 @@ class Form:
             return self.ticks(row.name, label, shown, now or ())
         if row.words:
             options = {"": "as usual", **{word: word for word in row.words}}
-            return self.selection(row.name, label, options, text_of(row, now))
-        text, example = text_of(row, now), row.example.strip('"')
+            return self.selection(row.name, label, options, setting_text(row, now))
+        text, example = setting_text(row, now), row.example.strip('"')
         if row.read in IN_LINES:
             rows = str(min(max(text.count("\n") + 1, 3), 14))
             lines = tags.textarea(text, rows=rows, placeholder=row.example)

@@ -9,7 +9,7 @@ from shiny import Inputs, Outputs, Session, module, reactive, ui
 from shiny.ui import Tag, TagChild, TagList, tags
 
 from pramble import numbers
-from pramble.app.forms import Form, state, text_of
+from pramble.app.forms import Form, setting_text, state
 from pramble.app.tasks import BUILT_IN, survey, survey_built_in
 from pramble.app.view import PageView, status, table, when
 from pramble.app.wizard import SourceFile, Wizard
@@ -76,7 +76,7 @@ def open_server(input: Inputs, output: Outputs, session: Session, view: PageView
         for name, row in FILE.items():
             known = getattr(wizard.survey.reading, name)
             # What was not changed is found out again.
-            if sent[name] not in (known or False, text_of(row, known)):
+            if sent[name] not in (known or False, setting_text(row, known)):
                 state(reading, row, sent[name])
         begin_survey(view, wizard.source, reading)
 

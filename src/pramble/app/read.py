@@ -16,7 +16,7 @@ from pramble.app.read_tasks import (
     ask_table,
     look_into,
 )
-from pramble.app.view import PageView, figure, notice, status, step_section, table, text_of, when
+from pramble.app.view import PageView, figure, notice, status, step_section, table, text_tags, when
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.families import FAMILIES
@@ -240,7 +240,9 @@ def answer_panel(view: PageView, name: str) -> TagChild:
         said,
         *[notice("warning", visible(one)) for one in answer.warnings],
         *[notice("note", visible(one)) for one in answer.notes],
-        tags.div(text_of(answer.grid), figure(answer.svg) if answer.svg else None, class_="answer"),
+        tags.div(
+            text_tags(answer.grid), figure(answer.svg) if answer.svg else None, class_="answer"
+        ),
         tags.p(visible(answer.grid.below), class_="form-text lead-in"),
         ui.download_button(download, "Download as CSV"),
     )

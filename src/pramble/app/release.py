@@ -1,7 +1,7 @@
 """Step 4: the plan, a dry run, and the release itself."""
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -24,7 +24,7 @@ from pramble.app.view import (
     status,
     step_section,
     table,
-    text_of,
+    text_tags,
     when,
 )
 from pramble.app.wizard import PROMISE, SourceFile, Wizard
@@ -117,9 +117,9 @@ def warnings_of(outcome: ReleaseOutcome) -> TagList:
 
 def release_panel(wizard: Wizard) -> TagChild:
     """Return where the last release is, what is in it, and both its pages."""
-    found: tasks.ReleasedFolder | None = wizard.found.get("release")
-    if found is None:
+    if "release" not in wizard.found:
         return None
+    found: tasks.ReleasedFolder = wizard.found["release"]["is"]
     outcome = found.outcome
     rows = [[visible(name), numbers.size(size)] for name, size in found.files]
     summary = Path(found.folder) / SUMMARY
@@ -201,14 +201,14 @@ def release_server(input: Inputs, output: Outputs, session: Session, view: PageV
         yield wizard.toml()
 
     view.fill("actions", partial(release_actions, wizard), "plan", "source", *TASKS)
-    when(input.rehearse, lambda: view.attempt("target", partial(begin_dry_run, view)))
-    when(input.release_now, lambda: view.attempt("target", partial(begin_release, view)))
+    when(input.rehearse, lambda: view.attempt("target", partial(begin_task, view, "dry run")))
+    when(input.release_now, lambda: view.attempt("target", partial(begin_task, view, "release")))
     view.fill("working", lambda: TagList(*[status(view, name) for name in TASKS]))
     view.fill("dry", partial(dry_run_details, wizard), "plan", "source", *TASKS)
     view.fill("done", partial(release_panel, wizard), "source", "release")
 
     def read_it() -> None:
-        wizard.reading_folder = wizard.found["release"].folder
+        wizard.reading_folder = wizard.found["release"]["is"].folder
         view.changed("read folder")
         view.go("read")
 
@@ -304,48 +304,33 @@ def is_rehearsed(wizard: Wizard) -> bool:
     return found is not None and not obstacles(wizard) and found["for"] == released_state(wizard)
 
 
-def begin_task(
-    view: PageView, name: str, task: Callable[..., Any], then: Callable[[Any], None]
-) -> None:
-    """Begin a dry run or a release, unless anything stands in the way."""
-    wizard = view.wizard
+def begin_task(view: PageView, name: str) -> None:
+    """Begin a dry run, or the release that was rehearsed, unless anything stands in the way."""
+    wizard, is_dry = view.wizard, name == "dry run"
     for sentence, _ in obstacles(wizard):
         raise InvalidInput(sentence)
     refuse_target(wizard)
+    if not (is_dry or is_rehearsed(wizard)):
+        raise InvalidInput("The plan or the target has changed: make a dry run of it.")
     assert wizard.source is not None
-    target = target_of(wizard)
+    target, made_for = target_of(wizard), released_state(wizard)
+
+    def take(made: tasks.ReleasedFolder) -> None:
+        wizard.found[name] = {"for": made_for, "is": made}
+        if not is_dry:
+            wizard.target = ""  # that folder is taken: the next one is proposed
+
     wizard.found.pop(name, None)
     # What became of the last one would stand next to the progress of this one.
     for other in set(TASKS) - wizard.running:
         wizard.works.pop(other, None)
     work = view.begin(
-        name, task, wizard.source.path, target, wizard.plan, ledger=wizard.has_ledger, then=then
-    )
-    if name == "release":
+        name, tasks.make_release, wizard.source.path, target, wizard.plan,
+        ledger=wizard.has_ledger, dry_run=is_dry, then=take,
+    )  # fmt: skip
+    if not is_dry:
         work.patience = PATIENCE
         work.stopped = lambda undone: COMPLETE if target.exists() else UNDONE if undone else CUT_OFF
-
-
-def begin_dry_run(view: PageView) -> None:
-    wizard, made_for = view.wizard, released_state(view.wizard)
-
-    def take(outcome: ReleaseOutcome) -> None:
-        wizard.found["dry run"] = {"for": made_for, "is": outcome}
-
-    begin_task(view, "dry run", tasks.dry_run, take)
-
-
-def begin_release(view: PageView) -> None:
-    """Begin the release itself, which must have been rehearsed as it is."""
-    wizard = view.wizard
-    if not is_rehearsed(wizard):
-        raise InvalidInput("The plan or the target has changed: make a dry run of it.")
-
-    def take(made: tasks.ReleasedFolder) -> None:
-        wizard.found["release"] = made
-        wizard.target = ""  # that folder is taken: the next one is proposed
-
-    begin_task(view, "release", tasks.make_release, take)
 
 
 def release_actions(wizard: Wizard) -> TagChild:
@@ -368,16 +353,15 @@ def dry_run_details(wizard: Wizard) -> TagChild:
     found = wizard.found.get("dry run")
     if found is None:
         return None
-    outcome: ReleaseOutcome = found["is"]
+    outcome: ReleaseOutcome = found["is"].outcome
     verdict = verdict_of(outcome.tables) if outcome.tables else None
-    shown = [(one["value"], one["label"]) for one in headline_figures(outcome, verdict)]
     released_since = "release" in wizard.found
     is_current = is_rehearsed(wizard) or released_since
     return tags.details(
         tags.summary("The dry run: nothing was written", class_="h3 fs-5"),
         None if is_current else notice("warning", CHANGED),
-        cards([(numbers.count(outcome.rows), "rows"), *shown]),
+        cards([(numbers.count(outcome.rows), "rows"), *headline_figures(outcome, verdict)]),
         warnings_of(outcome),
-        text_of(*release_text(outcome)),
+        text_tags(*release_text(outcome)),
         open=None if released_since else "",
     )

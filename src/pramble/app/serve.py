@@ -170,20 +170,22 @@ class Guard:
         has_token = secrets.compare_digest(
             asked.query_params.get("token", "").encode(), self.token.encode()
         )
+        # A wizard that nobody has used, at an address without the token.
+        fresh = f"/?desk={secrets.token_urlsafe(9)}"
         answer: Response | None = None
         if not self.is_here(asked.headers, needs_origin=scope["type"] == "websocket"):
-            answer = refusal_of_request()
+            answer = PlainTextResponse(REFUSED, status_code=403)
         elif at_door and has_token:
             if known not in self.browsers:
                 known = secrets.token_urlsafe(24)
                 self.browsers.add(known)
-            answer = new_page()
+            answer = RedirectResponse(fresh, status_code=303)
             cookie = f"{self.cookie}={known}; Path=/; HttpOnly; SameSite=Strict"
             answer.headers["set-cookie"] = cookie
         elif known not in self.browsers:
-            answer = refusal_of_request()
+            answer = PlainTextResponse(REFUSED, status_code=403)
         elif at_door and not asked.query_params.get("desk"):
-            answer = new_page()
+            answer = RedirectResponse(fresh, status_code=303)
         if answer is None:
             scope["browser"] = known
             await self.application(scope, receive, guarded(send))
@@ -199,15 +201,6 @@ class Guard:
         if host not in hosts:
             return False
         return not needs_origin if origin is None else origin == f"http://{host}"
-
-
-def refusal_of_request() -> Response:
-    return PlainTextResponse(REFUSED, status_code=403)
-
-
-def new_page() -> Response:
-    """Send a browser to a wizard that nobody has used, at an address without the token."""
-    return RedirectResponse(f"/?desk={secrets.token_urlsafe(9)}", status_code=303)
 
 
 def guarded(send: Send) -> Send:

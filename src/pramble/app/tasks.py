@@ -112,13 +112,8 @@ class ReleasedFolder:
     outcome: ReleaseOutcome
 
 
-def dry_run(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleaseOutcome:
-    outcome = pramble.release(path, target, plan=document, dry_run=True, **more).outcome
-    assert outcome is not None
-    return outcome
-
-
 def make_release(path: Path, target: Path, document: dict[str, Any], **more: Any) -> ReleasedFolder:
+    """Make a release, or with ``dry_run`` say what it would be: then there are no files."""
     outcome = pramble.release(path, target, plan=document, **more).outcome
     assert outcome is not None
     inside = sorted(one for one in target.rglob("*") if one.is_file())

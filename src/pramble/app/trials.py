@@ -9,7 +9,7 @@ from shiny.ui import Tag, TagList, tags
 
 from pramble import numbers
 from pramble.app.tasks import Tried
-from pramble.app.view import cards, figure, notice, text_of
+from pramble.app.view import cards, figure, notice, text_tags
 from pramble.app.wizard import SETTINGS, Wizard
 from pramble.errors import InvalidInput, PrambleError
 from pramble.plots.images import to_svg
@@ -165,10 +165,10 @@ def promise_figures(wizard: Wizard) -> TagList:
     has_keys = "risk" in wizard.document or wizard.design == "tables"
     return TagList(
         cards(shown),
-        text_of(*verdict_sentences(found.verdict)),
+        text_tags(*verdict_sentences(found.verdict)),
         *[notice("warning", visible(one)) for one in found.warnings],
         None if has_keys else tags.p(NO_KEYS, class_="form-text"),
-        text_of(precision_grid(found.tables)),
+        text_tags(precision_grid(found.tables)),
     )
 
 

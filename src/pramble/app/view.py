@@ -178,7 +178,7 @@ def cards(shown: Sequence[tuple[str, str]]) -> Tag:
     return tags.dl(each, class_="figure-cards")
 
 
-def text_of(*parts: Any) -> TagList:
+def text_tags(*parts: Any) -> TagList:
     """Return sentences and tables as they stand on a page."""
     return TagList(
         *[

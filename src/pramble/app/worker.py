@@ -42,9 +42,6 @@ class Work:
     def is_running(self) -> bool:
         return self.state == "running"
 
-    def fail(self, error: str, values: str = "") -> None:
-        self.error, self.values, self.state = error, values, "failed"
-
 
 class Worker:
     """A process that does one piece of work after another."""
@@ -90,8 +87,14 @@ class Worker:
                 kind, message = "failed", ("The work was ended, perhaps for want of memory.", "")
                 self.forget(ours)
             with self.turn:
-                if work.is_running:  # it may have been stopped meanwhile
-                    take_message(work, kind, message)
+                if work.state == "stopped":  # meanwhile
+                    break
+                if kind == "progress":
+                    work.progress = message
+                elif kind == "done":
+                    work.result, work.state = message, "done"
+                else:
+                    (work.error, work.values), work.state = message, "failed"
         with self.turn:
             if self.queue and self.queue[0] is work:
                 self.go_on()
@@ -144,15 +147,6 @@ class Worker:
     def wait(self, work: Work) -> None:
         with self.turn:
             self.turn.wait_for(lambda: not work.is_running)
-
-
-def take_message(work: Work, kind: str, message: Any) -> None:
-    if kind == "progress":
-        work.progress = message
-    elif kind == "done":
-        work.result, work.state = message, "done"
-    else:
-        work.fail(*message)
 
 
 def serve_work(theirs: Connection) -> None:

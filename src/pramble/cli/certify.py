@@ -111,6 +111,7 @@ def certify(
         "central": central and central_document(central, epsilon),
     }
     print_answer(as_json, lambda: found, *sentences(certificate, central, alpha, epsilon))
+    # Scripts ask by the exit code: what is not proven is not satisfied.
     if found.get("satisfied") is False or (central and found["central"]["proven"] is False):
         raise typer.Exit(1)
 

@@ -21,6 +21,7 @@ from pramble.shown import Grid
 
 # People of New York State in 2024, as the Census Bureau estimates.
 POPULATION = 19_867_248
+# What a neighbour or a colleague usually knows of a person.
 KEYS = ("SEX", "AGE", "MARST", "RACESING", "EDUC", "EMPSTAT")
 # The first release: a local promise of three columns, whatever happens to the file. The second: a
 # central one of all ten, against those who read the release.

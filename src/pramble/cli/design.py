@@ -119,12 +119,12 @@ def design(
             )
         with shown_progress() as progress:
             answer = pramble.design_tables(
-                labels_in(columns), *central_promise_in(central), tables=tables_in(tables),
+                labels_of_columns(columns), *central_promise_in(central), tables=tables_in(tables),
                 progress=progress,
             )  # fmt: skip
     elif columns is not None:
         refuse_options(of_matrix, "it is of one column, without --columns")
-        labels = labels_in(columns)
+        labels = labels_of_columns(columns)
         settings = keywords(
             pramble.design_record,
             given,
@@ -162,6 +162,7 @@ def given_prior(prior: str | None, uniform: int | None) -> list[float]:
     if (prior is None) == (uniform is None):
         raise typer.BadParameter("give one of --prior and --uniform", param_hint="--prior")
     if uniform is not None:
+        # A negative number is refused by the verb, as no categories are.
         return [1 / uniform] * max(uniform, 0)
     try:
         return [float(part) for part in (prior or "").split(",")]
@@ -171,10 +172,10 @@ def given_prior(prior: str | None, uniform: int | None) -> list[float]:
         ) from None
 
 
-def labels_in(text: str) -> dict[str, Any]:
+def labels_of_columns(text: str) -> dict[str, Any]:
     """Return columns with their numbers of categories, or with their labels.
 
-    >>> labels_in("age=5,sex=f|m")
+    >>> labels_of_columns("age=5,sex=f|m")
     {'age': 5, 'sex': ['f', 'm']}
     """
     found: dict[str, Any] = {}

@@ -13,13 +13,11 @@ from pramble.cli.inputs import (
     AsJson,
     Text,
     Verify,
-    keywords,
     listed_names,
     new_file,
     new_folder,
     new_picture,
     option,
-    released_data,
     tables_in,
 )
 from pramble.data.formats.registry import target_format
@@ -30,11 +28,9 @@ from pramble.errors import InvalidInput
 from pramble.estimation.draws.impute import Imputation, imputation
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.estimation.functionals.result import Covers, Estimate, Method
-from pramble.estimation.survey import Survey
 from pramble.plots.images import save
 from pramble.report.estimate_text import estimate_grid
 
-MOST_TABLES = 20
 IMPUTATION_PRIVACY = (
     "Drawn from the release alone: the copies reveal nothing beyond it and cost no privacy. Do the "
     "same with each of them, and put the answers together with pramble.combine."
@@ -44,14 +40,11 @@ SYNTHESIS_PRIVACY = (
     "is. Take intervals from `pramble estimate`, not from these records."
 )
 
-FolderOrData = Annotated[
-    Path, typer.Argument(help="A release folder; or released data, with --plan.")
-]
-OwnPlan = Annotated[Path | None, option("The plan that the data was released with, as JSON.")]
+Folder = Annotated[Path, typer.Argument(help="A release folder.", show_default=False)]
 
 
 def estimate(
-    release: Annotated[Path, typer.Argument(help="A release folder.", show_default=False)],
+    release: Folder,
     by: Annotated[str, option("Columns of the table, randomised or not: a,b,c.")],
     given: Annotated[Text, option("Shares within each combination of these columns: a,b.")] = None,
     query: Annotated[
@@ -59,15 +52,7 @@ def estimate(
         option("The share of some cells, as 'sex=f,region=north|south'; repeat for more."),
     ] = None,
     mean: Annotated[Text, option("A numeric column: its mean in each cell.")] = None,
-    total: Annotated[Text, option("A numeric column: its total in each cell.")] = None,
     weights: Annotated[Text, option("The column of survey weights.")] = None,
-    survey: Annotated[
-        list[str] | None,
-        option(
-            "How the file was sampled: strata=COLUMN, clusters=COLUMN, replicates=w1,w2,w3, "
-            "replicate_method=brr, population_size=1000000. Repeat for more."
-        ),
-    ] = None,
     method: Annotated[Method, option("mle (maximum likelihood), or inverse (unbiased).")] = "mle",
     level: Annotated[float, option("Confidence level of the intervals.")] = 0.95,
     covers: Annotated[
@@ -97,22 +82,18 @@ def estimate(
     opened = pramble.open_release(release, verify=verify)
     # Protected tables have no data, and the columns of their plan can be asked for.
     known = opened.plan.columns if opened.data is None else open_records(opened.data).names
-    design = keywords(Survey, survey)
-    if "replicates" in design:
-        design["replicates"] = names_among(design["replicates"], known)
     answer = pramble.estimate(
         opened,
         by=names_among(by, known),
         given=None if given is None else names_among(given, known),
         query=query or None,
         mean=mean,
-        total=total,
         weights=weights,
-        survey=Survey(**design),
         method=method,
         level=level,
         covers=covers,
     )
+    # Notes are for people: what is piped elsewhere holds the table alone.
     show(*answer.notes, console=messages())
     if as_csv:
         columns = answer.columns()
@@ -150,11 +131,10 @@ def estimate_document(answer: Estimate) -> dict[str, Any]:
 
 
 def impute(
-    release: FolderOrData,
+    release: Folder,
     out: Annotated[
         Path, option("The folder to make, a file a copy.", "--out", "-o", callback=new_folder)
     ],
-    plan: OwnPlan = None,
     copies: Annotated[int, option("How many copies.")] = 20,
     seed: Annotated[int | None, option("The same number draws the same copies.")] = None,
     using: Annotated[
@@ -185,11 +165,11 @@ def impute(
     ending = f".{ending.lstrip('.')}"
     target_format(out / f"1{ending}")
     check_places(release, out, overwrite=False)
-    data, own = released_data(release, plan, verify=verify)
+    opened = pramble.open_release(release, verify=verify)
     with shown_progress() as progress:
         made = imputation(
-            data,
-            own,
+            opened,
+            None,
             copies=copies,
             seed=seed,
             using=listed_names(using),
@@ -222,11 +202,10 @@ def write_numbered(made: Imputation, folder: Path, *, ending: str) -> list[Path]
 
 
 def synthesize(
-    release: FolderOrData,
+    release: Folder,
     out: Annotated[
         Path, option("The file to write: .parquet, .csv …", "--out", "-o", callback=new_file)
     ],
-    plan: OwnPlan = None,
     rows: Annotated[
         int | None, option("How many records; as many as the release has by default.")
     ] = None,
@@ -252,11 +231,11 @@ def synthesize(
     # Refused now, and not after the drawing.
     target_format(out)
     check_places(release, out, overwrite=False)
-    data, own = released_data(release, plan, verify=verify)
+    opened = pramble.open_release(release, verify=verify)
     with shown_progress() as progress:
         made = synthesis(
-            data,
-            own,
+            opened,
+            None,
             rows=rows,
             seed=seed,
             tables=tables_in(tables),

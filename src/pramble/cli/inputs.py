@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-import pramble
 from pramble.errors import InvalidInput, InvalidPlan, PrambleError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.csv_form import read_csv
@@ -36,9 +35,14 @@ def option(sentence: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=sentence, **more)
 
 
-def plan_option(name: str) -> Any:
-    """Return the option of a setting of a plan: its help is the first sentence of the plan's."""
-    return option(PLAN[name].help.replace("``", "`").partition(". ")[0].rstrip(".") + ".")
+def plan_option(name: str, written: str = "", *names: str) -> Any:
+    """Return the option of a setting of a plan: its help is the first sentence of the plan's.
+
+    ``written`` says how it is written on the command line.
+    """
+    help_text = PLAN[name].help.replace("``", "`").partition(". ")[0].rstrip(".")
+    help_text = help_text.removeprefix("Whether ")
+    return option(f"{help_text}: {written}." if written else f"{help_text}.", *names)
 
 
 File = Annotated[
@@ -244,19 +248,3 @@ def plan_in_document(document: Any, name: str) -> Plan | TablePlan | Mechanism:
     if not all(isinstance(part, Mapping) for part in document.values()):
         raise InvalidPlan(f"A plan must hold a mechanism by column; {name!r} holds other things.")
     return Plan({column: Mechanism.from_json(part) for column, part in document.items()})
-
-
-def released_data(release: Path, plan: Path | None, *, verify: Path | None) -> tuple[Any, Any]:
-    """Return an opened release folder; or data, and the plan that it was released with."""
-    if plan is not None:
-        found = read_plan(plan, verify=verify)
-        if isinstance(found, TablePlan):
-            raise InvalidPlan(
-                f"{str(plan)!r} is of protected tables: give their release folder, and no --plan."
-            )
-        return release, found
-    if release.is_dir() and (release / MANIFEST).exists():
-        return pramble.open_release(release, verify=verify), None
-    raise InvalidInput(
-        f"{str(release)!r} is no release folder; say with --plan how the data was released."
-    )

@@ -47,24 +47,14 @@ def release(
     alpha: Annotated[float | None, plan_option("alpha")] = None,
     central: Annotated[float | None, plan_option("central")] = None,
     delta: Annotated[float | None, plan_option("delta")] = None,
-    prior: Annotated[Text, option("private (default), uniform, public or confidential.")] = None,
-    design: Annotated[
-        Text, option("tables (with --central), records (with --alpha), or paper.")
-    ] = None,
-    tables: Annotated[
-        Text,
-        option(
-            "Tables that readers will want: 1, 2 (default), all, a+b,a+c, or, with --central, "
-            "auto: all pairs, and triples chosen privately from the file."
-        ),
-    ] = None,
-    drop: Annotated[Text, option("Columns to leave out: a,b,c.")] = None,
+    prior: Annotated[Text, plan_option("prior", "private, uniform, public or confidential")] = None,
+    design: Annotated[Text, plan_option("design", "tables, records or columns")] = None,
+    tables: Annotated[Text, plan_option("tables", "such as a+b,a+c")] = None,
+    drop: Annotated[Text, plan_option("drop", "a,b,c")] = None,
     person: Annotated[Text, plan_option("person")] = None,
     rows_per_person: Annotated[int | None, plan_option("rows_per_person")] = None,
-    allow: Annotated[
-        Text, option("Columns to release even though they reveal protected ones: a,b,c.")
-    ] = None,
-    shuffle: Annotated[bool, option("Release the rows in a random order.", "--shuffle")] = False,
+    allow: Annotated[Text, plan_option("allow", "a,b,c")] = None,
+    shuffle: Annotated[bool, plan_option("shuffle", "", "--shuffle")] = False,
     given: Settings = None,
     dry_run: Annotated[bool, option("Do everything but write.", "--dry-run")] = False,
     ledger: Annotated[Path | None, option("Ledger file; your own by default.")] = None,
@@ -122,6 +112,7 @@ def release(
     with shown_progress() as progress, without_remarks():
         result = pramble.release(
             source,
+            # A dry run has no folder, but checks one as a release does.
             out or Path("unwritten"),
             plan=plan,
             dry_run=dry_run,

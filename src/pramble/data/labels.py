@@ -128,7 +128,14 @@ def as_labels(source: int | Iterable[Label] | Labels, *, what: str = "categories
         values = source
     else:
         values = tuple(plain_label(label, position=i) for i, label in enumerate(source))
-        refuse_duplicates(values, what=what)
+        seen: dict[tuple[Any, ...], int] = {}
+        for position, label in enumerate(values):
+            first = seen.setdefault(label_key(label), position)
+            if first != position:
+                raise InvalidMechanism(
+                    f"{what} must be distinct; {label!r} stands at positions {first} and "
+                    f"{position}."
+                )
     if what == "categories" and len(values) < 2:
         raise InvalidMechanism(
             f"A mechanism needs at least two categories; found {max(len(values), 0)}."
@@ -136,16 +143,6 @@ def as_labels(source: int | Iterable[Label] | Labels, *, what: str = "categories
     if not values:
         raise InvalidMechanism("A mechanism needs at least one output; found none.")
     return Labels(values)
-
-
-def refuse_duplicates(values: Sequence[Label], *, what: str) -> None:
-    seen: dict[tuple[Any, ...], int] = {}
-    for position, label in enumerate(values):
-        first = seen.setdefault(label_key(label), position)
-        if first != position:
-            raise InvalidMechanism(
-                f"{what} must be distinct; {label!r} stands at positions {first} and {position}."
-            )
 
 
 # A text that an integer is written as, in one way only: "01" and "-0" are no such texts.

@@ -1,18 +1,12 @@
 r"""Noise is added to exact tables, once and exactly; tables are chosen by noisy scores.
 
-Choosing takes three steps.
-
-1. Every part of all pairs is measured with the precision ``first`` of the plan's choice.
-2. The score of a candidate T is the whole number :math:`\sum_x |M_T(x) - F_T(x)|`, with
-   :math:`F_T` the table of largest entropy that has the noisy pairs of 1, rounded. Replace one
-   record and :math:`M_T` moves by one in two cells, so the score by at most 2, and all m scores by
-   at most :math:`2\sqrt m`. They get Gaussian noise, rounded to whole numbers.
-3. Tables are chosen by the noisy scores, and everything else of their plan is measured.
-
-Of two measurements of a part their mean is published, weighted by precision. Each step is a
-Gaussian mechanism that depends on those before it, and the squares of their shifts are bounded
-together (:mod:`pramble.solvers.tables.choice`, :doc:`/proofs`). All noise is bound to the exact
-tables, candidates included: a changed record changes every draw.
+All pairs are measured with the precision ``first`` of the plan's choice. The score of a candidate T
+is the whole number :math:`\sum_x |M_T(x) - F_T(x)|`, with :math:`F_T` the table of largest entropy
+that has those noisy pairs, rounded; it gets Gaussian noise, rounded to whole numbers. By these
+scores tables are chosen, and everything of their plan is measured with what is left of its
+precision: of two measurements of a part their mean is published. All noise is bound to the exact
+tables, candidates included: a changed record changes every draw. Why the whole keeps its promise is
+in :doc:`/proofs`.
 """
 
 import hashlib

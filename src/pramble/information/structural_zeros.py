@@ -121,24 +121,21 @@ def zeros_of_file(rules: Sequence[Rule], table: Crosstab) -> tuple[StructuralZer
     zeros: list[StructuralZero] = []
     for rule in rules:
         for zero in _zeros_of(standard_rule(rule), labels, declared=False):
-            _refuse_broken(zero, table)
             zeros.append(zero)
+            broken = np.flatnonzero(zero.holds(table.cells))
+            if not broken.size:
+                continue
+            where = f"{int(table.counts[broken].sum()):,} rows hold"
+            if table.cell_of is not None:
+                where = f"Row {int(np.flatnonzero(table.cell_of == broken[0])[0])} holds"
+            values = dict(zip(table.columns, table.labels_of(int(broken[0])), strict=True))
+            found = {table.columns[axis]: values[table.columns[axis]] for axis in zero.masks}
+            error = InvalidData(
+                f"{where} values of {', '.join(map(repr, found))} that a rule calls impossible "
+                "together; mend the data or the rule."
+            )
+            raise with_values(error, found)
     return tuple(zeros)
-
-
-def _refuse_broken(zero: StructuralZero, table: Crosstab) -> None:
-    broken = np.flatnonzero(zero.holds(table.cells))
-    if broken.size:
-        where = f"{int(table.counts[broken].sum()):,} rows hold"
-        if table.cell_of is not None:
-            where = f"Row {int(np.flatnonzero(table.cell_of == broken[0])[0])} holds"
-        values = dict(zip(table.columns, table.labels_of(int(broken[0])), strict=True))
-        found = {table.columns[axis]: values[table.columns[axis]] for axis in zero.masks}
-        error = InvalidData(
-            f"{where} values of {', '.join(map(repr, found))} that a rule calls impossible "
-            "together; mend the data or the rule."
-        )
-        raise with_values(error, found)
 
 
 def standard_rule(rule: Any) -> dict[str, Any]:

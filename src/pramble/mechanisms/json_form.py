@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pramble.data.labels import Labels, as_labels
-from pramble.errors import InvalidInput, InvalidMechanism
+from pramble.errors import InvalidInput, InvalidMechanism, InvalidPlan
 from pramble.limits import MOST_DOCUMENT_BYTES, MOST_LABELS, MOST_LABELS_TOGETHER
 from pramble.values import Integers
 
@@ -156,3 +156,17 @@ def both_labels(mechanism: Any) -> dict[str, Any]:
 def labels_pair(categories: Any, outputs: Any) -> tuple[Labels, Labels]:
     labels = labels_from_json(categories)
     return labels, labels if outputs is None else labels_from_json(outputs, what="outputs")
+
+
+def list_in(found: Any, what: str) -> list[Any]:
+    """Return a list of a plan's document; refuse anything else."""
+    if not isinstance(found, list):
+        raise InvalidPlan(f"{what} are a list; found a {type(found).__name__}.")
+    return found
+
+
+def refuse_fields(document: Any, known: set[str], what: str) -> None:
+    """Refuse what is no object with just these fields."""
+    if not isinstance(document, Mapping) or set(document) != known:
+        found = sorted(map(str, document)) if isinstance(document, Mapping) else type(document)
+        raise InvalidPlan(f"{what} has the fields {sorted(known)}; found {short(found)}.")

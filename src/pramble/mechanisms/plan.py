@@ -18,7 +18,7 @@ from pramble.mechanisms import arcs, general, uniform  # noqa: F401 (documents n
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.channel import Channel
 from pramble.mechanisms.column_labels import Coding, ColumnLabels, labels_by_column
-from pramble.mechanisms.json_form import parsed, rational, refuse_large
+from pramble.mechanisms.json_form import list_in, parsed, rational, refuse_fields, refuse_large
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.shown import Display, Grid, shortened
 from pramble.values import value
@@ -334,12 +334,12 @@ def branches_in(document: Any) -> list[tuple[Fraction, dict[tuple[str, ...], Mec
     """Return the share of each branch of a document, and its blocks with their mechanisms."""
     if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
         raise InvalidPlan(f"A plan is a JSON object of schema {SCHEMA!r}.")
-    _refuse_fields(document, {"schema", "branches"}, "A plan")
-    branches = _as_list(document["branches"], "The branches of a plan")
+    refuse_fields(document, {"schema", "branches"}, "A plan")
+    branches = list_in(document["branches"], "The branches of a plan")
     for branch in branches:
-        _refuse_fields(branch, {"share", "blocks"}, "A branch")
-        for part in _as_list(branch["blocks"], "The blocks of a branch"):
-            _refuse_fields(part, {"columns", "mechanism"}, "A block")
+        refuse_fields(branch, {"share", "blocks"}, "A branch")
+        for part in list_in(branch["blocks"], "The blocks of a branch"):
+            refuse_fields(part, {"columns", "mechanism"}, "A block")
     try:
         refuse_large(part["mechanism"] for branch in branches for part in branch["blocks"])
     except InvalidMechanism as error:
@@ -349,7 +349,7 @@ def branches_in(document: Any) -> list[tuple[Fraction, dict[tuple[str, ...], Mec
         if not isinstance(branch["share"], str):
             raise InvalidPlan('The share of a branch is an exact fraction in text, such as "1/3".')
         share = rational(branch["share"], InvalidPlan)
-        found.append((share, _mechanisms_of(branch["blocks"])))
+        found.append((share, mechanisms_in(branch["blocks"])))
     return found
 
 
@@ -362,10 +362,10 @@ def as_block(key: Any) -> tuple[str, ...]:
     return names
 
 
-def _mechanisms_of(blocks: list[Any]) -> dict[tuple[str, ...], Mechanism]:
+def mechanisms_in(blocks: list[Any]) -> dict[tuple[str, ...], Mechanism]:
     found: dict[tuple[str, ...], Mechanism] = {}
     for part in blocks:
-        block = as_block(tuple(_as_list(part["columns"], "The columns of a block")))
+        block = as_block(tuple(list_in(part["columns"], "The columns of a block")))
         if block in found:
             raise InvalidPlan(f"A branch must randomise a column once; {block!r} stands twice.")
         try:
@@ -373,15 +373,3 @@ def _mechanisms_of(blocks: list[Any]) -> dict[tuple[str, ...], Mechanism]:
         except InvalidMechanism as error:
             raise InvalidPlan(f"The mechanism of {', '.join(block)}: {error}") from None
     return found
-
-
-def _as_list(found: Any, what: str) -> list[Any]:
-    if not isinstance(found, list):
-        raise InvalidPlan(f"{what} are a list; found a {type(found).__name__}.")
-    return found
-
-
-def _refuse_fields(document: Any, known: set[str], what: str) -> None:
-    if not isinstance(document, Mapping) or set(document) != known:
-        found = sorted(map(str, document)) if isinstance(document, Mapping) else type(document)
-        raise InvalidPlan(f"{what} has the fields {sorted(known)}; found {found}.")

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidMechanism, InvalidPlan
 from pramble.limits import LARGEST_TOTAL, MOST_MEASURED_CELLS
-from pramble.mechanisms.json_form import labels_to_json, parsed
+from pramble.mechanisms.json_form import labels_to_json, list_in, parsed, refuse_fields
 from pramble.values import value
 
 if TYPE_CHECKING:
@@ -98,11 +98,10 @@ class TableChoice:
 
     @staticmethod
     def from_json(found: Any) -> "TableChoice":
-        if not isinstance(found, Mapping) or set(found) != OF_CHOICE:
-            raise InvalidPlan(f"A choice of tables has {', '.join(sorted(OF_CHOICE))}.")
+        refuse_fields(found, OF_CHOICE, "A choice of tables")
         return TableChoice(
             number_in(found["mu_squared"]),
-            tuple(map(columns_in, checked_list(found["candidates"]))),
+            tuple(map(columns_in, list_in(found["candidates"], "Candidates"))),
             number_in(found["score_precision"]),
             precisions_in(found["first"]),
         )
@@ -280,10 +279,9 @@ class TablePlan:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
         has_choice = document["schema"] == WITH_CHOICE
         fields = FIELDS | {"choice"} if has_choice else FIELDS
-        if set(document) != fields:
-            raise InvalidPlan(f"A plan for tables has {', '.join(sorted(fields))}.")
+        refuse_fields(document, fields, "A plan for tables")
         columns = entries_in(document["columns"], ("name", "categories"))
-        tables = tuple(map(columns_in, checked_list(document["tables"])))
+        tables = tuple(map(columns_in, list_in(document["tables"], "Tables")))
         if not all(isinstance(name, str) for name, _ in columns):
             raise InvalidPlan("A plan for tables has columns, each named by a string.")
         labels = {name: labels_in(categories) for name, categories in columns}
@@ -311,20 +309,14 @@ def precisions_in(found: Any) -> dict[Columns, float]:
     return precision
 
 
-def checked_list(found: Any) -> list[Any]:
-    if not isinstance(found, list):
-        raise InvalidPlan("A plan for tables has another form than its schema says.")
-    return found
-
-
 def entries_in(found: Any, names: tuple[str, str]) -> list[tuple[Any, Any]]:
-    if not all(isinstance(one, Mapping) and set(one) == set(names) for one in checked_list(found)):
-        raise InvalidPlan("A plan for tables has another form than its schema says.")
+    for one in list_in(found, "The parts of a plan for tables"):
+        refuse_fields(one, set(names), "A part of a plan for tables")
     return [(one[names[0]], one[names[1]]) for one in found]
 
 
 def columns_in(found: Any) -> Columns:
-    if not all(isinstance(name, str) for name in checked_list(found)):
+    if not all(isinstance(name, str) for name in list_in(found, "The columns of a table")):
         raise InvalidPlan("A plan for tables names columns by strings.")
     return tuple(found)
 
@@ -334,7 +326,7 @@ def labels_in(found: Any) -> Labels:
         if type(found) is int and found <= MOST_MEASURED_CELLS:
             return as_labels(found)
         return as_labels(
-            [tuple(one) if isinstance(one, list) else one for one in checked_list(found)]
+            [tuple(one) if isinstance(one, list) else one for one in list_in(found, "Categories")]
         )
     except InvalidMechanism as error:
         raise InvalidPlan(str(error)) from None

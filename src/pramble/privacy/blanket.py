@@ -109,7 +109,14 @@ def crowd_of(mechanisms: Sequence[Mechanism]) -> Crowd | None:
     blanket: NDArray[Any] = np.ones(1)
     alike = False
     for factor in mechanisms:
-        part = uniform_crowd(factor) if isinstance(factor, UniformRows) else dense_crowd(factor)
+        if isinstance(factor, UniformRows):
+            part = uniform_crowd(factor)
+        else:
+            S, T = factor.shape
+            if S > 4 * MOST_ROWS or T > MOST_COLUMNS:
+                return None
+            merged = merge_proportional(np.unique(factor.weights, axis=0))
+            part = Crowd(merged / TOTAL, merged.min(axis=0) / TOTAL)
         if part is None:
             return None
         rows, columns = np.multiply(masses.shape, part.masses.shape)
@@ -145,17 +152,6 @@ def uniform_crowd(mechanism: UniformRows) -> Crowd | None:
     all_masses = np.concatenate([masses, rest], axis=1) / TOTAL
     covered = np.concatenate([blanket[chosen], levels * counts]) / TOTAL
     return Crowd(all_masses, covered, bool(off.min() == off.max()))
-
-
-def dense_crowd(mechanism: Mechanism) -> Crowd | None:
-    S, T = mechanism.shape
-    if S > 4 * MOST_ROWS or T > MOST_COLUMNS:
-        return None
-    rows = np.unique(mechanism.weights, axis=0)
-    if len(rows) > MOST_ROWS:
-        return None
-    merged = merge_proportional(rows)
-    return Crowd(merged / TOTAL, merged.min(axis=0) / TOTAL)
 
 
 def merge_proportional(weights: NDArray[Any]) -> NDArray[Any]:

@@ -374,9 +374,3 @@ class LossSum:
         combined = np.fft.irfft(whole, size)[: 2 * self.reach + 1]
         off = 16 * UNIT * math.log2(size) * float(np.linalg.norm(combined))
         return np.asarray(combined), height, (wrong + off) * math.sqrt(size)
-
-    def epsilon(self, allowed: Curve, *, most: float) -> float:
-        """Return the smallest ε whose δ is allowed, infinite if there is none up to ``most``."""
-        return smallest_epsilon(
-            lambda epsilon: self.delta(epsilon) <= allowed(epsilon), low=0.0, high=most
-        )

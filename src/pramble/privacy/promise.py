@@ -16,7 +16,7 @@ from pramble.errors import InvalidData, PrivacyError
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
 from pramble.privacy.gaussian import delta_above, epsilon_above, float_above, float_below
-from pramble.privacy.hockey_stick import LossSum
+from pramble.privacy.hockey_stick import LossSum, smallest_epsilon
 from pramble.values import value
 
 
@@ -348,4 +348,5 @@ def composed(parts: Sequence[CentralPromise], *, delta: float) -> float:
         return min(epsilon_above(delta, sum(filter(None, squares), Fraction(0))), basic)
     step = max(smallest / STEPS, float(total) / (MOST_STEPS * len(spent)))
     losses = LossSum.of(((part.shown, part.shown_delta) for part in spent), step=step)
-    return min(losses.epsilon(lambda _: delta, most=basic), basic)
+    found = smallest_epsilon(lambda epsilon: losses.delta(epsilon) <= delta, low=0.0, high=basic)
+    return min(found, basic)

@@ -80,7 +80,8 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
     }
 
 
-def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[dict[str, str]]:
+def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[tuple[str, str]]:
+    """Return the figures that head a release, each with what it is."""
     central, unit = outcome.central, outcome.spent.unit
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
     if central is not None:
@@ -98,7 +99,7 @@ def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[d
     shown.append((numbers.count(len(outcome.names)), f"columns {done}"))
     if outcome.untouched:
         shown.append((numbers.count(len(outcome.untouched)), "columns released as they are"))
-    return [{"value": value, "label": label} for value, label in shown]
+    return shown
 
 
 def names_in_words(names: list[str]) -> str:

@@ -62,12 +62,9 @@ class RiskAfter(Display):
     of a record are weighted by w.
 
     τ̃1 and τ̃2 are, given the file, the expected numbers of records alone on a reading that is right
-    and unique in the population, and of right matches:
-
-    .. math:: \tilde\tau_2 = \sum_j f_j M_{jj}(1-M_{jj})^{f_j-1}
-        \prod_{k\ne j}(1-M_{kj})^{f_k}\; E(1/F_j \mid f_j),
-
-    and likewise τ̃1 with :math:`P(F_j = 1 \mid f_j)`. With no randomisation they are τ1 and τ2.
+    and unique in the population, and of right matches: the formula of this module with
+    :math:`P(F_j = 1 \mid f_j)`, or :math:`E(1/F_j \mid f_j)`. With no randomisation they are τ1 and
+    τ2.
 
     - ``tau1``, ``tau2``: Expected over the randomisation.
     - ``records``: ``r1``, ``r2`` and ``posterior``, the intruder's chance that a reading j is

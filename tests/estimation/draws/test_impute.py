@@ -257,7 +257,7 @@ def test_frames_come_back_in_the_library_types_and_order_of_the_caller(tmp_path)
     plan = pramble.Plan(branches=[pramble.Branch(Fraction(1, 2), own) for own in halves])
     out = pramble.perturb(frame, plan, key=bytes(32))
     assert out["age"].isna().any()
-    with pytest.warns(UserWarning, match="'note' is left out of the law"):
+    with pytest.warns(UserWarning, match="'note' is left out of the model"):
         (made,) = pramble.impute(out, plan, copies=1, seed=1, tables=1)
     assert made.index.equals(frame.index)
     assert made["note"].equals(frame["note"])

@@ -94,7 +94,7 @@ def test_what_an_expression_learns_it_learns_of_all_records():
     assert weighted.coefficients[0] == pytest.approx(plain.coefficients[0] + shift, abs=1e-9)
     spline = fit("y ~ bs(years, df=4)", data=frame)
     assert len(spline.names) == 5
-    with pytest.raises(pramble.InvalidInput, match="law of a randomised column"):
+    with pytest.raises(pramble.InvalidInput, match="distribution of a randomised column"):
         fit("y ~ scale(school)", {"school": SCHOOL})
 
 

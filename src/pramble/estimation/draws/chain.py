@@ -1,30 +1,27 @@
-r"""Originals and their law drawn in turn: data augmentation (Tanner and Wong, 1987).
+r"""Originals and their distribution drawn in turn: data augmentation (Tanner and Wong, 1987).
 
-Given the law, the original of a record that shows z has :math:`P(x \mid z, w) \propto p(w, x)
-\prod_B M_B[x_B, z_B]`. Given all originals, the law is drawn from its posterior. The two steps in
-turn have the joint posterior of both as their stationary law.
+Given the distribution, the original of a record that shows z has :math:`P(x \mid z, w) \propto
+p(w, x) \prod_B M_B[x_B, z_B]`. Given all originals, the distribution is drawn from its posterior.
+The two steps in turn have the joint posterior of both as their stationary distribution.
 
-The law of the original given the untouched columns is log-linear. Its cells are those of groups g
-of records with equal untouched values, and of combinations k of the randomised columns. With one
-factor for each cell of every table T of the model,
+Given the untouched columns it is log-linear: with cells (g, k) of groups g of records with equal
+untouched values and combinations k of the randomised columns, and one factor for each cell of every
+table T of the model,
 
-.. math:: m_{gk} \propto \prod_T \lambda_T[T(g, k)] ,
+.. math:: m_{gk} \propto \prod_T \lambda_T[T(g, k)] .
 
-the expected number of records in a cell. With Poisson counts and a prior
-:math:`\lambda^{a-1}` of every factor, a factor given all others has a gamma law: it scales its
-sum to a draw from :math:`\Gamma(N_T + a)`, with the records counted there. Doing so table after
-table is the Bayesian twin of iterative proportional fitting (Gelman and others; Schafer, 1997).
+With Poisson counts and a prior :math:`\lambda^{a-1}` a factor given all others scales its sum to a
+draw from :math:`\Gamma(N_T + a)`, with the records counted there. Doing so table after table is the
+Bayesian twin of iterative proportional fitting (Gelman and others; Schafer, 1997).
 
-With the table of all columns nothing is assumed, but each of its cells must be told: where the
-release is worth few complete records, laws are bent by the edge of the simplex and by the prior, in
-every group alike. The law of all pairs has far fewer cells, and fits every regression
-without interactions.
+With the table of all columns nothing is assumed, but each of its cells must be estimable: where the
+release is worth few complete records, the edge of the simplex and the prior bend every group alike.
+All pairs have far fewer cells, and fit every regression without interactions.
 
-Every chain starts from a law of its own, spread as the release leaves it open: the records are
-weighed at random, as in the Bayesian bootstrap (Rubin, 1981), and the law is fitted to the unbiased
-tables of the weighed records. Chains forget where they started in about :math:`n / n_\text{eff}`
-sweeps; what a release hardly tells they forget slowly, and it is there that the start must already
-be spread as the posterior is.
+Every chain starts where the release leaves it open: the records are weighed at random, as in the
+Bayesian bootstrap (Rubin, 1981), and the distribution is fitted to their unbiased tables. Chains
+forget where they started in about :math:`n / n_\text{eff}` sweeps; what a release hardly shows they
+forget slowly, and it is there that the start must already be spread as the posterior is.
 """
 
 import math
@@ -45,11 +42,11 @@ from pramble.information.proportional import square_margin
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.values import Clock, Floats, Integers, value
 
-# The a of one table of all columns: a flat prior over all laws.
+# The a of one table of all columns: a flat prior over all distributions.
 FLAT = 1.0
 
 # The a of several tables, by measured coverage. A rare category has a factor in each of them,
-# and the more of them a small one may leave, the more laws there are with less of it.
+# and the more of them a small one may leave, the more distributions there are with less of it.
 PRIOR = 2.0
 
 
@@ -68,7 +65,7 @@ class ModelTerm:
         return np.asarray(found, dtype=np.float64)
 
     def scale(self, distribution: Floats, wanted: Floats) -> None:
-        """Scale the sums of a law to those wanted, in place."""
+        """Scale the sums of a distribution to those wanted, in place."""
         from pramble.information.kernels import scale_margin
 
         sums = square_margin(distribution, self.high, self.low, self.size)
@@ -104,7 +101,7 @@ def table_sizes(release: ReleasedPatterns, table: Table) -> list[int]:
     return [len(labels[name]) for name in table]
 
 
-# Passes over several units, from one cell for all records, before a law is first drawn anew.
+# Passes over several units, from one cell for all records, before a distribution is drawn.
 WARM = 10
 
 # The chance that stands for none where several units must find a way to what is possible.
@@ -112,7 +109,7 @@ UNSEEN = 1e-12
 
 
 class Chain:
-    """A law and the originals of all records, which are by pattern."""
+    """A distribution and the originals of all records, which are by pattern."""
 
     def __init__(
         self,
@@ -151,7 +148,7 @@ class Chain:
         )  # fmt: skip
 
     def renew(self, distribution: Floats, places: Integers) -> None:
-        """Draw the law given the originals, in place."""
+        """Draw the distribution given the originals, in place."""
         for term in self.terms:
             counts = term.counts(self.groups, places)
             term.scale(distribution, self.rng.standard_gamma(counts + term.prior))
@@ -206,7 +203,7 @@ LEAST = 1e-6
 
 @value(eq=False)
 class TableModel:
-    """The terms of a law, what the release is worth for the poorest of them, and notes."""
+    """The terms of a distribution, what the release is worth for the poorest of them, and notes."""
 
     terms: tuple[ModelTerm, ...]
     complete_records: float

@@ -5,8 +5,8 @@ With estimates :math:`q_l` and variances :math:`u_l` from m copies,
 .. math:: \bar q = \frac1m \sum q_l, \quad T = \bar u + \left(1 + \frac1m\right) b, \quad
           \nu = (m - 1)\left(1 + \frac{\bar u}{(1 + 1/m)\,b}\right)^2 ,
 
-b the variance of the estimates between copies: :math:`\bar q` has the variance T and a t-law with
-:math:`\nu` degrees of freedom (Rubin, 1987).
+b the variance of the estimates between copies: :math:`\bar q` has the variance T and a
+t-distribution with :math:`\nu` degrees of freedom (Rubin, 1987).
 """
 
 from collections.abc import Sequence

@@ -47,8 +47,8 @@ class Imputation:
     columns: tuple[str, ...]  # The columns that were drawn
     given: tuple[str, ...]  # The untouched columns that they were drawn given
     classes: tuple[str, ...]  # Those of them that are numbers, and enter through classes
-    tables: tuple[tuple[str, ...], ...]  # The tables of the law
-    sweeps: int  # How often law and originals were drawn in turn, for each copy
+    tables: tuple[tuple[str, ...], ...]  # The tables of the model
+    sweeps: int  # How often model and originals were drawn in turn, for each copy
     notes: tuple[str, ...] = ()  # What was left out, and why
 
 
@@ -85,12 +85,12 @@ def imputation(
     notes = list(given.notes)
     if left and using is not None:
         raise InvalidInput(
-            f"The law must have at most {MOST_IMPUTED_CELLS:,} cells; with {', '.join(using)} it "
+            f"The model must have at most {MOST_IMPUTED_CELLS:,} cells; with {', '.join(using)} it "
             "has more. Name fewer columns."
         )
     if left:
         notes.append(
-            f"Left out of the law, which has at most {MOST_IMPUTED_CELLS:,} cells: "
+            f"Left out of the model, which has at most {MOST_IMPUTED_CELLS:,} cells: "
             f"{', '.join(map(repr, left))}. What is drawn tells nothing of them; choose other "
             "columns with using=."
         )
@@ -168,8 +168,8 @@ def impute(
 ) -> list[Any]:
     r"""Draw what the original records may have been, several times: multiple imputations.
 
-    Each copy has its own law p, drawn from the posterior of all laws given the release. From it
-    the original x of a record that shows z, with untouched values w, is drawn with
+    Each copy has its own distribution p, drawn from the posterior given the release. From it the
+    original x of a record that shows z, with untouched values w, is drawn with
 
     .. math:: P(x \mid z, w) \propto p(w, x) \prod_B M_B[x_B, z_B]
 
@@ -196,7 +196,7 @@ def impute(
         columns of numbers and all with at most 50 categories; others are left out with a warning.
         Columns of more than ten numbers enter through eight classes.
     tables : int, "all", or list of tuples of columns, optional
-        What the law may hold: all tables of so many columns (2: all pairs, so no interactions of
+        What the model may hold: all tables of so many columns (2: all pairs, so no interactions of
         three columns), or these, or the one of "all" columns. By default all columns together
         where they have few cells and the release tells them well, else pairs. Those that the plan
         cannot give are left out with a warning.

@@ -90,8 +90,8 @@ def draw_originals(
     Records stand by pattern, ``counts`` of each. Unit u has the places ``moves[ends[u]:ends[u+1]]``
     relative to those of its first cell, and ``strides`` and ``widths`` of its columns, zero beyond
     them; a factor that it has not ``touched`` is the same in all its cells. ``levels`` are uniform
-    on [0, 1), one for each record and unit. ``places`` holds the cells of the law that records are
-    in, and is overwritten. Where one unit holds all columns, all records of a pattern have one law.
+    on [0, 1), one for each record and unit. ``places`` holds the cells that records are in, and is
+    overwritten. Where one unit holds all columns, all records of a pattern are drawn alike.
     """
     units = len(ends) - 1
     steps = np.zeros(np.max(ends[1:] - ends[:-1]))

@@ -114,7 +114,7 @@ def count_patterns(records: Records, plan: Plan, given: Sequence[str]) -> Crosst
 def fitting_columns(
     found: Crosstab, plan: Plan, given: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the untouched columns that a law can hold, and those it cannot, most labels first."""
+    """Return the untouched columns that a model can hold, and those of most labels it cannot."""
     cells = plan.channel().size
     if cells > MOST_IMPUTED_CELLS:
         raise InvalidInput(
@@ -346,7 +346,7 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
     randomised = [name for name in using or () if name in plan.columns]
     if randomised:
         raise InvalidInput(
-            f"using= names untouched columns; {randomised[0]!r} is randomised, and in the law "
+            f"using= names untouched columns; {randomised[0]!r} is randomised, and in the model "
             "anyway."
         )
     wanted = [n for n in records.names if n not in plan.columns and (using is None or n in using)]
@@ -360,8 +360,8 @@ def given_columns(records: Records, plan: Plan, using: Sequence[str] | None) -> 
             classes[name] = found
         elif values is None and using is None:
             notes.append(
-                f"Column {name!r} is left out of the law: it has more than {most} values. What is "
-                "drawn is unrelated to it beyond the other columns."
+                f"Column {name!r} is left out of the model: it has more than {most} values. What "
+                "is drawn is unrelated to it beyond the other columns."
             )
             continue
         elif values is None:

@@ -28,6 +28,7 @@ from pramble.errors import InvalidInput, PrambleWarning
 from pramble.estimation.draws.released import refuse_no_whole
 from pramble.estimation.draws.target import (
     Shares,
+    draw_cells,
     fitted_tables,
     target_of_records,
     target_of_tables,
@@ -164,25 +165,6 @@ def move_records(
         soft = 0.0 if greedy else LOOSE ** (1 + done)
         tight = 1 / np.maximum(width, soft * wanted)
         walk(codes, sizes, starts, members, strides, counts, wanted, tight, greedy, rng)
-
-
-def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
-    """Return the codes of records, one column for each axis, by systematic sampling.
-
-    Every cell gets its expected number rounded down or up, in a random order of the rows.
-
-    >>> law = np.array([[0.5, 0.25], [0.25, 0.0]])
-    >>> codes = draw_cells(law, 8, np.random.default_rng(1))
-    >>> np.bincount(2 * codes[:, 0] + codes[:, 1], minlength=4)
-    array([4, 2, 2, 0])
-    """
-    # cells lie end to end, each as long as its expected number; one is taken at every unit
-    ends = cells.ravel() * rows
-    np.cumsum(ends, out=ends)
-    places = np.searchsorted(ends, rng.random() + np.arange(rows), side="right")
-    places = np.minimum(places, np.flatnonzero(cells)[-1])  # rounding of the last end
-    places = rng.permutation(places)
-    return np.stack(np.unravel_index(places, cells.shape), axis=1).astype(np.int64)
 
 
 def draw_tree(
@@ -340,8 +322,8 @@ def synthesize(
 ) -> Any:
     r"""Draw complete records whose tables fit a release.
 
-    The law of the records is the one of largest entropy whose tables are those that the release
-    tells, as nearly as it tells them:
+    Their distribution is the one of largest entropy whose tables are those that the release tells,
+    as nearly as it tells them:
 
     .. math:: \min_p \sum_k p_k \log p_k + \sum_{T, c \in T} \frac{(m_c(p) - t_c)^2}{2 s_c},
 
@@ -370,7 +352,7 @@ def synthesize(
         most 200 values; others are left out with a warning. Untouched columns are columns like any
         other, whose tables are known exactly.
     method : {"auto", "cells", "records"}
-        How the records are drawn. From an array of the law over all cells ("cells", up to
+        How the records are drawn. From an array of the distribution over all cells ("cells", up to
         20 million of them), with every cell's expected number rounded down or up, so that tables
         are nearer than independent draws would make them. Or ("records") along a tree of pairs,
         and then changed one by one until all tables fit

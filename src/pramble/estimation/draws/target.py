@@ -1,6 +1,6 @@
 r"""The tables that a synthetic file is to have: estimated, shrunk and made consistent.
 
-An estimated table :math:`\hat t` is what its smaller tables tell, joined with the largest entropy,
+An estimated table :math:`\hat t` is what its smaller tables give, joined with the largest entropy,
 :math:`b`, and what it says beyond them, :math:`r = C(\hat t - b)`, where C takes out the mean along
 each column. Of r only noise of variance :math:`V = \operatorname{tr} C\Sigma C` is known to be
 none of the original, so it is shrunk as James and Stein do,
@@ -8,17 +8,15 @@ none of the original, so it is shrunk as James and Stein do,
 .. math:: t = b + \left(1 - \frac{V}{\|r\|^2}\right)_+ r ,
 
 and a table whose noise exceeds its signal goes to independence. All tables are then made consistent
-(:mod:`pramble.information.consistent`), weighed by their precision.
-
-The law of largest entropy whose tables fit, as one array over all cells, and draws from it.
+(:mod:`pramble.information.consistent`), weighed by their precision. The distribution of largest
+entropy whose tables fit is then that of
 
 .. math:: \min_p \sum_k p_k \log p_k + \sum_{T, c \in T} \frac{(m_c(p) - t_c)^2}{2 s_c},
           \qquad s_c = \kappa \frac{v_c}{\bar\sigma},
 
 with :math:`v_c` the variance of the estimated share of cell c, :math:`\bar\sigma` the root of their
-mean, and :math:`\kappa` a fixed 0.3: a cell may be off by 0.3 standard errors for each unit
-of the log-linear interaction that holds it there. Tables without noise are met exactly. Noisy ones
-need not be those of any law, even where they agree with each other two by two.
+mean, and :math:`\kappa` a fixed 0.3: a cell may be off by 0.3 standard errors for each unit of the
+log-linear interaction that holds it there. Tables without noise are met exactly.
 """
 
 import math
@@ -234,3 +232,22 @@ def target_of_records(
     return SyntheticTarget(
         found, labels, possible, round(first.n), types, first.backend, (*notes, *left)
     )
+
+
+def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
+    """Return the codes of records, one column for each axis, by systematic sampling.
+
+    Every cell gets its expected number rounded down or up, in a random order of the rows.
+
+    >>> shares = np.array([[0.5, 0.25], [0.25, 0.0]])
+    >>> codes = draw_cells(shares, 8, np.random.default_rng(1))
+    >>> np.bincount(2 * codes[:, 0] + codes[:, 1], minlength=4)
+    array([4, 2, 2, 0])
+    """
+    # cells lie end to end, each as long as its expected number; one is taken at every unit
+    ends = cells.ravel() * rows
+    np.cumsum(ends, out=ends)
+    places = np.searchsorted(ends, rng.random() + np.arange(rows), side="right")
+    places = np.minimum(places, np.flatnonzero(cells)[-1])  # rounding of the last end
+    places = rng.permutation(places)
+    return np.stack(np.unravel_index(places, cells.shape), axis=1).astype(np.int64)

@@ -264,7 +264,7 @@ def model_columns(e: Estimate, parts: Sequence[tuple[str, ...]]) -> Floats:
 
 
 def fitted_margins(X: Floats, p: Floats) -> Floats:
-    """Return the law of the model with the margins of p, by Newton steps on a convex function."""
+    """Return the distribution of the model with the margins of p, by Newton steps."""
     beta = np.zeros(X.shape[1])
     beta[0] = -np.log(len(p))
     goal = X.T @ p
@@ -276,6 +276,6 @@ def fitted_margins(X: Floats, p: Floats) -> Floats:
             return np.asarray(np.exp(X @ (beta + step)))
         beta = beta + step * min(1.0, 2.0 / float(np.abs(X @ step).max()))
     raise NotConverged(
-        "No law of this log-linear model has the margins of the table: some are estimated at zero "
-        "or below. Merge categories, or take smaller tables."
+        "No distribution of this log-linear model has the margins of the table: some are estimated "
+        "at zero or below. Merge categories, or take smaller tables."
     )

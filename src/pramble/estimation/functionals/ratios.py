@@ -1,4 +1,4 @@
-r"""What follows from a table: shares within groups, means of scores, smooth functions.
+r"""What follows from a table: shares within groups, means of scores, quantiles, counts.
 
 A ratio :math:`r = t\cdot p / b\cdot p`, as the share of the employed among women, or the mean score
 of a group, has the linearised error
@@ -11,11 +11,9 @@ of the mean :math:`\mu` at the variance
 
 .. math:: \frac{R(t - \mu b,\, t - \mu b) + f\, s_b\,(E_\mu[x^2] - \mu^2)}{(b\cdot\tilde p)^2},
 
-in which sampling counts as it does under a law with that very mean; near the ends of the range it
-becomes one-sided (:mod:`pramble.estimation.records.intervals`). Where the whole itself cannot be
-told from zero, nothing is known of the ratio, and its interval is the whole range.
-
-Smooth functions have the error of their linearisation.
+in which sampling counts as it does under a distribution with that very mean; near the ends of the
+range it becomes one-sided (:mod:`pramble.estimation.records.intervals`). Where the whole itself
+cannot be told from zero, nothing is known of the ratio, and its interval is the whole range.
 """
 
 from __future__ import annotations
@@ -67,9 +65,6 @@ class Ratios:
         layout: Layout = self.answers.layout
         return layout
 
-    def __len__(self) -> int:
-        return int(self.top.shape[0])
-
     def of(self, mix: csr_array, whole: csr_array | None = None) -> Ratios:
         """Return ratios of sums: of the tops, to the bottoms or to sums of the tops.
 
@@ -84,11 +79,11 @@ class Ratios:
     def values(self) -> Floats:
         """The ratios of the fitted cells; not a number where the whole is empty."""
         top, bottom = self.top @ self.answers.p, self.bottom @ self.answers.p
-        empty = np.full(len(self), np.nan)
+        empty = np.full(self.top.shape[0], np.nan)
         return np.asarray(np.divide(top, bottom, out=empty, where=bottom > 0))
 
     def batches(self) -> Iterable[slice]:
-        return batches(len(self), max(self.answers.width, int(self.top.shape[1])))
+        return batches(self.top.shape[0], max(self.answers.width, int(self.top.shape[1])))
 
     @cached_property
     def ranges(self) -> Floats:
@@ -116,7 +111,7 @@ class Ratios:
     @cached_property
     def standard_errors(self) -> Floats:
         """The linearised standard errors; infinite where nothing is known."""
-        found = np.empty(len(self))
+        found = np.empty(self.top.shape[0])
         for some in self.batches():
             g = self.gradient(some)
             sampled = self.answers.sampling * (g**2 @ self.answers.squares)
@@ -169,7 +164,7 @@ def range_of_ratios(top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
 def conditional(e: Estimate, given: Sequence[str]) -> Estimate:
     group, _ = combinations_of(e.cells, given)
     same = indicator(group)
-    ratios = Ratios(answers_of(e), identity(len(group)), (same.T @ same).tocsr())
+    ratios = Ratios(answers_of(e), indicator(np.arange(len(group))), (same.T @ same).tocsr())
     return of_ratios(e, ratios, e.cells, quantity="share", given=tuple(given))
 
 
@@ -181,8 +176,7 @@ def collapse(e: Estimate, column: str, classes: Mapping[Any, Any]) -> Estimate:
     refuse_conditional(e, column)
     refuse_unknown(e, column, classes)
     names = {label_key(label): new for label, new in classes.items()}
-    merged = [names.get(label_key(label), label) for label in e.cells[column]]
-    fresh = {**e.cells, column: merged}
+    fresh = {**e.cells, column: [names.get(label_key(x), x) for x in e.cells[column]]}
     place, cells = combinations_of(fresh, list(fresh))
     return of_ratios(e, ratios_of(e).of(indicator(place)), cells, quantity=e.quantity)
 
@@ -253,9 +247,9 @@ def quantiles(e: Estimate, column: str, shares: Sequence[float] = QUARTERS) -> A
 
 
 def checked_shares(shares: Sequence[float]) -> Sequence[float]:
-    for share in shares:
-        if not 0 < share < 1:
-            raise InvalidInput(f"Quantiles are shares between 0 and 1; found {share!r}.")
+    wrong = [share for share in shares if not 0 < share < 1]
+    if wrong:
+        raise InvalidInput(f"Quantiles are shares between 0 and 1; found {wrong[0]!r}.")
     return shares
 
 
@@ -326,9 +320,9 @@ def ratios_of(e: Estimate) -> Ratios:
     """Return an estimate as ratios; a table of shares is one to all cells."""
     if isinstance(e.covariance_parts, Ratios):
         return e.covariance_parts
-    many = len(e.values)
-    everything = indicator(np.zeros(many, dtype=np.int64))[[0] * many]
-    return Ratios(answers_of(e), identity(many), everything)
+    each = np.arange(len(e.values))
+    everything = indicator(np.zeros_like(each))[np.zeros_like(each)]
+    return Ratios(answers_of(e), indicator(each), everything)
 
 
 def answers_of(e: Estimate) -> Answers:
@@ -394,10 +388,6 @@ def ordered_labels(e: Estimate, column: str, *, beside: Sequence[Any] = ()) -> S
 def ordered_codes(e: Estimate, column: str) -> Integers:
     place = {label_key(label): i for i, label in enumerate(ordered_labels(e, column))}
     return np.array([place[label_key(label)] for label in e.cells[column]], dtype=np.int64)
-
-
-def identity(size: int) -> csr_array:
-    return matrix(np.arange(size), np.arange(size), shape=(size, size))
 
 
 def indicator(place: Integers) -> csr_array:

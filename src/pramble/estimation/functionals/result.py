@@ -67,7 +67,7 @@ class Estimate(Display, Tidy):
         ``method="inverse"``.
     misfit : float
         How likely, at most, counts are that fit the plan this badly: a p-value of the likelihood
-        ratio against any released law. Next to zero, the data was hardly released with
+        ratio against any released distribution. Next to zero, the data was hardly released with
         this plan. NaN with weights and for ``method="inverse"``.
     notes : tuple of str
         What to know about these estimates: which cannot be told, and why.

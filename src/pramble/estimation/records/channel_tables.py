@@ -3,8 +3,8 @@ r"""Tables from plans of several branches and blocks: sums over what the records
 What one block tells of a table is the block seen through the columns that the table shares. Where
 margins are randomised by a matrix of their own (:mod:`pramble.mechanisms.channel`), its inverse is
 all that counts. Else :math:`u = D_m^{-1} M^\top F^- C Q Q^\top` is the efficient unbiased estimate
-of those sums of margins that are told, with an orthonormal basis Q, whatever the law of the columns
-beside them.
+of those sums of margins that are told, with an orthonormal basis Q, whatever the distribution of
+the columns beside them.
 """
 
 import math

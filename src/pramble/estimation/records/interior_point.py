@@ -177,7 +177,7 @@ def interior_point(axes: Axes, shares: Floats, *, tolerance: float) -> Floats:
 
 
 def ratio(shares: Floats, released: Floats) -> Floats:
-    """Return shares / law, zero where nothing was counted."""
+    """Return shares / distribution, zero where nothing was counted."""
     return np.divide(shares, released, out=np.zeros_like(shares), where=shares > 0)
 
 

@@ -147,7 +147,7 @@ def fill_to_the_boundary(shares: Floats, *, off: float, difference: float) -> Fl
 
     Here :math:`t` is the probability of each other value and :math:`d` = keep − off, not zero. The
     conditions for the maximum are :math:`d\,\hat c_z/(t + d p_z) \le \lambda`, with equality where
-    :math:`p_z > 0`. So on the support the released law is proportional to the shares, and
+    :math:`p_z > 0`. So on the support the released distribution is proportional to the shares, and
     it is t elsewhere:
 
     .. math:: t + d\,p_z = \hat c_z \frac{1 - (S-k)\,t}{C_k}, \qquad
@@ -210,7 +210,7 @@ def nearest_inside(p: Floats, covariance: Floats) -> Floats:
 
 @value(eq=False)
 class FittedTable:
-    """Probabilities (R, S1, …, Sk) with the released law that belongs to them.
+    """Probabilities (R, S1, …, Sk) with the released distribution that belongs to them.
 
     ``log_likelihood`` and ``gap`` are those of ``counts``.
     """

@@ -47,7 +47,7 @@ class SecondMoments:
     axes: tuple[Inverting, ...]
     inverses: tuple[RightInverse, ...]
     p: Floats  # (R, S1, …, Sk): estimated probabilities
-    distribution: Floats  # (R, T1, …, Tk): released law that belongs to p; it sums to one
+    distribution: Floats  # (R, T1, …, Tk): released distribution that belongs to p; it sums to one
     squared_weights: Floats  # (R, T1, …, Tk): the ℓ above
     # Share of the sampling variance that counts: 1 for a sample of a large population, 0 when the
     # file is the population
@@ -139,9 +139,9 @@ class SecondMoments:
 def right_inverses(
     axes: Sequence[Inverting], distribution: Floats | None = None
 ) -> tuple[RightInverse, ...]:
-    """Return a right inverse per axis, each efficient for the margin of ``law`` if that is given.
+    """Return a right inverse per axis, each efficient for the margin of a distribution, if given.
 
-    Without a law the inverse does not depend on data, and what it estimates is exactly unbiased.
+    Without one the inverse does not depend on data, and what it estimates is exactly unbiased.
     """
     if distribution is None:
         return tuple(axis.right_inverse() for axis in axes)

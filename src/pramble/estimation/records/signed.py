@@ -48,7 +48,7 @@ from pramble.values import Floats, Integers, value
 # Cells of the randomised columns of a regression.
 MOST_PATTERN_CELLS = 100_000
 
-# Standard error of a share, whatever the law, above which a column is not told.
+# Standard error of a share, whatever the distribution, above which a column is not told.
 MOST_ERROR = 0.5
 
 
@@ -323,7 +323,7 @@ def refuse_imprecise(axes: Sequence[Axis], cells: Mapping[str, Integers], *, n: 
 
     Rank is not enough. An output that shows a category with the chance :math:`10^{-7}` completes
     the rank and is never seen, and what was seen then looks certain. The variance for the worst
-    law, :math:`\max_x \sum_z M_{xz} G_{zs}^2 / n`, knows.
+    distribution, :math:`\max_x \sum_z M_{xz} G_{zs}^2 / n`, knows.
     """
     sizes = [axis.G.shape[1] for axis in axes]
     grid = np.unravel_index(np.arange(int(np.prod(sizes))), sizes) if sizes else ()

@@ -40,13 +40,12 @@ class Aspect:
     # (K,): which told margin each cell of the table is in; −1 for an impossible cell
     onto: Integers
     matrix: Floats  # (K_b, T): from those margins to outputs
-    # (T, K_b): a right inverse of it, unbiased whatever law the columns have that the table leaves
-    # out
+    # (T, K_b): a right inverse of it, unbiased whatever distribution other columns have
     u: Floats
     # (K_b, r): an orthonormal basis Q of the sums of margins that are told, for which alone u is
     # right, u = uQQ^\top; None if all margins are told
     estimable: Floats | None = None
-    # Whether the matrix is that of the margins whatever the law of columns beside them
+    # Whether the matrix is that of the margins whatever the distribution of columns beside them
     is_exact: bool = True
 
     @cached_property
@@ -169,7 +168,7 @@ class StackedOperator:
         return np.asarray(answer)
 
     def right_inverse(self, distribution: Floats | None = None) -> StackedInverse:
-        """Return φ, which was made efficient at the law that the release suggests."""
+        """Return φ, which was made efficient at the distribution that the release suggests."""
         del distribution
         if self.refusal is not None:
             raise self.refusal
@@ -219,7 +218,9 @@ class Pooled:
 
     aspects: tuple[Aspect, ...]
     shares: Floats  # (B,): of all records, or of weights
-    margins: Sequence[Floats] | None = None  # What each branch found; without, the law is even
+    margins: Sequence[Floats] | None = (
+        None  # What each branch found; without, the distribution is even
+    )
     n: float = 1.0  # Number of records
 
     @property

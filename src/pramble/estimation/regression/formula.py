@@ -74,8 +74,8 @@ def fitted_expression(
     if matrix.model_spec.transform_state:
         if any(rows.columns[name].is_randomised for name in variables):
             raise InvalidInput(
-                f"{factor.expr} must not depend on the law of a randomised column, which is not "
-                "seen. Centre or scale by numbers that you state, as in I((x - 3) / 2)."
+                f"{factor.expr} must not depend on the distribution of a randomised column, which "
+                "is not seen. Centre or scale by numbers that you state, as in I((x - 3) / 2)."
             )
         times = counts if counts.sum() <= MOST_STATE_ROWS else np.ones_like(counts)
         matrix = evaluated(formula, pandas_frame(rows.repeated(times), variables, factor.expr))

@@ -1,4 +1,4 @@
-r"""The root of a corrected score, by Newton steps of limited length, and what it tells.
+r"""The root of a corrected score, by Newton steps of limited length, and what it estimates.
 
 .. math:: \ell(\theta) = \sum_{w,x} \omega(w,x)\, \ell(y(w,x), \eta(w,x)), \qquad
           \sum_{w,x} \omega(w,x)\, \psi(w,x;\theta) = 0 .
@@ -8,13 +8,10 @@ the model is and whether it fits.
 
 Parameters are put on one scale, on which the linear predictor has the mean square one: with the
 Gram matrix A of the design, every cell counted alike, :math:`\theta = T\varphi` with
-:math:`T^\top A T = I`. Steps, errors and what is lost then do not depend on the units of columns,
-nor on how nearly a column is made of others.
-
-Along a direction v the information :math:`v^\top J v` is itself estimated. Where it is not clearly
-above what randomisation alone may make of nothing, no slope along v can be told. And where
-:math:`1/\sqrt{v^\top J v}` is larger than any sensible effect, as when a covariate separates the
-response, there is no estimate at all.
+:math:`T^\top A T = I`, so that nothing depends on the units of columns. Where the information
+:math:`v^\top J v` along a direction is not clearly above what randomisation alone may make of
+nothing, no slope along v can be estimated; where :math:`1/\sqrt{v^\top J v}` is larger than any
+sensible effect, as when a covariate separates the response, there is no estimate at all.
 """
 
 from collections.abc import Sequence

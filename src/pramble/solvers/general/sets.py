@@ -205,27 +205,21 @@ MOST_POINTS = 260
 MOST_TRIES = 6_000
 
 
-def block_designs(size: int) -> list[Sets]:
-    """Return symmetric designs on ``size`` points with their complements; none may be known."""
-    found = [np.array(rows, dtype=np.bool_) for rows in _designs(size)]
-    return found + [~rows for rows in found]
-
-
 def known_designs(size: int) -> list[Sets]:
     return [np.eye(size, dtype=np.bool_), *block_designs(size)]
 
 
 @lru_cache(maxsize=64)
-def _designs(size: int) -> tuple[Sets, ...]:
-    designs = []
-    for k in range(2, size // 2 + 1):
-        if size <= MOST_POINTS and k * (k - 1) % (size - 1) == 0:
-            block = difference_set(size, k)
-            if block is not None:
-                designs.append(circulant(block))
-    if size >= 16 and size <= MOST_POINTS and size & (size - 1) == 0 and size.bit_length() % 2:
-        designs.append(bent_design(size))
-    return tuple(designs)
+def block_designs(size: int) -> tuple[Sets, ...]:
+    """Return symmetric designs on ``size`` points with their complements; none may be known."""
+    if size > MOST_POINTS:
+        return ()
+    sizes = [k for k in range(2, size // 2 + 1) if k * (k - 1) % (size - 1) == 0]
+    blocks = [block for k in sizes if (block := difference_set(size, k)) is not None]
+    found = [circulant(block) for block in blocks]
+    if size >= 16 and size & (size - 1) == 0 and size.bit_length() % 2:
+        found.append(bent_design(size))
+    return (*found, *(~rows for rows in found))
 
 
 def difference_set(size: int, k: int) -> NDArray[np.bool_] | None:

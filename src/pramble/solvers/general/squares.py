@@ -236,8 +236,11 @@ def least_variance_square(
 
     For each floor it is searched for from the best for the one before, and from the same starts.
     """
-    rng = np.random.default_rng(len(prior))
-    starts = first_squares(best, rng)
+    S, rng, sizes = len(prior), np.random.default_rng(len(prior)), best.sets.sum(axis=1)
+    starts = [best.sets] if len(best.sets) == S else []
+    for k in sorted({int(sizes.min()), round(float(sizes.mean())), int(sizes.max())}):
+        starts += [best_turns(S, k, rng=rng)] if 0 < k < S else []
+    starts += [*known_designs(S), *random_circulants(S, STARTS if S < 40 else 4, rng)]
     found: list[Square | None] = []
     for floor in floors:
         search = SquareSearch(prior, alpha, workload=workload, floor=floor)
@@ -248,18 +251,6 @@ def least_variance_square(
             found.append(search.evaluate(start))
             found.append(search.improve(start, rng=rng, steps=20_000, budget=budget))
     return least_variance(found, floors[-1])
-
-
-def first_squares(best: Mixture, rng: np.random.Generator) -> list[Sets]:
-    S = best.sets.shape[1]
-    sizes = best.sets.sum(axis=1)
-    starts = [best.sets] if len(best.sets) == S else []
-    starts += [
-        best_turns(S, k, rng=rng)
-        for k in sorted({int(sizes.min()), round(float(sizes.mean())), int(sizes.max())})
-        if 0 < k < S
-    ]
-    return [*starts, *known_designs(S), *random_circulants(S, STARTS if S < 40 else 4, rng)]
 
 
 def complete_rank(prior: Floats, alpha: float, best: Mixture, *, floor: float) -> Floats | None:

@@ -120,29 +120,6 @@ def optimal_mixture(
     a1 = float(patterns.max()) - 1
     spread = (patterns - 1) @ variance.basis / a1
     equations, right = np.column_stack([patterns.mean(axis=1), spread]), np.eye(1, S)[0]
-    theta, prices = _interior_point(
-        scores, equations, right, variance, tolerance=tolerance, budget=budget, finish=finish
-    )
-    inverse = variance.inverse(scores, theta)
-    middle = inverse @ variance.cost
-    return Optimum(
-        theta,
-        prices[0] / S + variance.basis @ prices[1:] / a1,
-        float(np.trace(middle)),
-        variance.gradient(middle @ inverse),
-    )
-
-
-def _interior_point(
-    scores: Floats,
-    equations: Floats,
-    right: Floats,
-    variance: Variance,
-    *,
-    tolerance: float,
-    budget: SearchBudget,
-    finish: bool,
-) -> tuple[Floats, Floats]:
     N, rows = equations.shape
     theta = np.full(N, 1 / equations[:, 0].mean() / N)
     value, inverse, middle = variance.at(scores, theta)
@@ -178,7 +155,14 @@ def _interior_point(
         theta = theta + length * step
         slack = slack + length_slack * step_slack
         prices = prices + length_slack * step_prices
-    return theta, -prices
+    inverse = variance.inverse(scores, theta)
+    middle = inverse @ variance.cost
+    return Optimum(
+        theta,
+        -(prices[0] / S + variance.basis @ prices[1:] / a1),
+        float(np.trace(middle)),
+        variance.gradient(middle @ inverse),
+    )
 
 
 def _reach(point: Floats, step: Floats) -> float:

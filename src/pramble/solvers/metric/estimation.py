@@ -228,8 +228,8 @@ def best_metric_square(
     best = min(found, key=variance)
     rng = np.random.default_rng(len(prior))
     for _ in range(KICKS):
-        kicked = exchanged_at_random(best, candidates, rng)
-        again = exchanged(kicked, candidates, prior, queries, budget=budget)
+        forced = rng.integers(candidates.shape[1], size=rng.integers(1, MOST_KICKED + 1)).tolist()
+        again = exchanged(best, candidates, prior, queries, forced=forced, budget=budget)
         best = min(best, again, key=variance)
     return best
 
@@ -253,7 +253,13 @@ def vertex_matrices(
 
 
 def exchanged(
-    matrix: Floats, candidates: Floats, prior: Floats, queries: Floats, *, budget: SearchBudget
+    matrix: Floats,
+    candidates: Floats,
+    prior: Floats,
+    queries: Floats,
+    *,
+    forced: Sequence[int] = (),
+    budget: SearchBudget,
 ) -> Floats:
     r"""Return a matrix after exchanges of its columns, each the best of all.
 
@@ -263,11 +269,24 @@ def exchanged(
     With :math:`u_i` the rows of :math:`V^{-1} W^\top` the variance is :math:`\sum_i |u_i|^2 (p\cdot
     v_i)/\theta_i` up to a constant. An exchange makes them :math:`u_j / b_j` and :math:`u_i -
     (b_i/b_j) u_j`, so that their lengths follow from the products :math:`u_i\cdot u_j`.
+
+    ``forced`` candidates come in first, whatever that does to the variance: another start.
     """
     size = len(matrix)
     if matrix.shape[1] != size or (matrix.max(axis=0) <= 0).any():
         return matrix
     columns = matrix / matrix.max(axis=0)
+    for fresh in forced:
+        if np.linalg.cond(columns) > MOST_CONDITION:
+            return matrix
+        inverse = np.linalg.inv(columns)
+        part, theta = inverse @ candidates[:, fresh], inverse.sum(axis=1)
+        positive = np.flatnonzero(part > TINY)
+        columns[:, positive[np.argmin(theta[positive] / part[positive])]] = candidates[:, fresh]
+    if forced and np.linalg.cond(columns) > MOST_CONDITION:
+        return matrix
+    if forced and not (np.linalg.solve(columns, np.ones(size)) > 0).all():
+        return matrix
     least = np.inf
     for _ in range(MOST_ROUNDS):
         if budget.is_over() or np.linalg.cond(columns) > MOST_CONDITION:
@@ -283,25 +302,6 @@ def exchanged(
         columns[:, found.leaving[best]] = candidates[:, best]
     theta = np.linalg.solve(columns, np.ones(size))
     return np.asarray(columns * np.maximum(theta, 0.0))
-
-
-def exchanged_at_random(matrix: Floats, candidates: Floats, rng: np.random.Generator) -> Floats:
-    """Return a matrix after an exchange or a few that nothing was asked of: another start."""
-    size = len(matrix)
-    if matrix.shape[1] != size or (matrix.max(axis=0) <= 0).any():
-        return matrix
-    columns = matrix / matrix.max(axis=0)
-    for fresh in rng.integers(candidates.shape[1], size=rng.integers(1, MOST_KICKED + 1)).tolist():
-        if np.linalg.cond(columns) > MOST_CONDITION:
-            return matrix
-        inverse = np.linalg.inv(columns)
-        part, theta = inverse @ candidates[:, fresh], inverse.sum(axis=1)
-        positive = np.flatnonzero(part > TINY)
-        columns[:, positive[np.argmin(theta[positive] / part[positive])]] = candidates[:, fresh]
-    if np.linalg.cond(columns) > MOST_CONDITION:
-        return matrix
-    theta = np.linalg.solve(columns, np.ones(size))
-    return np.asarray(columns * theta) if (theta > 0).all() else matrix
 
 
 class Exchange(NamedTuple):
