@@ -14,22 +14,22 @@ import pytest
 import pramble
 from pramble.cli.release import release as release_command
 from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
-from pramble.releasing.spec.readers import DESIGNS
+from pramble.releasing.spec.settings import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 64_060, 278
+MOST_LINES, MOST_MODULES = 55_400, 268
 # Functions and classes of one name in several modules.
-MOST_SHARED_NAMES = 12
+MOST_SHARED_NAMES = 10
 # Modules that one other alone imports.
 MOST_SERVANTS = 60
 # Lines of the longest body, without its docstring.
 MOST_STATEMENTS_LINES = 60
 MOST_PARAMETERS = 14
-MOST_PUBLIC_NAMES = 69
+MOST_PUBLIC_NAMES = 66
 MOST_RELEASE_OPTIONS = 22
 MOST_SETTINGS = 42
 # The share of lines that hold nothing but a comment.
-LEAST_COMMENTS = 0.014
+LEAST_COMMENTS = 0.017
 # Files that know that a plan has branches; all others ask its channel.
 MOST_BRANCH_WALKERS = 4
 # The share of the tests' lines in files that import no module behind the public doors.
@@ -54,8 +54,8 @@ DOORS = {
     ),
     "engine": "block canonical files keystream measure perturb record sampling shuffle",
     "estimation": (
-        "draws.impute draws.released draws.synthesize estimate functionals.result "
-        "records.channel_tables regression.families regression.result survey"
+        "draws.impute draws.synthesize estimate functionals.result "
+        "records.channel_tables regression.families regression.result"
     ),
     "geography": "areas reading",
     "information": (
@@ -71,10 +71,10 @@ DOORS = {
     "privacy": "central certificate gaussian largest_shift notions promise table_privacy",
     "releasing": (
         "folder.build folder.layout folder.open linkage prepare profile.columns "
-        "profile.survey profile.vocabulary scan spec.column spec.document spec.readers "
+        "profile.survey profile.vocabulary scan spec.document spec.settings "
         "spec.spec try_release value_sample write.data write.verify"
     ),
-    "report": "pages",
+    "report": "estimate_text outcome_text pages",
     "risk": "after assess cells readings",
     "solvers": (
         "budget design problem record.costs record.design_record record.problem "

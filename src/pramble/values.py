@@ -115,15 +115,15 @@ class Progress:
 Watcher = Callable[[Progress], object]
 
 
-class Clock:
-    """Tells a watcher how far a piece of work has come; work may have parts.
+class Reporter:
+    """Says to a watcher how far a piece of work has come; work may have parts.
 
     Examples
     --------
-    >>> clock = Clock(lambda progress: print(progress.what, progress.share))
-    >>> clock.tell("counting", 0.5)
+    >>> reporter = Reporter(lambda progress: print(progress.what, progress.share))
+    >>> reporter.report("counting", 0.5)
     counting 0.5
-    >>> clock.part(0.5, 0.2).tell("writing", 0.5)
+    >>> reporter.part(0.5, 0.2).report("writing", 0.5)
     writing 0.6
     """
 
@@ -131,9 +131,9 @@ class Clock:
         self.watcher, self.before, self.size = watcher, before, part
         self.start, self.rows = time.monotonic(), 0
 
-    def part(self, before: float, size: float) -> "Clock":
-        """Return the clock of a part: ``size`` of this work, of which ``before`` is done."""
-        own = Clock(self.watcher, before=self.before + self.size * before, part=self.size * size)
+    def part(self, before: float, size: float) -> "Reporter":
+        """Return the reporter of a part: ``size`` of this work, of which ``before`` is done."""
+        own = Reporter(self.watcher, before=self.before + self.size * before, part=self.size * size)
         own.start, own.rows = self.start, self.rows
         return own
 
@@ -141,7 +141,7 @@ class Clock:
         """Return the time since the start."""
         return time.monotonic() - self.start
 
-    def tell(self, what: str, share: float, *, rows: int = 0, **figures: float) -> None:
+    def report(self, what: str, share: float, *, rows: int = 0, **figures: float) -> None:
         """Tell that ``share`` of this part is done, with ``rows`` more rows."""
         self.rows += rows
         if self.watcher is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pramble.errors import InvalidInput
 from pramble.plots.images import Picture, page_environment, to_png, to_svg
-from pramble.values import Clock, Watcher
+from pramble.values import Reporter, Watcher
 from pramble_study import errata, estimates, gallery, new_york, sex, story, tables
 from pramble_study.study import Answer, Study, Table, Task, generator
 
@@ -75,7 +75,7 @@ class Watched:
     """
 
     name: str
-    clock: Clock = field(default_factory=lambda: Clock(None))
+    reporter: Reporter = field(default_factory=lambda: Reporter(None))
     pool: ProcessPoolExecutor | None = None
 
     def __call__(self, function: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
@@ -98,7 +98,7 @@ class Watched:
         return [future.result() for future in futures]
 
     def tell(self, done: int, tasks: int) -> None:
-        self.clock.tell(self.name, done / max(tasks, 1), done=done, tasks=tasks)
+        self.reporter.report(self.name, done / max(tasks, 1), done=done, tasks=tasks)
 
 
 def new_pool(workers: int) -> ProcessPoolExecutor:
@@ -115,12 +115,12 @@ def run_studies(
     other studies run. Progress tells the study's name, and the tasks of it that are done.
     """
     studies = select_studies(names)
-    clock, part = Clock(progress), 1 / max(len(studies), 1)
+    reporter, part = Reporter(progress), 1 / max(len(studies), 1)
     with new_pool(workers) as pool:
         finished = []
         for i, one in enumerate(studies):
             own_pool = pool if one.heavy and workers > 1 else None
-            each = Watched(one.name, clock.part(i * part, part), own_pool)
+            each = Watched(one.name, reporter.part(i * part, part), own_pool)
             config = one.quick if quick else one.full
             data = one.run(config, generator(seed, one.name), each=each)
             finished.append(Finished(one, config, data, one.tables(data), one.pictures(data)))

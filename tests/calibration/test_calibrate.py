@@ -10,7 +10,7 @@ import pytest
 import pramble
 from pramble.calibration.calibration import Target, Trial, search
 from pramble.errors import InvalidInput
-from pramble.values import Clock
+from pramble.values import Reporter
 
 KEYS = ["age", "sex", "region"]
 N = 4000
@@ -156,7 +156,12 @@ def test_a_measure_that_is_not_monotone_still_ends_on_the_safe_side():
         return Trial(alpha, 1.0 + np.sin(3 * alpha), {}, None, {}, 0.0, 0.0, None)
 
     trials, best = search(
-        trial, Target("tau2", 1.5), (0.01, 2.0), tolerance=1e-6, points=12, clock=Clock(None)
+        trial,
+        Target("tau2", 1.5),
+        (0.01, 2.0),
+        tolerance=1e-6,
+        points=12,
+        reporter=Reporter(None),
     )
     assert trials[-1].value <= 1.5  # a larger α meets it, too, but not all on the way
     assert best.value <= 1.5

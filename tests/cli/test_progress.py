@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from pramble.cli import console
-from pramble.values import Clock, Progress
+from pramble.values import Progress, Reporter
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_it_says_what_how_far_and_how_long(screen):
 def test_it_is_silent_without_a_terminal_and_when_asked(screen, options):
     stream = screen(**options)
     with console.shown_progress() as watch:
-        Clock(watch).tell("fitting", 0.5)
+        Reporter(watch).report("fitting", 0.5)
     assert stream.getvalue() == ""
 
 

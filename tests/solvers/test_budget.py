@@ -31,17 +31,17 @@ def test_what_a_part_spends_is_gone_for_the_whole():
 def test_a_quiet_part_says_nothing_and_leaves_the_whole_its_voice():
     seen = []
     whole = SearchBudget(1e-6, progress=seen.append)
-    whole.part(1e-3, quiet=True).tell("inside", value=1.0, bound=2.0)
+    whole.part(1e-3, quiet=True).report("inside", value=1.0, bound=2.0)
     assert not seen
-    whole.part(1e-3).tell("inside", value=1.0, bound=2.0)
-    whole.tell("outside", value=2.0, bound=1.0)
+    whole.part(1e-3).report("inside", value=1.0, bound=2.0)
+    whole.report("outside", value=2.0, bound=1.0)
     assert [(one.what, one.share) for one in seen] == [("inside", 0.5), ("outside", 0.5)]
     assert dict(seen[1].figures) == {"value": 2.0, "bound": 1.0}
 
 
 def test_nothing_is_done_while_the_bound_is_infinite():
     seen = []
-    SearchBudget(1e-6, progress=seen.append).tell("searching", value=1.0, bound=math.inf)
+    SearchBudget(1e-6, progress=seen.append).report("searching", value=1.0, bound=math.inf)
     assert seen[0].share == 0.0
 
 

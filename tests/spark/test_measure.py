@@ -9,7 +9,7 @@ import pramble
 from pramble.data.open import open_records
 from pramble.engine.measure import measure_records
 from pramble.spark.records import SparkRecords
-from pramble.values import Clock
+from pramble.values import Reporter
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_repaired_rows_of_a_person_are_counted_together(sessions, table):
             design(2).plan,
             key=KEY,
             person="id",
-            clock=Clock(None),
+            reporter=Reporter(None),
         )
         for data in (frame, table)
     )

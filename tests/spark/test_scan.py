@@ -10,7 +10,7 @@ from pramble.data.open import open_records
 from pramble.releasing.scan import count_columns
 from pramble.releasing.spec.document import spec_from
 from pramble.spark.records import SparkRecords
-from pramble.values import Clock
+from pramble.values import Reporter
 
 N = 3000
 RNG = np.random.default_rng(8)
@@ -111,7 +111,7 @@ def test_the_counts_of_a_release_are_those_of_one_machine(frame):
             spec.open(data),
             spec,
             tables=[("sex", "age"), ("age", "area")],
-            clock=Clock(told.append),
+            reporter=Reporter(told.append),
         )
         for data in (frame, TABLE)
     )

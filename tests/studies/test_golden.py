@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.studies.small import finished, golden_path, plain
 
-from pramble.values import Clock
+from pramble.values import Reporter
 from pramble_study.runner import NAMES, Watched, new_pool
 
 
@@ -64,7 +64,7 @@ def test_processes_do_not_change_the_result():
 
 def test_every_task_is_told():
     seen = []
-    each = Watched("squares", Clock(seen.append))
+    each = Watched("squares", Reporter(seen.append))
     assert each(lambda x: x * x, [1, 2, 3]) == [1, 4, 9]
     assert [one.what for one in seen] == ["squares"] * 4
     assert [one.share for one in seen] == [0, 1 / 3, 2 / 3, 1]

@@ -14,7 +14,7 @@ from pramble.engine import table_noise
 from pramble.engine.lattice_noise import lattice_noise
 from pramble.engine.table_noise import interaction, key_of_tables, noise_stream, with_noise
 from pramble.solvers.tables.choice import with_chosen
-from pramble.values import Clock
+from pramble.values import Reporter
 
 
 def exact_interaction(margin, noise, scale):
@@ -44,7 +44,7 @@ def test_enormous_files_are_measured_exactly(most):
     sizes = {"a": 30, "b": 30, "c": 30}
     plan = pramble.design_tables(sizes, 1.0, 1e-6, tables=3).plan
     counts = {("a", "b", "c"): np.random.default_rng(0).integers(0, most, (30, 30, 30))}
-    found = with_noise(plan, counts, secret=bytes(32), clock=Clock(None))
+    found = with_noise(plan, counts, secret=bytes(32), reporter=Reporter(None))
     own = key_of_tables(bytes(32), plan, counts)
     for part in plan.parts:
         margin = counts["a", "b", "c"].sum(
@@ -106,7 +106,7 @@ def test_a_replaced_record_moves_every_score_by_at_most_two():
         table = np.zeros((2, 2, 2), dtype=np.int64)
         for record in file:
             table[record] += 1
-        own = table_noise.exact_scores((PARITY,), {PARITY: table}, first, clock=Clock(None))
+        own = table_noise.exact_scores((PARITY,), {PARITY: table}, first, reporter=Reporter(None))
         return int(own[0])
 
     scores = {file: score(file) for file in combinations_with_replacement(records, 2)}

@@ -15,9 +15,9 @@ from shiny.ui import Tag, TagChild, tags
 from pramble.app.view import PageView
 from pramble.app.wizard import Wizard
 from pramble.errors import InvalidInput, PrambleError
-from pramble.releasing.spec import readers as read
+from pramble.releasing.spec import settings as read
 from pramble.releasing.spec.document import spec_from, toml_value
-from pramble.releasing.spec.readers import Setting
+from pramble.releasing.spec.settings import Setting
 from pramble.words import names_in, visible
 
 # Settings that are written in several lines.

@@ -20,7 +20,7 @@ from pramble.plots.images import to_svg
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.report.estimate_text import MOST_ROWS, estimate_grid
 from pramble.shown import Facts, Grid, csv_text, shortened
-from pramble.values import Clock, Watcher, value
+from pramble.values import Reporter, Watcher, value
 from pramble.words import visible
 
 # The release that was opened last, by its folder and the time of its manifest.
@@ -102,7 +102,7 @@ def opened_release(folder: str) -> Any:
 
 def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
     """Open a release folder again, check it, and return what there is to say of it."""
-    Clock(progress).tell("checking the folder", 0.0)
+    Reporter(progress).report("checking the folder", 0.0)
     OPENED.clear()
     release = opened_release(folder)
     manifest, plan = release.manifest, release.plan
@@ -141,7 +141,7 @@ def tables_of(plan: TablePlan) -> tuple[str, ...]:
 def ask_table(
     folder: str, question: TableQuestion, *, progress: Watcher | None = None
 ) -> ReadAnswer:
-    Clock(progress).tell("estimating", 0.0)
+    Reporter(progress).report("estimating", 0.0)
     given = list(question.given) or None
     answer = pramble.estimate(
         opened_release(folder), by=list(question.by), given=given, covers=question.covers
@@ -163,7 +163,7 @@ def ask_regression(
         raise InvalidInput(
             "Write a formula: what is to be explained, ~, and by which columns, as SEX ~ AGE."
         )
-    Clock(progress).tell("fitting", 0.0)
+    Reporter(progress).report("fitting", 0.0)
     found = pramble.estimate_regression(opened_release(folder), formula=formula, family=family)
     lines = shortened(coefficient_lines(found), MOST_ROWS, hint=IN_FILE)
     grid = Grid(title_of(found), [one or "term" for one in head_of(found)], lines, below=INFLATION)

@@ -18,7 +18,7 @@ from pramble.releasing.profile.survey import FileProfile, survey_file
 from pramble.releasing.scan import Counted, count_each
 from pramble.releasing.spec.document import spec_from
 from pramble.releasing.try_release import Candidate, Trials
-from pramble.values import Clock, Watcher, value
+from pramble.values import Reporter, Watcher, value
 
 # Rows of the sample data.
 BUILT_IN = 100_000
@@ -51,7 +51,7 @@ def count_categories(
 ) -> dict[str, Categories]:
     """Count every randomised column of a plan in one scan, each for itself."""
     spec = spec_from(document)
-    found = count_each(spec.open(path), spec.columns, clock=Clock(progress))
+    found = count_each(spec.open(path), spec.columns, reporter=Reporter(progress))
     return {
         name: Categories(own.labels, own.counts)
         if isinstance(own, Counted)
@@ -93,7 +93,7 @@ def try_promise(
         COUNTED[ground] = Trials(path, plan=document)
     trials = COUNTED[ground]
     trials.delta = delta
-    found = trials.candidate(kind, promise, clock=Clock(progress))
+    found = trials.candidate(kind, promise, reporter=Reporter(progress))
     assert found.plan is not None
     of_tables = isinstance(found.plan, TablePlan)
     words, caption = (NOISE_PICTURE, NOISE_CAPTION) if of_tables else (PLAN_PICTURE, PLAN_CAPTION)

@@ -25,7 +25,7 @@ from pramble.releasing.spec.document import (
     spec_to_toml,
     without_others,
 )
-from pramble.releasing.spec.readers import TABLES
+from pramble.releasing.spec.settings import TABLES
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import value
 

@@ -21,7 +21,7 @@ from pramble.risk.cells import record_array
 from pramble.risk.readings import information_of_keys, shares_over
 from pramble.solvers.design import design as design_column
 from pramble.solvers.record.design_record import design_record
-from pramble.values import Clock, Watcher, names_of
+from pramble.values import Reporter, Watcher, names_of
 
 # The share of the work that assessing is taken for.
 ASSESSING = 0.3
@@ -130,8 +130,8 @@ def calibrate(
         raise InvalidInput(
             "Give column=, keys with designs of their own, or columns=, keys to randomise together."
         )
-    clock = Clock(progress)
-    assessing = clock.part(0.0, ASSESSING)
+    reporter = Reporter(progress)
+    assessing = reporter.part(0.0, ASSESSING)
     if isinstance(data, Assessment):
         if keys is not None or population_size is not None:
             raise InvalidInput("An assessment has its keys and population; give neither beside it.")
@@ -144,7 +144,7 @@ def calibrate(
             keys,
             population_size=population_size,
             model="none" if measure == "error" and population_size is None else model,
-            progress=lambda made: assessing.tell(made.what, made.share),
+            progress=lambda made: assessing.report(made.what, made.share),
         )
     names = names_of((column if columns is None else columns) or ())
     for name in names:
@@ -169,7 +169,7 @@ def calibrate(
         (low, high),
         tolerance=CLOSE if columns is None else CLOSE_PLANS,
         points=POINTS if columns is None else PLANS,
-        clock=clock.part(ASSESSING, 1 - ASSESSING),
+        reporter=reporter.part(ASSESSING, 1 - ASSESSING),
     )
     prior = settings.get("prior")
     own_prior = prior is None

@@ -14,7 +14,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.risk.after import RiskAfter
 from pramble.risk.assess import Assessment
 from pramble.shown import Display, Facts, number
-from pramble.values import Clock, value
+from pramble.values import Reporter, value
 from pramble.words import several
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def search(
     *,
     tolerance: float,
     points: int,
-    clock: Clock,
+    reporter: Reporter,
 ) -> tuple[list[Trial], Trial]:
     """Return all trials by rising α, and the answer: one on the side that meets the target.
 
@@ -123,10 +123,10 @@ def search(
     inner = (low * (high / low) ** (step / (points - 1)) for step in range(1, points - 1))
     trials = []
     # Closing in takes about as many designs as the rest of the scan.
-    scanning = clock.part(0.0, 0.6)
+    scanning = reporter.part(0.0, 0.6)
     for alpha in (low, *inner, high):
         trials.append(try_alpha(alpha))
-        scanning.tell("calibrating", len(trials) / points)
+        scanning.report("calibrating", len(trials) / points)
     # From the safe end, so that every trial on the way meets the target, whether or not the measure
     # is monotone: what lies behind the first failure is not looked at. NaN fails, too.
     met: list[Trial] = []
@@ -140,7 +140,7 @@ def search(
         best = met[-1]
     else:
         best, fails = met[-1], trial
-        closing = clock.part(0.6, 0.4)
+        closing = reporter.part(0.6, 0.4)
         # Halves on a scale of logarithms, since the tolerance is relative.
         width = abs(math.log(best.alpha / fails.alpha))
         steps = max(1, math.ceil(math.log2(width / math.log1p(tolerance))))
@@ -151,8 +151,8 @@ def search(
                 best = middle
             else:
                 fails = middle
-            closing.tell("calibrating", (step + 1) / steps)
-    clock.tell("calibrating", 1.0)
+            closing.report("calibrating", (step + 1) / steps)
+    reporter.report("calibrating", 1.0)
     return sorted(trials, key=lambda trial: trial.alpha), best
 
 

@@ -11,8 +11,8 @@ from pramble.data.save import whole_file
 from pramble.errors import InvalidInput
 from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import ALPHA, survey_file
-from pramble.releasing.spec.readers import Mistake
-from pramble.releasing.spec.readers import alpha as read_alpha
+from pramble.releasing.spec.settings import Mistake
+from pramble.releasing.spec.settings import alpha as read_alpha
 from pramble.words import first_names
 
 DECLARE = (

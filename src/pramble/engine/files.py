@@ -18,7 +18,7 @@ from pramble.engine.sampling import each_column
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.values import Clock, Watcher, value
+from pramble.values import Reporter, Watcher, value
 
 
 def ahead(items: Iterator[Any]) -> Iterator[Any]:
@@ -111,7 +111,7 @@ def perturb_file(
     record = as_record(secret, plan, threads=threads)
     inward, outward = Path(source), Path(target)
     check_places(inward, outward, overwrite=overwrite)
-    clock, records = Clock(progress), open_records(inward, reading)
+    reporter, records = Reporter(progress), open_records(inward, reading)
     check_names(records.names, record.columns, None)
     work = Canonical(records.schema, record if records.typed else replace(record, from_text=True))
     share, row = [0.0], first_row
@@ -121,11 +121,11 @@ def perturb_file(
             rows = range(row, row + batch.num_rows)
             writer.write(work.released(batch, rows, each=each))
             row = rows.stop
-            clock.tell("randomising", share[-1], rows=batch.num_rows)
+            reporter.report("randomising", share[-1], rows=batch.num_rows)
         if row == first_row:
             raise InvalidData(f"{records.name} must have rows to randomise; it has none.")
-    clock.tell("randomising", 1.0)
-    return Written(outward, row - first_row, clock.seconds())
+    reporter.report("randomising", 1.0)
+    return Written(outward, row - first_row, reporter.seconds())
 
 
 def check_places(source: Path, target: Path, *, overwrite: bool) -> None:

@@ -13,7 +13,7 @@ from pramble.engine.table_noise import measure_chosen, with_noise
 from pramble.errors import InvalidInput
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.values import Clock, Watcher, names_of
+from pramble.values import Reporter, Watcher, names_of
 
 
 def measure(
@@ -90,10 +90,12 @@ def measure(
             "Tables are measured by a design of design_tables, or its plan; found "
             f"{type(design).__name__}."
         )
-    clock = Clock(progress)
+    reporter = Reporter(progress)
     records = open_records(spark_source(data, spark), reading)
-    measured = measure_records(records, plan, key=checked_key(key), person=person, clock=clock)
-    clock.tell("done", 1.0)
+    measured = measure_records(
+        records, plan, key=checked_key(key), person=person, reporter=reporter
+    )
+    reporter.report("done", 1.0)
     return measured
 
 
@@ -104,13 +106,13 @@ def measure_records(
     key: bytes,
     person: str | Sequence[str] | None = None,
     nulls: Mapping[str, Any] | None = None,
-    clock: Clock,
+    reporter: Reporter,
 ) -> Measured:
     """Count the tables of opened records and add noise; ``nulls`` say what empty cells count as."""
     people = [] if person is None else names_of(person)
 
     def watch(rows: int, share: float) -> None:
-        clock.tell("counting", 0.9 * share, rows=rows)
+        reporter.report("counting", 0.9 * share, rows=rows)
 
     wanted = plan.tables if plan.choice is None else (*plan.tables, *plan.choice.candidates)
     job = TableCounter(wanted, plan.labels, typed=records.typed, nulls=nulls)
@@ -126,7 +128,7 @@ def measure_records(
     else:
         count_everywhere(records, job, watch=watch)
     counted = job.counts
-    clock = clock.part(0.9, 0.1)
+    reporter = reporter.part(0.9, 0.1)
     if plan.choice is not None:
-        return measure_chosen(plan, counted, secret=key, clock=clock)
-    return with_noise(plan, counted, secret=key, clock=clock)
+        return measure_chosen(plan, counted, secret=key, reporter=reporter)
+    return with_noise(plan, counted, secret=key, reporter=reporter)

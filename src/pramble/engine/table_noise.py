@@ -25,12 +25,12 @@ from pramble.mechanisms.measured import Exact, Measured
 from pramble.mechanisms.table_plan import SHARES, Columns, TablePlan
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.solvers.tables.choice import chosen_tables, with_chosen
-from pramble.values import Clock, Floats, Integers
+from pramble.values import Floats, Integers, Reporter
 
 Counts = Mapping[Columns, Integers]
 
 
-def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) -> Measured:
+def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, reporter: Reporter) -> Measured:
     own = key_of_tables(secret, plan, counts)
     parts: dict[Columns, Exact] = {}
     for i, part in enumerate(plan.parts):
@@ -39,7 +39,7 @@ def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) 
         stream = noise_stream(own, part)
         noise = lattice_noise(stream, scale, scale=scale, precision=plan.precision[part])
         parts[part] = interaction(margin, noise.reshape(margin.shape), scale)
-        clock.tell("adding noise", (i + 1) / len(plan.parts))
+        reporter.report("adding noise", (i + 1) / len(plan.parts))
     total = int(next(iter(counts.values())).sum())
     if not plan.total_is_public:
         noise = lattice_noise(noise_stream(own, ()), 1, scale=1, precision=plan.precision[()])
@@ -102,7 +102,9 @@ def wide_enough(numbers: Exact, factor: int) -> Exact:
 CLOSE, SWEEPS = 0.5, 50
 
 
-def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clock) -> Measured:
+def measure_chosen(
+    plan: TablePlan, counts: Counts, *, secret: bytes, reporter: Reporter
+) -> Measured:
     """Return protected tables of all pairs and of the candidates that are worth their noise."""
     plan = with_chosen(plan, ())
     assert plan.choice is not None, "asked for where tables are chosen"
@@ -112,14 +114,14 @@ def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clo
     of_pairs = TablePlan(
         plan.labels, pairs, {**total, **plan.choice.first}, plan.delta, plan.rows_per_person
     )
-    first = with_noise(of_pairs, counts, secret=derived_key(own, "first"), clock=Clock(None))
+    first = with_noise(of_pairs, counts, secret=derived_key(own, "first"), reporter=Reporter(None))
     noise = lattice_noise(
         KeyStream(own, "scores"),
         len(plan.choice.candidates),
         scale=1,
         precision=plan.choice.score_precision,
     )
-    scores = exact_scores(plan.choice.candidates, counts, first, clock=clock.part(0.0, 0.6))
+    scores = exact_scores(plan.choice.candidates, counts, first, reporter=reporter.part(0.0, 0.6))
     final = with_chosen(plan, chosen_tables(plan, scores + noise))
     table_guarantee(final)  # refuses a plan that would spend more than it states
     # Every part is measured with what is left of its precision; the number of records is not.
@@ -133,7 +135,7 @@ def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clo
         TablePlan(plan.labels, final.tables, rest, plan.delta),
         counts,
         secret=derived_key(own, "second"),
-        clock=clock.part(0.6, 0.4),
+        reporter=reporter.part(0.6, 0.4),
     )
     parts: dict[Columns, Exact] = {}
     for part in final.parts:
@@ -146,7 +148,7 @@ def measure_chosen(plan: TablePlan, counts: Counts, *, secret: bytes, clock: Clo
 
 
 def exact_scores(
-    candidates: tuple[Columns, ...], counts: Counts, first: Measured, *, clock: Clock
+    candidates: tuple[Columns, ...], counts: Counts, first: Measured, *, reporter: Reporter
 ) -> Integers:
     """Return how far each candidate is from what measured pairs imply of it, in whole records.
 
@@ -166,7 +168,7 @@ def exact_scores(
         implied = np.nan_to_num(implied, nan=0.0, posinf=0.0)
         implied = np.rint(np.clip(implied, 0, max(first.total, 1))).astype(np.int64)
         found[i] = np.abs(exact_margin(counts, table) - implied).sum()
-        clock.tell("choosing tables", (i + 1) / len(candidates))
+        reporter.report("choosing tables", (i + 1) / len(candidates))
     return found
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.values import Clock, Floats, Integers, value
+from pramble.values import Floats, Integers, Reporter, value
 
 # Cells that margins gathered in one bundle may have together.
 BUNDLE = 2**16
@@ -57,7 +57,7 @@ def fit_listed(
     *,
     close: float,
     sweeps: int,
-    clock: Clock | None = None,
+    reporter: Reporter | None = None,
 ) -> Swept:
     """Scale the means of listed cells, in place, until every margin is met within ``close``.
 
@@ -71,7 +71,7 @@ def fit_listed(
     (array([1.5, 1.5, 0.5, 0.5]), 2)
     """
     scaling = Scaling(places, [Margin((), np.asarray(wanted)) for wanted in margins])
-    return repeated(lambda: scaling.sweep(means), close=close, sweeps=sweeps, clock=clock)
+    return repeated(lambda: scaling.sweep(means), close=close, sweeps=sweeps, reporter=reporter)
 
 
 def fit_array(
@@ -80,7 +80,7 @@ def fit_array(
     *,
     close: float,
     sweeps: int,
-    clock: Clock | None = None,
+    reporter: Reporter | None = None,
 ) -> Swept:
     """Scale an array, in place, until its sums over all but some axes are the wanted margins.
 
@@ -96,22 +96,22 @@ def fit_array(
     def sweep() -> float:
         return max((bundle.fit(cells) for bundle in bundles), default=0.0)
 
-    return repeated(sweep, close=close, sweeps=sweeps, clock=clock)
+    return repeated(sweep, close=close, sweeps=sweeps, reporter=reporter)
 
 
 def repeated(
-    sweep: Callable[[], float], *, close: float, sweeps: int, clock: Clock | None
+    sweep: Callable[[], float], *, close: float, sweeps: int, reporter: Reporter | None
 ) -> Swept:
     first, deviation, done = None, np.inf, 0
     while done < sweeps and deviation > close:
         deviation = sweep()
         done += 1
         first = first or deviation
-        if clock is not None:
+        if reporter is not None:
             # Deviations shrink geometrically, so progress is on the scale of logarithms.
             goal = np.log(max(first / close, 1.000001))
             made = np.log(first / deviation) / goal if deviation > close else 1.0
-            clock.tell("fitting", max(float(np.clip(made, 0.0, 1.0)), done / sweeps))
+            reporter.report("fitting", max(float(np.clip(made, 0.0, 1.0)), done / sweeps))
     return Swept(done, deviation)
 
 

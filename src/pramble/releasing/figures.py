@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def observed_figures(
-    outcome: ReleaseOutcome, job: Prepared, evidence: Evidence, made: Synthesis | None
+    outcome: ReleaseOutcome, ready: Prepared, evidence: Evidence, made: Synthesis | None
 ) -> dict[str, Any]:
     if evidence.tally is None:
         assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
-        expected = job.design.figures()["protected"]  # of the tables that were chosen meanwhile
+        expected = ready.design.figures()["protected"]  # of the tables that were chosen meanwhile
         answers = {}
         for column in expected.columns:
             # A release must not fail because of its noise, such as a total that is not positive.
@@ -49,12 +49,12 @@ def observed_figures(
     # All that is read of the file is read at once; blanks would count as a label of their own and
     # make records look alone.
     keys = None
-    if risk is not None and not job.plan.is_split:
+    if risk is not None and not ready.plan.is_split:
         keys = Tabulation(evidence.data, risk.keys)
     names = [] if record is None else [column.name for column in record.columns]
     jobs = [] if keys is None else [keys]
     reads = bool(names or jobs)
-    answers = estimate_columns(evidence.data, job.plan, names, beside=jobs) if reads else {}
+    answers = estimate_columns(evidence.data, ready.plan, names, beside=jobs) if reads else {}
     if risk is not None and keys is not None:
         counts = keys.result().counts  # released records that are alone by the keys at face value
         alone, three, five = (int(counts[counts < k].sum()) for k in (2, 3, 5))

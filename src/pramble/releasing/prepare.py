@@ -26,10 +26,10 @@ from pramble.releasing.folder.layout import DataFile
 from pramble.releasing.linkage import Link, links_at_the_start, refuse_links
 from pramble.releasing.record_design import design_release_of_records
 from pramble.releasing.scan import MOST_TABLE_CELLS, FileCounts, count_columns
-from pramble.releasing.spec.readers import COLUMNS, RECORDS
+from pramble.releasing.spec.settings import COLUMNS, RECORDS
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.table_design import design_release_of_tables
-from pramble.values import Clock, value
+from pramble.values import Reporter, value
 from pramble.words import visible_names
 
 COUNTED = ("private", "confidential")
@@ -128,7 +128,7 @@ class Scanned:
 
 
 def scan_for(
-    records: Records, spec: ReleaseSpec, *, secret: bytes | None = None, clock: Clock
+    records: Records, spec: ReleaseSpec, *, secret: bytes | None = None, reporter: Reporter
 ) -> Scanned:
     """Count the whole file once, and refuse what does not fit."""
     check_output(records, spec)
@@ -136,7 +136,7 @@ def scan_for(
     names = [column.name for column in spec.columns]
     refuse_untouched(records.names, spec)
     found = count_columns(
-        records, spec, tables=joint_tables(spec, names), secret=secret, clock=clock
+        records, spec, tables=joint_tables(spec, names), secret=secret, reporter=reporter
     )
     watched = spec.watched(records.names)
     links = links_at_the_start(records, watched, names, rows_per_person=found.rows_per_person)
@@ -149,7 +149,7 @@ def design_scanned(
     spec: ReleaseSpec,
     *,
     confidential_allowed: bool,
-    clock: Clock,
+    reporter: Reporter,
     effort: float | None = None,
     for_readers: bool = True,
 ) -> Prepared:
@@ -160,7 +160,7 @@ def design_scanned(
     """
     records, found = scanned.records, scanned.counts
     if spec.design != COLUMNS:
-        clock.tell("designing", 1.0)
+        reporter.report("designing", 1.0)
     design_release: Callable[..., ReleaseDesign]
     if spec.of_tables:
         design_release = design_release_of_tables
@@ -173,12 +173,12 @@ def design_scanned(
     proven: CentralGuarantee | TableGuarantee | None = None
     if for_readers or spec.central is not None:
         proven = central_of(records, spec, found, design=design)
-    job = Prepared(
+    ready = Prepared(
         records, spec, found.rows, design, found.fingerprint,
         keys=found.keys, links=scanned.links, proof=proven,
     )  # fmt: skip
-    check_spent(design.spent if spec.central is None else job.central, spec.limit)
-    return job
+    check_spent(design.spent if spec.central is None else ready.central, spec.limit)
+    return ready
 
 
 def check_spent(spent: LocalPromise | CentralPromise, limit: LocalPromise | CentralPromise) -> None:

@@ -43,7 +43,7 @@ from pramble.releasing.write.contents import COUNTING, WRITING, published_files,
 from pramble.releasing.write.copies import check_copies
 from pramble.releasing.write.data import bound_key
 from pramble.report.pages import SUMMARY, report_page, summary_page
-from pramble.values import Clock, Watcher
+from pramble.values import Reporter, Watcher
 
 # What a call may say beside the settings of a plan.
 OF_THE_CALL = ("reading", "key_file", "central_budget", "confidential_prior_allowed")
@@ -153,7 +153,7 @@ def release(
     2000
     >>> folder.cleanup()
     """
-    clock = Clock(progress)
+    reporter = Reporter(progress)
     call = {name: settings.pop(name) for name in OF_THE_CALL if name in settings}
     spec = spec_of(plan, columns, alpha=alpha, settings=settings)
     if call.get("reading") is not None:
@@ -166,53 +166,59 @@ def release(
     digest = cache(records.digest)
     limits = {"budget": budget, "central_budget": call.get("central_budget")}
     book, warning = open_book(ledger=ledger, dry_run=dry_run, **limits)
-    counting = clock.part(0.0, COUNTING)
-    job = design_scanned(
-        scan_for(records, spec, secret=secret, clock=counting),
+    counting = reporter.part(0.0, COUNTING)
+    ready = design_scanned(
+        scan_for(records, spec, secret=secret, reporter=counting),
         spec,
         confidential_allowed=bool(call.get("confidential_prior_allowed")),
-        clock=counting,
+        reporter=counting,
     )
-    check_copies(job)
+    check_copies(ready)
     account = open_account(
         book,
-        file_facts(records, rows=job.rows),
+        file_facts(records, rows=ready.rows),
         digest="" if book is None else digest(),
         people=spec.people,
         warning=warning,
         **limits,
     )
-    account.check(job.design.spent, job.central)
-    outcome = expected_outcome(job, account, remarks=key_warnings(sign), clock=clock)
+    account.check(ready.design.spent, ready.central)
+    outcome = expected_outcome(ready, account, remarks=key_warnings(sign), reporter=reporter)
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
     if dry_run:
-        document = manifest_of(job, {}, tables=outcome.tables)
-        return Release(None, document, job.design.plan, outcome)
+        document = manifest_of(ready, {}, tables=outcome.tables)
+        return Release(None, document, ready.design.plan, outcome)
     entry = account.entered(
-        job.design.spent,
-        columns=list(job.design.plan.columns),
+        ready.design.spent,
+        columns=list(ready.design.plan.columns),
         target=place,
-        central=job.central,
+        central=ready.central,
         any_target=is_address(place),
     )
     with entry as building_in, building(place) as folder:
         if not is_address(place):
             building_in(folder)
-        bits = secret
-        if not spec.of_tables:  # tables bind the key themselves, where noise is drawn
-            whole = digest() if spec.is_shuffled and job.untouched else ""
-            bits = bound_key(secret, f"{job.fingerprint} {whole}", plan=job.plan, spec=spec)
-        job, document, outcome = write_folder(job, folder, key=bits, outcome=outcome, clock=clock)
+        bits = key_of_draws(ready, secret, digest)
+        ready, document, outcome = write_folder(
+            ready, folder, key=bits, outcome=outcome, reporter=reporter
+        )
         if signer is not None:
             (folder / SIGNATURE).write_bytes(signer.sign(manifest_text(document).encode()))
-        outcome = finished(job, folder, outcome, pages=pages, clock=clock)
+        outcome = finished(ready, folder, outcome, pages=pages, reporter=reporter)
         if pages:
             write_private(report_path(place), report_page(outcome))
         if call.get("key_file") is not None:
             write_key(Path(call["key_file"]), secret, release=place)
-    clock.tell("done", 1.0)
-    return Release(place, document, job.design.plan, outcome)
+    reporter.report("done", 1.0)
+    return Release(place, document, ready.design.plan, outcome)
+
+
+def key_of_draws(ready: Prepared, secret: bytes, digest: Callable[[], str]) -> bytes:
+    if ready.spec.of_tables:  # tables bind the key themselves, where noise is drawn
+        return secret
+    whole = digest() if ready.spec.is_shuffled and ready.untouched else ""
+    return bound_key(secret, f"{ready.fingerprint} {whole}", plan=ready.plan, spec=ready.spec)
 
 
 def open_source(
@@ -232,44 +238,49 @@ def open_source(
 
 
 def finished(
-    job: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, clock: Clock
+    ready: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, reporter: Reporter
 ) -> ReleaseOutcome:
-    outcome = replace(outcome, seconds=clock.seconds())
+    outcome = replace(outcome, seconds=reporter.seconds())
     if pages:
-        clock.tell("drawing the pages", COUNTING + WRITING)
+        reporter.report("drawing the pages", COUNTING + WRITING)
         (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-    held = check_contents(folder, (*published_files(job), MANIFEST, SIGNATURE, SUMMARY))
+    held = check_contents(folder, (*published_files(ready), MANIFEST, SIGNATURE, SUMMARY))
     return replace(outcome, checks=(*outcome.checks, held))
 
 
 def expected_outcome(
-    job: Prepared, account: Account, *, remarks: Sequence[str], clock: Clock
+    ready: Prepared, account: Account, *, remarks: Sequence[str], reporter: Reporter
 ) -> ReleaseOutcome:
     from pramble import __version__
 
-    asked, before = job.spec.risk, account.before()
-    risk, tables = None, job.design.accuracy(job.rows)
-    if asked is not None and job.keys is not None and not job.spec.of_tables:
-        risk = risk_figures(job.keys, asked, plan=job.plan)
+    asked, before = ready.spec.risk, account.before()
+    risk, tables = None, ready.design.accuracy(ready.rows)
+    if asked is not None and ready.keys is not None and not ready.spec.of_tables:
+        risk = risk_figures(ready.keys, asked, plan=ready.plan)
     return ReleaseOutcome(
-        source=job.records.name,
-        rows=job.rows,
-        **{"columns": (), **job.design.figures()},
+        source=ready.records.name,
+        rows=ready.rows,
+        **{"columns": (), **ready.design.figures()},
         tables=tables,
-        untouched=job.untouched,
-        dropped=job.spec.drop,
-        spent=job.design.spent,
-        central=None if job.proof is None else job.central,
-        lower=job.proof.lower if isinstance(job.proof, CentralGuarantee) else None,
-        limit=job.spec.limit,
-        warnings=(*remarks, *noise_warnings(tables), *ledger_warnings(job, account), *job.warnings),
+        untouched=ready.untouched,
+        dropped=ready.spec.drop,
+        spent=ready.design.spent,
+        central=None if ready.proof is None else ready.central,
+        lower=ready.proof.lower if isinstance(ready.proof, CentralGuarantee) else None,
+        limit=ready.spec.limit,
+        warnings=(
+            *remarks,
+            *noise_warnings(tables),
+            *ledger_warnings(ready, account),
+            *ready.warnings,
+        ),
         checks=(),
         risk=risk,
-        ledger_total=before + job.design.spent if account.ledger else None,
-        data_file=f"{SYNTHETIC} and {TABLES_FILE}" if job.spec.of_tables else str(job.file),
+        ledger_total=before + ready.design.spent if account.ledger else None,
+        data_file=f"{SYNTHETIC} and {TABLES_FILE}" if ready.spec.of_tables else str(ready.file),
         data_bytes=0,
-        seconds=clock.seconds(),
-        plan=spec_to_toml(job.spec),
+        seconds=reporter.seconds(),
+        plan=spec_to_toml(ready.spec),
         version=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         dry_run=True,
@@ -292,16 +303,16 @@ def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
     return [what]
 
 
-def ledger_warnings(job: Prepared, account: Account) -> list[str]:
+def ledger_warnings(ready: Prepared, account: Account) -> list[str]:
     before, read = account.before(), account.before_central()
     found = [account.warning] if account.warning else []
     if before.alpha:
-        spent, whole = f"α = {before.shown:.6g}", f"α = {(before + job.design.spent).shown:.6g}"
-        if job.proof is not None:
+        spent, whole = f"α = {before.shown:.6g}", f"α = {(before + ready.design.spent).shown:.6g}"
+        if ready.proof is not None:
             spent = f"{pair(read)} against readers ({spent})"
-            whole = f"{pair(read + job.central)} ({whole})"
-        if (before + job.design.spent).is_unbounded:
-            spent, whole = pair(read), pair(read + job.central)
+            whole = f"{pair(read + ready.central)} ({whole})"
+        if (before + ready.design.spent).is_unbounded:
+            spent, whole = pair(read), pair(read + ready.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."
         )

@@ -27,7 +27,7 @@ from pramble.releasing.fingerprint import Fingerprint
 from pramble.releasing.linkage import Neighbours
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.values import Clock, Integers, value
+from pramble.values import Integers, Reporter, value
 from pramble.words import several
 
 # People of separate batches are merged when so many are held, or half of them after a merge.
@@ -259,9 +259,11 @@ class FileCounts:
     fingerprint: str = ""  # of the randomised columns, where a release has a secret
 
 
-def count_rows(records: Records, jobs: Sequence[Any], *, clock: Clock) -> int:
+def count_rows(records: Records, jobs: Sequence[Any], *, reporter: Reporter) -> int:
     """Show every row to some jobs; return how many there are."""
-    return scan(records, jobs, watch=lambda count, share: clock.tell("counting", share, rows=count))
+    return scan(
+        records, jobs, watch=lambda count, share: reporter.report("counting", share, rows=count)
+    )
 
 
 def count_columns(
@@ -270,7 +272,7 @@ def count_columns(
     *,
     tables: Sequence[Table] = (),
     secret: bytes | None = None,
-    clock: Clock,
+    reporter: Reporter,
 ) -> FileCounts:
     """Scan the file once; columns are checked against their categories, records against rules."""
     columns, risk = spec.columns, spec.risk
@@ -284,7 +286,7 @@ def count_columns(
     people = None if whose is None or counted is not None else RowsOfPeople(whose)
     mark = None if secret is None else Fingerprint(jobs, secret)
     others = [job for job in (mark, keys, people) if job is not None]
-    rows = count_rows(records, [*jobs.values(), joint, rules, *others], clock=clock)
+    rows = count_rows(records, [*jobs.values(), joint, rules, *others], reporter=reporter)
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
     most = spec.rows_per_person
@@ -315,10 +317,10 @@ def count_columns(
 
 
 def count_each(
-    records: Records, columns: Sequence[ColumnSpec], *, clock: Clock
+    records: Records, columns: Sequence[ColumnSpec], *, reporter: Reporter
 ) -> dict[str, Counted | InvalidData]:
     jobs = {column.name: ValueCounts(column.name) for column in columns}
-    count_rows(records, list(jobs.values()), clock=clock)
+    count_rows(records, list(jobs.values()), reporter=reporter)
     found: dict[str, Counted | InvalidData] = {}
     for column in columns:
         try:

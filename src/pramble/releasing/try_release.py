@@ -19,10 +19,10 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
-from pramble.releasing.spec.readers import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES, plain_design
+from pramble.releasing.spec.settings import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES, plain_design
 from pramble.releasing.spec.spec import DELTA, ReleaseSpec
 from pramble.shown import Display, Grid
-from pramble.values import Clock, Watcher, value
+from pramble.values import Reporter, Watcher, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,28 +117,31 @@ class Trials:
             return stated if stated in (RECORDS, TABLES) else TABLES
         return stated if stated in RANDOMISED else RECORDS
 
-    def candidate(self, kind: str, promise: float, *, clock: Clock | None = None) -> Candidate:
-        watched = clock or Clock(None)
+    def candidate(
+        self, kind: str, promise: float, *, reporter: Reporter | None = None
+    ) -> Candidate:
+        watched = reporter or Reporter(None)
         spec = self.spec(kind, promise)
         if kind not in self.scans:  # what a scan finds is the same for all promises of a kind
-            self.scans[kind] = scan_for(spec.open(self.source), spec, clock=watched)
-        job = design_scanned(
+            self.scans[kind] = scan_for(spec.open(self.source), spec, reporter=watched)
+        ready = design_scanned(
             self.scans[kind],
             spec,
             confidential_allowed=True,
-            clock=watched,
+            reporter=watched,
             effort=EFFORT,
             for_readers=kind != "local",
         )
-        tables = job.design.accuracy(job.rows)
+        tables = ready.design.accuracy(ready.rows)
         before = after = math.nan
-        if spec.risk is not None and job.keys is not None and not spec.of_tables:
-            risk = risk_figures(job.keys, spec.risk, plan=job.plan)
+        if spec.risk is not None and ready.keys is not None and not spec.of_tables:
+            risk = risk_figures(ready.keys, spec.risk, plan=ready.plan)
             before, after = risk.tau2_before, risk.tau2_after
-        spent = job.design.spent if kind == "local" else job.central
+        spent = ready.design.spent if kind == "local" else ready.central
         return Candidate(
             "local" if kind == "local" else "central", promise, spent.belief(),
-            before, after, verdict_of(tables), tables, job.design.plan, job.warnings, spec.design,
+            before, after, verdict_of(tables), tables,
+            ready.design.plan, ready.warnings, spec.design,
         )  # fmt: skip
 
 
@@ -263,7 +266,7 @@ def try_release(
     >>> first.half_width > second.half_width, first.belief < second.belief
     (True, True)
     """
-    clock = Clock(progress)
+    reporter = Reporter(progress)
     if plan is None and columns is None:
         raise InvalidInput("A try needs a plan, or a list of columns.")
     asked = [("local", alpha) for alpha in (ALPHAS if alphas is None else alphas)]
@@ -286,7 +289,9 @@ def try_release(
             break
     found = []
     for number, (kind, promise) in enumerate(asked):
-        clock.tell(f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked))
+        reporter.report(
+            f"trying {'α' if kind == 'local' else 'ε'} = {promise:g}", number / len(asked)
+        )
         try:
             found.append(trials.candidate(kind, promise))
         except PrambleError as error:
@@ -294,7 +299,7 @@ def try_release(
                 raise
             notes.append("Central promises were not tried: some columns are released as they are.")
             break
-    clock.tell("done", 1.0)
+    reporter.report("done", 1.0)
     return Candidates(tuple(found), tuple(notes))
 
 

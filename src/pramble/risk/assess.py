@@ -27,7 +27,7 @@ from pramble.risk.models import (
     individual_risk,
 )
 from pramble.shown import Display, Facts, number
-from pramble.values import Clock, Floats, Watcher, value
+from pramble.values import Floats, Reporter, Watcher, value
 
 # The share of the work that reading is taken for.
 READING = 0.1
@@ -305,22 +305,22 @@ def assess(
     >>> a.sample_uniques, round(a.tau1, 6), round(a.tau2, 6)
     (3, 0.028091, 0.501564)
     """
-    clock = Clock(progress)
+    reporter = Reporter(progress)
     own = model if isinstance(model, Membership) else None
     name = "membership" if own is not None else str(model)
     if name not in MODELS:
         raise InvalidInput(f"model must be one of {', '.join(MODELS)}; found {model!r}.")
-    reader = clock.part(0.0, READING)
+    reader = reporter.part(0.0, READING)
     table = cross_classify(
         data,
         keys,
         weights=weights,
         reading=reading,
-        watch=lambda rows, share: reader.tell("reading", share, rows=rows),
+        watch=lambda rows, share: reader.report("reading", share, rows=rows),
     )
     size = population(table, population_size, needed=name != "none")
     rules = zeros_of_file(impossible, table) if impossible else ()
-    sample = Sample(table, size, rules, rng, clock.part(READING, 1 - READING))
+    sample = Sample(table, size, rules, rng, reporter.part(READING, 1 - READING))
     fitted = MODELS[name][1](sample) if own is None else own.fit(sample)
     fraction = fractions(table, size)
     counts = table.counts
@@ -338,7 +338,7 @@ def assess(
     if weights is not None:
         people = np.maximum(table.sums[WEIGHT], counts)
         by_class["individual"] = individual_risk(counts, people)
-    clock.tell("assessed", 1.0)
+    reporter.report("assessed", 1.0)
     return Assessment(
         float(r1[uniques].sum()),
         float(r2[uniques].sum()),

@@ -222,7 +222,9 @@ def fit_margins(sample: Sample, keys: int) -> CellMeans:
     places = margin_places(cells, margins, table.shape)
     means = np.ones(len(cells))
     allowed = TOLERANCE * table.n
-    swept = fit_listed(means, places, wanted, close=allowed, sweeps=SWEEPS, clock=sample.clock)
+    swept = fit_listed(
+        means, places, wanted, close=allowed, sweeps=SWEEPS, reporter=sample.reporter
+    )
     if swept.deviation > max(allowed, CLOSE):
         raise NotConverged(
             f"The log-linear fit must reach its margins within {CLOSE} records; after {SWEEPS} "

@@ -289,7 +289,7 @@ def run_rounds(
         for _ in range(times):
             chain.sweep()
             if chain is sampled[0]:  # one chain tells how far all have come
-                sample.clock.tell("sampling", next(done) / sweeps)
+                sample.reporter.report("sampling", next(done) / sweeps)
 
     def walk(chain: MembershipChain, number: int) -> Round:
         risks, states = np.zeros((2, len(uniques))), []

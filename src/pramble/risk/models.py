@@ -20,7 +20,7 @@ from pramble.data.crosstab import Crosstab
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import StructuralZero
 from pramble.mechanisms.operators.base import Operator
-from pramble.values import Clock, Floats, Integers, value
+from pramble.values import Floats, Integers, Reporter, value
 
 if TYPE_CHECKING:
     from pramble.risk.membership import Chains
@@ -240,14 +240,14 @@ class Sample:
     - ``population_size``: N.
     - ``rules``: Structural zeros.
     - ``rng``: For models that are sampled.
-    - ``clock``: Told how far the fit has come.
+    - ``reporter``: Says how far the fit has come.
     """
 
     table: Crosstab
     population_size: float
     rules: Sequence[StructuralZero] = ()
     rng: np.random.Generator | None = None
-    clock: Clock = Clock(None)
+    reporter: Reporter = Reporter(None)
 
 
 @value(eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from pramble.errors import InvalidInput
-from pramble.values import Clock, Watcher
+from pramble.values import Reporter, Watcher
 
 # Elementary operations in a unit of effort: about a second of one processor of 2024.
 OPERATIONS = 1e9
@@ -58,7 +58,7 @@ class SearchBudget:
         self.meter = Meter()
         if time_limit is not None:
             self.meter.deadline = time.monotonic() + time_limit
-        self.clock = Clock(progress)
+        self.reporter = Reporter(progress)
 
     def part(
         self, tolerance: float, *, effort: float = math.inf, quiet: bool = False
@@ -67,8 +67,8 @@ class SearchBudget:
         part = SearchBudget(tolerance)
         part.meter, part.reason, part.start = self.meter, self.reason, self.meter.spent
         part.limit = min(effort, self.limit - self.spent)
-        part.clock = self.clock.part(0.0, 1.0)
-        part.clock.watcher = None if quiet else self.clock.watcher
+        part.reporter = self.reporter.part(0.0, 1.0)
+        part.reporter.watcher = None if quiet else self.reporter.watcher
         return part
 
     def until(self, share: float) -> "SearchBudget":
@@ -99,11 +99,11 @@ class SearchBudget:
         """Whether a value is so near to its bound, from either side, as the tolerance asks."""
         return abs(bound - value) <= self.tolerance * value
 
-    def tell(self, what: str, *, value: float, bound: float) -> None:
+    def report(self, what: str, *, value: float, bound: float) -> None:
         """Report a value and a bound; the share done is the ratio of the two."""
         least, most = sorted((value, bound))
         share = least / most if 0 < most < math.inf else 0.0
-        self.clock.tell(what, share, value=value, bound=bound)
+        self.reporter.report(what, share, value=value, bound=bound)
 
 
 def budget_of(tolerance: float, search: Mapping[str, Any]) -> SearchBudget:

@@ -45,7 +45,7 @@ from pramble.releasing.write.verify import (
 )
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
 from pramble.spark.workers import ANSWERS, answer_line, answers_in
-from pramble.values import Clock, value
+from pramble.values import Reporter, value
 
 # The folder, in the one that is built, in which tasks write before a piece gets its name.
 ATTEMPTS = ".attempts"
@@ -171,30 +171,30 @@ def spec_on_spark(spec: ReleaseSpec) -> ReleaseSpec:
 
 
 def write_on_spark(
-    job: Prepared, folder: Path, *, key: bytes, clock: Clock
+    ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter
 ) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
     """Randomise the records into the pieces of the data file, where the rows are.
 
     Returns what was counted on the way, what the manifest says of the file, and its checks. Rows
     that are shuffled go to their pieces by their sorting words, and are sorted there.
     """
-    records, file = job.records, job.file
+    records, file = ready.records, ready.file
     assert isinstance(records, SparkRecords), "rows are on Spark"
     size = file.rows_per_file
     assert size is not None, "on Spark data is written in pieces"
-    work, watched = writer_of(job, records, key=key)
-    in_order = not job.spec.is_shuffled
+    work, watched = writer_of(ready, records, key=key)
+    in_order = not ready.spec.is_shuffled
     task = PieceTask(work, file, folder.absolute(), watched, in_order)
     (folder / STEM).mkdir(parents=True)
     (folder / ATTEMPTS).mkdir(exist_ok=True)
-    coded = tuple(job.plan.columns)
+    coded = tuple(ready.plan.columns)
     if in_order:
-        frame = records.runs(task, job.names, ANSWERS, size=size, rows=job.rows, coded=coded)
+        frame = records.runs(task, ready.names, ANSWERS, size=size, rows=ready.rows, coded=coded)
     else:
         assign = PieceAssignment(
-            piece_boundaries(job.rows, size, key=key), key, records.spans, coded, len(job.names)
+            piece_boundaries(ready.rows, size, key=key), key, records.spans, coded, len(ready.names)
         )
-        chunks = records.sent(assign, job.names, CHUNKS, coded=coded)
+        chunks = records.sent(assign, ready.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, ANSWERS, runs=len(file.files))
     from pyspark.errors import PySparkException
 
@@ -204,16 +204,16 @@ def write_on_spark(
         raise failed_on_spark(str(error)) from error
     finally:
         remove_attempts(folder / ATTEMPTS)
-    clock.tell("randomising", 1.0)
+    reporter.report("randomising", 1.0)
     for made in answers:
         if isinstance(made, PrambleError):
             raise made
     tally, links = merge_pieces((tally, links) for tally, links, _ in answers)
     pieces = [entry for *_, entry in answers]
     refuse_missing_pieces(file, pieces, folder)
-    refuse_other_rows(job, tally)
-    checks = value_checks(job.rows, tally.rows, sum(piece["rows"] for piece in pieces))
-    return tally, data_entry(job, links, pieces), (*checks, *drawn_checks(tally))
+    refuse_other_rows(ready, tally)
+    checks = value_checks(ready.rows, tally.rows, sum(piece["rows"] for piece in pieces))
+    return tally, data_entry(ready, links, pieces), (*checks, *drawn_checks(tally))
 
 
 def failed_on_spark(said: str) -> InvalidInput:
@@ -234,9 +234,9 @@ def failed_on_spark(said: str) -> InvalidInput:
     return with_values(error, said)
 
 
-def refuse_other_rows(job: Prepared, tally: WrittenTally) -> None:
+def refuse_other_rows(ready: Prepared, tally: WrittenTally) -> None:
     """Refuse rows whose values are not, column by column, as often there as when counted."""
-    for column in job.design.columns:
+    for column in ready.design.columns:
         if column.name not in tally.before:
             continue
         labels = tally.labels[column.name].labels.values

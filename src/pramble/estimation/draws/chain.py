@@ -40,7 +40,7 @@ from pramble.information.consistent import nearest_on_simplex
 from pramble.information.distributions import Table
 from pramble.information.proportional import square_margin
 from pramble.limits import MOST_WANTED_CELLS
-from pramble.values import Clock, Floats, Integers, value
+from pramble.values import Floats, Integers, Reporter, value
 
 # The a of one table of all columns: a flat prior over all distributions.
 FLAT = 1.0
@@ -210,7 +210,7 @@ class TableModel:
     notes: tuple[str, ...] = ()
 
 
-def chosen_model(release: ReleasedPatterns, tables: Any, *, clock: Clock) -> TableModel:
+def chosen_model(release: ReleasedPatterns, tables: Any, *, reporter: Reporter) -> TableModel:
     """Return the model: as asked for, or all columns together where they are told, else pairs."""
     whole = (*release.given, *release.labels)
     cells = math.prod(table_sizes(release, whole))
@@ -227,18 +227,18 @@ def chosen_model(release: ReleasedPatterns, tables: Any, *, clock: Clock) -> Tab
         for table in tables_within(2 if tables is None else tables, list(whole))
         if set(table) & set(release.labels)
     ]
-    found, notes = estimable_tables(wanted, release, clock=clock)
+    found, notes = estimable_tables(wanted, release, reporter=reporter)
     return TableModel(tuple(terms_of(release, list(found))), min(found.values()), tuple(notes))
 
 
 def estimable_tables(
-    wanted: Sequence[Table], release: ReleasedPatterns, *, clock: Clock
+    wanted: Sequence[Table], release: ReleasedPatterns, *, reporter: Reporter
 ) -> tuple[dict[Table, float], list[str]]:
     found: dict[Table, float] = {}
     left: list[str] = []
     poor: list[str] = []
     for done, table in enumerate(wanted):
-        clock.tell("estimating", done / len(wanted))
+        reporter.report("estimating", done / len(wanted))
         cells, name = math.prod(table_sizes(release, table)), " with ".join(table)
         if cells > MOST_WANTED_CELLS:
             left.append(f"{name} (more than {MOST_WANTED_CELLS:,} cells)")

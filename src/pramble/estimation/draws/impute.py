@@ -29,7 +29,7 @@ from pramble.estimation.records.tabulate import data_and_plan, measured_of
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.values import Clock, Integers, Watcher, names_of, value
+from pramble.values import Integers, Reporter, Watcher, names_of, value
 
 # Sweeps of a chain: at least, at most, and for each record that a complete one is worth.
 FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
@@ -76,7 +76,7 @@ def imputation(
     plan = as_plan({} if plan is None else plan)
     if not plan.columns:
         raise InvalidInput("The plan must randomise a column; without one nothing is to be filled.")
-    clock = Clock(progress)
+    reporter = Reporter(progress)
     records = open_records(data, reading)
     records = in_memory(records, records.names)
     given = given_columns(records, plan, None if using is None else names_of(using))
@@ -95,12 +95,12 @@ def imputation(
             "columns with using=."
         )
     release = released_patterns(counted, plan, names, records=given.records)
-    model = chosen_model(release, tables, clock=clock.part(0.0, 0.2))
+    model = chosen_model(release, tables, reporter=reporter.part(0.0, 0.2))
     units = units_of(release)
     sweeps = sweeps_of(release, model, units, copies=copies)
-    clock, drawn = clock.part(0.2, 0.8), []
+    reporter, drawn = reporter.part(0.2, 0.8), []
     for done, rng in enumerate(np.random.default_rng(seed).spawn(copies)):
-        clock.tell("drawing", done / copies)
+        reporter.report("drawing", done / copies)
         distribution = start_distribution(release, model.terms, rng=rng)
         places = np.empty(release.rows, dtype=np.int64)
         chain = Chain(release, model.terms, units, rng)

@@ -41,7 +41,7 @@ from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.base import xlogx
 from pramble.mechanisms.plan import Plan
-from pramble.values import Clock, Floats, Integers, Watcher, value
+from pramble.values import Floats, Integers, Reporter, Watcher, value
 
 # In pass k a cell is held within at least 0.6ᵏ of the variance that it would have unheld.
 PASSES, LOOSE = 20, 0.6
@@ -81,7 +81,7 @@ def draw_codes(
     rows: int,
     as_cells: bool,
     seed: int | None,
-    clock: Clock,
+    reporter: Reporter,
 ) -> Integers:
     rng, shares = np.random.default_rng(seed), fitted_tables(found)
     variances = np.concatenate([own.variances.ravel() for own in found.values()])
@@ -95,7 +95,7 @@ def draw_codes(
         if not any(set(names) <= set(table) for table in shares)
     }
     if as_cells:
-        fitting, clock = clock.part(0.0, 0.7), clock.part(0.7, 0.3)
+        fitting, reporter = reporter.part(0.0, 0.7), reporter.part(0.7, 0.3)
         cells = possible.mask(columns).astype(np.float64)
         cells /= cells.sum()
         margins = [
@@ -103,7 +103,7 @@ def draw_codes(
             for table, own in shares.items()
         ]
         close = max(CLOSE * error, EXACTLY)
-        fit_array(cells, margins, close=close, sweeps=SWEEPS, clock=fitting)
+        fit_array(cells, margins, close=close, sweeps=SWEEPS, reporter=fitting)
         cells /= cells.sum()
         codes = draw_cells(cells, rows, rng)
         # cells with few records stay as drawn: there rounding better would be to favour some
@@ -112,7 +112,9 @@ def draw_codes(
             for table in (*shares, *zeros)
         }
         spread = {table: np.where(own >= FILLED, 1.0, np.nan) for table, own in targets.items()}
-        move_records(targets, spread, codes, columns=columns, greedy=True, rng=rng, clock=clock)
+        move_records(
+            targets, spread, codes, columns=columns, greedy=True, rng=rng, reporter=reporter
+        )
         return codes
     size = max(rows, FEWEST)
     codes = draw_tree(shares, columns=columns, rows=size, rng=rng)
@@ -127,7 +129,7 @@ def draw_codes(
     }
     for table, mask in zeros.items():
         targets[table], spread[table] = np.zeros(mask.shape), np.where(mask, np.inf, IMPOSSIBLE)
-    move_records(targets, spread, codes, columns=columns, greedy=False, rng=rng, clock=clock)
+    move_records(targets, spread, codes, columns=columns, greedy=False, rng=rng, reporter=reporter)
     return rng.permutation(codes)[:rows]
 
 
@@ -139,7 +141,7 @@ def move_records(
     columns: Sequence[str],
     greedy: bool,
     rng: np.random.Generator,
-    clock: Clock,
+    reporter: Reporter,
 ) -> None:
     """Move records, in place, so that the counts of all tables come near those wanted."""
     from pramble.estimation.draws.kernels import walk
@@ -161,7 +163,7 @@ def move_records(
         counts += np.bincount(start + codes[:, held] @ own[held], minlength=len(wanted))
     passes = POLISHES if greedy else PASSES
     for done in range(passes):
-        clock.tell("drawing", done / passes)
+        reporter.report("drawing", done / passes)
         soft = 0.0 if greedy else LOOSE ** (1 + done)
         tight = 1 / np.maximum(width, soft * wanted)
         walk(codes, sizes, starts, members, strides, counts, wanted, tight, greedy, rng)
@@ -265,10 +267,10 @@ def synthesis(
         raise InvalidInput(f"method is one of {', '.join(METHODS)}; found {method!r}.")
     if rows is not None:
         refuse_no_whole(rows, "rows")
-    measured, clock = measured_of(data), Clock(progress)
+    measured, reporter = measured_of(data), Reporter(progress)
     if measured is None:
-        target = target_of_records(data, plan, tables, columns, reading, clock.part(0.0, 0.6))
-        clock = clock.part(0.6, 0.4)
+        target = target_of_records(data, plan, tables, columns, reading, reporter.part(0.0, 0.6))
+        reporter = reporter.part(0.6, 0.4)
     elif tables != 2 or columns is not None:
         raise InvalidInput(
             "Complete records of protected tables have all their columns and fit every table that "
@@ -291,7 +293,13 @@ def synthesis(
         shares, variances = (np.where(mask, one, 0.0) for one in (wanted.shares, wanted.variances))
         found[table] = Shares(shares, variances, wanted.noise)
     codes = draw_codes(
-        found, names, target.possible, rows=size, as_cells=method == "cells", seed=seed, clock=clock
+        found,
+        names,
+        target.possible,
+        rows=size,
+        as_cells=method == "cells",
+        seed=seed,
+        reporter=reporter,
     )
     arrays, fits = {}, []
     for place, (name, own) in enumerate(target.labels.items()):

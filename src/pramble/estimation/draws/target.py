@@ -40,7 +40,7 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import as_plan
-from pramble.values import Clock, Floats, Integers, names_of, value
+from pramble.values import Floats, Integers, Reporter, names_of, value
 
 # Tables that a note names.
 MOST_LISTED = 12
@@ -89,7 +89,7 @@ def tables_within(tables: Any, columns: Sequence[str]) -> list[Table]:
 
 
 def estimated(
-    data: Any, plan: Any, wanted: Sequence[Table], *, clock: Clock
+    data: Any, plan: Any, wanted: Sequence[Table], *, reporter: Reporter
 ) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
     """Return a first estimate, the shares and labels of all tables, and notes on those left out."""
     first: Estimate | None = None
@@ -97,7 +97,7 @@ def estimated(
     labels: dict[str, tuple[Label, ...]] = {}
     left: list[str] = []
     for done, table in enumerate(wanted):
-        clock.tell("estimating", done / len(wanted))
+        reporter.report("estimating", done / len(wanted))
         if len(table) > 1 and any(
             part not in found for part in combinations(table, len(table) - 1)
         ):
@@ -213,7 +213,7 @@ def target_of_tables(measured: Measured, possible: Any) -> SyntheticTarget:
 
 
 def target_of_records(
-    data: Any, plan: Any, tables: Any, columns: Any, reading: Any, clock: Clock
+    data: Any, plan: Any, tables: Any, columns: Any, reading: Any, reporter: Reporter
 ) -> SyntheticTarget:
     data, plan = data_and_plan(data, plan)
     if isinstance(plan, Mechanism):
@@ -226,7 +226,9 @@ def target_of_records(
     types = {name: records.schema.field(name).type for name in names} if records.typed else {}
     blanks = [name for name in plan.columns if name in records.names]
     held = in_memory(records, list(dict.fromkeys([*names, *blanks])))
-    first, found, known, left = estimated(held, plan, tables_within(tables, names), clock=clock)
+    first, found, known, left = estimated(
+        held, plan, tables_within(tables, names), reporter=reporter
+    )
     labels = {name: known[name] for name in names}
     possible = possible_cells(plan, labels)
     return SyntheticTarget(

@@ -27,7 +27,7 @@ from pramble.releasing.profile.vocabulary import (
     is_weight_name,
     quantity_of,
 )
-from pramble.values import Clock, Watcher, value
+from pramble.values import Reporter, Watcher, value
 from pramble.words import several
 
 TIME = r"([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
@@ -221,11 +221,13 @@ def profile_columns(
     records: Records, *, progress: Watcher | None = None
 ) -> tuple[list[ColumnProfile], int]:
     """Look at every column in one scan; say what each seems to be, and how many rows there are."""
-    jobs, clock = [], Clock(progress)
+    jobs, reporter = [], Reporter(progress)
     for field in records.raw_schema:
         ordered = pa.types.is_dictionary(field.type) and field.type.ordered
         jobs.append(ProfileJob(field.name, typed=records.typed, ordered=ordered))
-    rows = scan(records, jobs, watch=lambda count, share: clock.tell("reading", share, rows=count))
+    rows = scan(
+        records, jobs, watch=lambda count, share: reporter.report("reading", share, rows=count)
+    )
     listed, decimal = records.listed_values(), records.reading.decimal or "."
     profiles = []
     for job in jobs:

@@ -6,8 +6,8 @@ from typing import Any
 from pramble.data.labels import label_key
 from pramble.data.recode import as_recodings, categories_after
 from pramble.releasing.priors import SOURCES
-from pramble.releasing.spec import readers as read
-from pramble.releasing.spec.readers import COLUMNS, RANDOMISED, setting
+from pramble.releasing.spec import settings as read
+from pramble.releasing.spec.settings import COLUMNS, RANDOMISED, setting
 from pramble.solvers.problem import ObjectiveName
 from pramble.values import value
 

@@ -15,7 +15,8 @@ from pramble.data.recode import Reading
 from pramble.data.repair import rule_columns
 from pramble.errors import InvalidPlan
 from pramble.releasing.spec.column import ColumnSpec
-from pramble.releasing.spec.readers import (
+from pramble.releasing.spec.rules import contradictions
+from pramble.releasing.spec.settings import (
     COLUMNS,
     DESIGNS,
     RECORDS,
@@ -26,7 +27,6 @@ from pramble.releasing.spec.readers import (
     plain_design,
     settings_of,
 )
-from pramble.releasing.spec.rules import contradictions
 from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.values import names_of
 from pramble.words import hint_at

@@ -5,7 +5,7 @@ from typing import Any
 
 from pramble.data.repair import rule_columns
 from pramble.releasing.spec.column import ColumnSpec
-from pramble.releasing.spec.readers import COLUMNS, TABLES
+from pramble.releasing.spec.settings import COLUMNS, TABLES
 from pramble.releasing.spec.spec import ReleaseSpec
 
 

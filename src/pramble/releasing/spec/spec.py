@@ -11,9 +11,9 @@ from pramble.data.recode import Reading, as_recodings
 from pramble.data.records import Records
 from pramble.errors import InvalidPlan
 from pramble.privacy.promise import CentralPromise, LocalPromise
-from pramble.releasing.spec import readers as read
+from pramble.releasing.spec import settings as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
-from pramble.releasing.spec.readers import RANDOMISED, RECORDS, TABLES, setting
+from pramble.releasing.spec.settings import RANDOMISED, RECORDS, TABLES, setting
 from pramble.values import value
 from pramble.words import hint_at
 

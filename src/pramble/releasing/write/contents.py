@@ -35,7 +35,7 @@ from pramble.releasing.write.copies import copy_name, write_copies
 from pramble.releasing.write.data import write_data
 from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.verify import Evidence, WrittenTally, compare, passed
-from pramble.values import Clock
+from pramble.values import Reporter
 
 # Shares of the work, for the progress; the rest are checks and pages.
 COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
@@ -52,91 +52,91 @@ ABOUT_COMPLETE = (
 
 
 def write_folder(
-    job: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, clock: Clock
+    ready: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, reporter: Reporter
 ) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
     """Write and check the evidence, then all that follows from it; return manifest and outcome.
 
-    The job that is returned has the tables that were chosen meanwhile.
+    The ready that is returned has the tables that were chosen meanwhile.
     """
-    write = write_tables if job.spec.of_tables else write_records
-    complete = job.spec.synthetic or job.spec.of_tables
+    write = write_tables if ready.spec.of_tables else write_records
+    complete = ready.spec.synthetic or ready.spec.of_tables
     share = WRITING - SYNTHESIS if complete else WRITING
-    evidence = write(job, folder, key=key, clock=clock.part(COUNTING, share))
-    job = replace(job, design=evidence.design)
+    evidence = write(ready, folder, key=key, reporter=reporter.part(COUNTING, share))
+    ready = replace(ready, design=evidence.design)
     synthetic = made = None
     if complete:
-        clock_of_draws = clock.part(COUNTING + share, SYNTHESIS)
-        synthetic, made = write_synthetic(job, folder, evidence, clock=clock_of_draws)
+        drawing = reporter.part(COUNTING + share, SYNTHESIS)
+        synthetic, made = write_synthetic(ready, folder, evidence, reporter=drawing)
     tables = outcome.tables
-    if job.spec.of_tables:  # their number, and the number of rows, may follow from the noise
-        tables = job.design.accuracy(evidence.rows)
+    if ready.spec.of_tables:  # their number, and the number of rows, may follow from the noise
+        tables = ready.design.accuracy(evidence.rows)
     document = manifest_of(
-        job, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
+        ready, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
     )
-    if job.spec.copies:
+    if ready.spec.copies:
         document["copies"] = write_copies(
-            Release(folder, document, job.design.plan), job.spec.copies
+            Release(folder, document, ready.design.plan), ready.spec.copies
         )
-    document["scripts"] = write_scripts(job, folder)
+    document["scripts"] = write_scripts(ready, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     outcome = replace(
         outcome,
-        **observed_figures(outcome, job, evidence, made),
+        **observed_figures(outcome, ready, evidence, made),
         tables=tables,
         checks=evidence.checks,
         data_bytes=evidence.entry["bytes"] + (synthetic or {"bytes": 0})["bytes"],
         created=document["created"],
         dry_run=False,
     )
-    return job, document, outcome
+    return ready, document, outcome
 
 
-def published_files(job: Prepared) -> list[str]:
-    evidence = job.file.files if not job.spec.of_tables else [TABLES_FILE]
-    copies = [copy_name(word, of_tables=job.spec.of_tables) for word in job.spec.copies]
+def published_files(ready: Prepared) -> list[str]:
+    evidence = ready.file.files if not ready.spec.of_tables else [TABLES_FILE]
+    copies = [copy_name(word, of_tables=ready.spec.of_tables) for word in ready.spec.copies]
     return [*evidence, *copies, SYNTHETIC, *SCRIPTS]
 
 
-def write_records(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
-    write = on_spark("write_on_spark") if job.records.rows_stay else write_here
-    tally, entry, checks = write(job, folder, key=key, clock=clock)
+def write_records(ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter) -> Evidence:
+    write = on_spark("write_on_spark") if ready.records.rows_stay else write_here
+    tally, entry, checks = write(ready, folder, key=key, reporter=reporter)
     passed(checks)
-    here = open_written(folder.absolute() / job.file.name)
+    here = open_written(folder.absolute() / ready.file.name)
     data: Any = here
-    if job.records.rows_stay:
-        data = on_spark("SparkFileRecords").of(here, job.records.session)  # type: ignore[attr-defined]
-    return Evidence(entry, job.rows, data, here, checks, job.design, tally)
+    if ready.records.rows_stay:
+        data = on_spark("SparkFileRecords").of(here, ready.records.session)  # type: ignore[attr-defined]
+    return Evidence(entry, ready.rows, data, here, checks, ready.design, tally)
 
 
 def write_here(
-    job: Prepared, folder: Path, *, key: bytes, clock: Clock
+    ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter
 ) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
-    records = job.records
-    if job.spec.is_shuffled:
+    records = ready.records
+    if ready.spec.is_shuffled:
         records = ShuffledRecords(
             records,
-            tuple(job.names),
-            job.rows,
+            tuple(ready.names),
+            ready.rows,
             key,
             folder,
-            job.plan.columns,
+            ready.plan.columns,
             # Writing is what advances: bringing rows into their order has no share of its own.
-            lambda rows, share: clock.tell("shuffling", 0.0),  # noqa: ARG005
+            lambda rows, share: reporter.report("shuffling", 0.0),  # noqa: ARG005
         )
-    tally, entry = write_data(job, records, folder, key=key, clock=clock)
-    return tally, entry, compare(tally, folder / job.file.name, rows=job.rows)
+    tally, entry = write_data(ready, records, folder, key=key, reporter=reporter)
+    return tally, entry, compare(tally, folder / ready.file.name, rows=ready.rows)
 
 
-def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Evidence:
+def write_tables(ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter) -> Evidence:
     """Measure the tables once, write them, and read them again."""
-    assert isinstance(job.design, TableReleaseDesign), "asked for where there are tables"
+    assert isinstance(ready.design, TableReleaseDesign), "asked for where there are tables"
     measured = measure_records(
-        job.records,
-        job.design.plan,
+        ready.records,
+        ready.design.plan,
         key=key,
-        person=job.spec.person,
-        nulls=job.design.nulls,
-        clock=clock,
+        person=ready.spec.person,
+        nulls=ready.design.nulls,
+        reporter=reporter,
     )
     path = folder / TABLES_FILE
     save_table(measured.to_table(), path)
@@ -147,12 +147,12 @@ def write_tables(job: Prepared, folder: Path, *, key: bytes, clock: Clock) -> Ev
         raise WriteFailed("The written tables are not what was measured. Nothing was released.")
     cells = sum(own.size for own in measured.parts.values())
     check = Check("tables as they were measured", passed=True, detail=f"{cells:,} cells read again")
-    design = job.design.with_tables_of(measured.plan)
+    design = ready.design.with_tables_of(measured.plan)
     return Evidence(entry, measured.total, measured, measured, (check,), design)
 
 
 def write_synthetic(
-    job: Prepared, folder: Path, evidence: Evidence, *, clock: Clock
+    ready: Prepared, folder: Path, evidence: Evidence, *, reporter: Reporter
 ) -> tuple[dict[str, Any], Synthesis]:
     """Write complete records from the evidence; return what the manifest says, and their fit.
 
@@ -162,10 +162,10 @@ def write_synthetic(
     seed = int(hashlib.sha256(evidence.entry["sha256"].encode()).hexdigest()[:12], 16)
     made = synthesis(
         evidence.here,
-        None if job.spec.of_tables else job.plan,
+        None if ready.spec.of_tables else ready.plan,
         seed=seed,
-        possible=rules_of(job.spec),
-        progress=lambda done: clock.tell(done.what, done.share),
+        possible=rules_of(ready.spec),
+        progress=lambda done: reporter.report(done.what, done.share),
     )
     save_table(made.frame, folder / SYNTHETIC)
     stated = stated_file(folder, SYNTHETIC, "parquet")

@@ -101,46 +101,46 @@ def copy_name(word: str, *, of_tables: bool) -> str:
     return (COMPLETE if of_tables else STEM) + form.endings[0]
 
 
-def check_copies(job: Prepared) -> None:
+def check_copies(ready: Prepared) -> None:
     """Refuse copies that cannot hold the release, before anything is written.
 
     What is looked at is public once released: the number of rows, names, what the plan may release,
     and the columns that are released as they are.
     """
-    types = {field.name: field.type for field in job.records.schema}
-    if "csv" in job.spec.copies:
-        for name in job.untouched:
+    types = {field.name: field.type for field in ready.records.schema}
+    if "csv" in ready.spec.copies:
+        for name in ready.untouched:
             as_text(pa.nulls(0, types[name]), column=name)
-    kinds = [LIMITED[word] for word in job.spec.copies if word in LIMITED]
+    kinds = [LIMITED[word] for word in ready.spec.copies if word in LIMITED]
     for kind in kinds:
         if find_spec(kind.library) is None:
             raise InvalidData(
                 f"A copy for {kind.title} is written through {kind.library}: pip install "
                 f"pramble[{kind.extra}], or leave {kind.form.name!r} out of copies."
             )
-        if job.rows > kind.most_rows:
+        if ready.rows > kind.most_rows:
             raise kind.cannot_hold(
-                f"{kind.most_rows:,} rows of data; the release has {job.rows:,}. Leave"
+                f"{kind.most_rows:,} rows of data; the release has {ready.rows:,}. Leave"
             )
-        if len(job.names) > kind.most_columns:
+        if len(ready.names) > kind.most_columns:
             raise kind.cannot_hold(
-                f"{kind.most_columns:,} columns; the release has {len(job.names):,}. Drop some, or "
-                "leave"
+                f"{kind.most_columns:,} columns; the release has {len(ready.names):,}. Drop some, "
+                "or leave"
             )
-        for name in job.names:
+        for name in ready.names:
             if re.search(kind.forbidden, name):
                 raise InvalidData(
                     f"The name of column {name!r} has characters that {kind.title} cannot hold; "
                     f"rename it, or leave {kind.form.name!r} out of copies."
                 )
-        for name, own in released_labels(job.design.plan).items():
+        for name, own in released_labels(ready.design.plan).items():
             refuse_labels(kind, name, own)
-        for name in job.untouched:
+        for name in ready.untouched:
             refuse_type(kind, name, types[name])
-    if kinds and job.untouched:
-        for batch in job.records.batches(list(job.untouched)):
+    if kinds and ready.untouched:
+        for batch in ready.records.batches(list(ready.untouched)):
             for kind in kinds:
-                refuse_values(kind, batch, job.untouched)
+                refuse_values(kind, batch, ready.untouched)
 
 
 def released_labels(plan: Plan | TablePlan) -> dict[str, Labels]:

@@ -27,7 +27,7 @@ from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.value_sample import MOST_SAMPLED
 from pramble.releasing.write.verify import WrittenTally
-from pramble.values import Clock
+from pramble.values import Reporter
 
 
 def merge_pieces(pieces: Iterable[tuple[WrittenTally, Links]]) -> tuple[WrittenTally, Links]:
@@ -40,15 +40,15 @@ def merge_pieces(pieces: Iterable[tuple[WrittenTally, Links]]) -> tuple[WrittenT
     return tally, links
 
 
-def writer_of(job: Prepared, records: Records, *, key: bytes) -> tuple[Canonical, list[str]]:
+def writer_of(ready: Prepared, records: Records, *, key: bytes) -> tuple[Canonical, list[str]]:
     """Return what randomises the records, and the untouched columns that are watched meanwhile.
 
     They are where the file is longer than what was looked at before.
     """
-    nulls = {column.name: column.null_label for column in job.spec.columns}
-    record = Record(job.plan, key, from_text=not records.typed, null_labels=nulls)
-    work = Canonical(records.schema, record, names=job.names)
-    return work, job.spec.watched(work.names) if job.rows > MOST_SAMPLED else []
+    nulls = {column.name: column.null_label for column in ready.spec.columns}
+    record = Record(ready.plan, key, from_text=not records.typed, null_labels=nulls)
+    work = Canonical(records.schema, record, names=ready.names)
+    return work, ready.spec.watched(work.names) if ready.rows > MOST_SAMPLED else []
 
 
 def write_piece(
@@ -95,22 +95,22 @@ def write_piece(
 
 
 def write_data(
-    job: Prepared, records: Records, folder: Path, *, key: bytes, clock: Clock
+    ready: Prepared, records: Records, folder: Path, *, key: bytes, reporter: Reporter
 ) -> tuple[WrittenTally, dict[str, Any]]:
     """Randomise the records into the data file, or its pieces as long as there are rows.
 
     Returns what was counted on the way, and what the manifest says of the file. The records are
-    those of the job, or its rows in another order.
+    those of the ready, or its rows in another order.
     """
-    work, watched = writer_of(job, records, key=key)
-    file, done = job.file, 0
+    work, watched = writer_of(ready, records, key=key)
+    file, done = ready.file, 0
 
     def watched_batches() -> Iterator[Any]:
         nonlocal done
         for batch in ahead(work.source(records)):
             yield batch
             done += batch.num_rows
-            clock.tell("randomising", done / max(job.rows, 1), rows=batch.num_rows)
+            reporter.report("randomising", done / max(ready.rows, 1), rows=batch.num_rows)
 
     # A piece ends with a batch; a single file has all of them.
     further = None if file.rows_per_file is None else file.rows_per_file // BATCH_ROWS - 1
@@ -134,15 +134,15 @@ def write_data(
         written = [merge_pieces([*written, found])]
         first = next(batches, None)
     tally, links = written[0]
-    return tally, data_entry(job, links, pieces)
+    return tally, data_entry(ready, links, pieces)
 
 
-def data_entry(job: Prepared, links: Links, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def data_entry(ready: Prepared, links: Links, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return what the manifest says of the data file; refuse columns that tell protected ones."""
     if links.rows:
-        refuse_links(tuple(links.found(rows_per_person=job.design.spent.rows)))
-    entry = {"file": job.file.name, "format": job.spec.output}
-    if job.file.rows_per_file is None:
+        refuse_links(tuple(links.found(rows_per_person=ready.design.spent.rows)))
+    entry = {"file": ready.file.name, "format": ready.spec.output}
+    if ready.file.rows_per_file is None:
         return {**entry, "bytes": pieces[0]["bytes"], "sha256": pieces[0]["sha256"]}
     size = sum(piece["bytes"] for piece in pieces)
     return {**entry, "bytes": size, "sha256": pieces_sha256(pieces), "pieces": list(pieces)}

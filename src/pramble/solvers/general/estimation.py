@@ -258,7 +258,7 @@ def relaxed_optimum(
             else:
                 fresh = violating_sets(optimum, sets, prior, alpha)
                 budget.spend(20 * BATCH * S**2)
-            budget.tell("adding columns", value=optimum.variance, bound=bound)
+            budget.report("adding columns", value=optimum.variance, bound=bound)
             if optimum.variance - bound <= gap * optimum.variance:
                 stopped = "tolerance"
                 break

@@ -349,7 +349,7 @@ class _ColumnSearch:
                 return self.budget.reason
             self.theta = np.maximum(solved[0][1:], 0.0) / self.scale
             self.value = float(self.theta @ self.gains)
-            self.budget.tell("adding columns", value=self.value, bound=self.bound)
+            self.budget.report("adding columns", value=self.value, bound=self.bound)
             added = 0
             if not self.budget.closed(self.value, self.bound):
                 spread = solved[1][self.groups] * self.shares

@@ -168,7 +168,7 @@ def best_invariant(
             climbed = vertices.climb(gradient, goal, part)
             if climbed is not None and climbed[1] > value:
                 found[0], value = climbed
-            budget.tell("climbing to invariant matrices", value=value, bound=bound)
+            budget.report("climbing to invariant matrices", value=value, bound=bound)
             if budget.closed(value, bound) or part.is_over():
                 break
     except KeyboardInterrupt:

@@ -153,7 +153,7 @@ class _LossSearch:
             gap = float(p @ (yf + sg).sum(axis=1))
             value = self.value()
             bound = min(max(point.eta, 0.0), value)
-            budget.tell("moving near", value=self.shown(value), bound=self.shown(bound))
+            budget.report("moving near", value=self.shown(value), bound=self.shown(bound))
             budget.spend(len(point.t) ** 3 / 10 + 70 * point.y.size)
             if gap <= budget.tolerance * value:
                 break

@@ -157,7 +157,7 @@ def best_columns(
         else:
             fresh = uphill(rays, optimum, prior, alpha, distance)
         budget.spend(60 * BATCH * distance.size**2)
-        budget.tell("adding columns", value=optimum.variance, bound=bound)
+        budget.report("adding columns", value=optimum.variance, bound=bound)
         needed = min(distance.size * (distance.size + 1) // 2, MOST_COLUMNS)
         heavy = np.argsort(-optimum.theta)[: needed + BATCH]
         grown = distinct_rays(np.vstack([rays[heavy], fresh]))

@@ -168,7 +168,7 @@ def design_record(
             if objective == "estimation":
                 refuse_wide_tables(problem)
             found = plan_for_alpha(problem, budget)
-    budget.clock.tell("done", 1.0, value=found.value, bound=found.bound)
+    budget.reporter.report("done", 1.0, value=found.value, bound=found.bound)
     if budget.seconds_left() <= 0:
         return replace(found, notes=(*found.notes, CUT_SHORT))
     return found
@@ -219,7 +219,7 @@ def plan_by_distance(problem: RecordProblem, budget: SearchBudget) -> RecordDesi
         for name in problem.columns
     }
     ground = valuation_of(problem, budget)
-    budget.clock.tell("single columns", ALONE)
+    budget.reporter.report("single columns", ALONE)
     one_branch = problem.whole or len(problem.columns) < MANY
     part = budget if one_branch else budget.until(SEARCHING)
     branches = table_branches(problem, blocks, part, one_branch=one_branch)
@@ -252,7 +252,7 @@ def table_branches(
             each = budget.left() / (left + 1)
             joint = {table: matrix_by_distance(problem, table, budget, effort=each)}
             yield {**joint, **others} if one_branch else joint
-        budget.clock.tell("tables", 1 - left / len(problem.tables))
+        budget.reporter.report("tables", 1 - left / len(problem.tables))
 
 
 def matrix_by_distance(

@@ -67,9 +67,9 @@ SMALL = 0.2
 
 def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
     ground = valuation_of(problem, budget)
-    budget.clock.tell("randomised response", 0.0)
+    budget.reporter.report("randomised response", 0.0)
     options = [one for blocks in plain_branches(problem) if (one := ground.option(blocks))]
-    budget.clock.tell("turned sets", 0.05)
+    budget.reporter.report("turned sets", 0.05)
     packed = packed_branches(problem, budget.until(TURNING))
     start = [SMALL / len(options)] * len(options)
     part = budget.until(VALUING)
@@ -78,12 +78,12 @@ def best_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesign:
             break
         options.append(ground.option(blocks))
         start.append(share)
-    budget.clock.tell("shares", TURNING)
+    budget.reporter.report("shares", TURNING)
     best = ground.best_mixture(options, budget.until(MIXING), start=np.array(start))
-    budget.clock.tell("matrices for the distribution", MIXING, value=sum(best[2].values()))
+    budget.reporter.report("matrices for the distribution", MIXING, value=sum(best[2].values()))
     if not is_small(problem) or sum(best[2].values()) > NEAR * dense_bound(problem):
         best = improved(problem, ground, best, budget)
-    budget.clock.tell("bound", MIXING_AGAIN, value=sum(best[2].values()))
+    budget.reporter.report("bound", MIXING_AGAIN, value=sum(best[2].values()))
     bound, notes = record_bound(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
 
@@ -217,7 +217,7 @@ def one_branch_plan(problem: RecordProblem, budget: SearchBudget) -> RecordDesig
             costs = ground.costs([option], one)
             if best is None or sum(costs.values()) < sum(best[2].values()):
                 best = ([option], one, costs)
-        budget.clock.tell("blocks", SEARCHING * (1 - left / len(ranked)))
+        budget.reporter.report("blocks", SEARCHING * (1 - left / len(ranked)))
     bound, notes = record_bound(problem, budget)
     return answer(problem, ground, best, bound=bound, notes=notes)
 

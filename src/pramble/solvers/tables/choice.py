@@ -33,7 +33,7 @@ from pramble.solvers.tables.least_noise import (
     proven_precisions,
     rounded_down,
 )
-from pramble.values import Clock, Floats
+from pramble.values import Floats, Reporter
 
 # Share of μ² that the scores get: all errors grow by 0.8 %.
 SCORES = 1 / 64
@@ -125,7 +125,7 @@ def choice_precisions(
 ) -> dict[Columns, float]:
     """Return the best precisions within a limit; these parts get at least so much."""
     with one_thread():
-        found = least_noise(problem.parts, problem.costs[None], Clock(None))
+        found = least_noise(problem.parts, problem.costs[None], Reporter(None))
     return proven_precisions(problem, found.precision, limit, least=least)
 
 

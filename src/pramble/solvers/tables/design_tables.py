@@ -28,7 +28,7 @@ from pramble.solvers.tables.least_noise import (
     least_noise,
     proven_precisions,
 )
-from pramble.values import Clock, Floats, Watcher, value
+from pramble.values import Floats, Reporter, Watcher, value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -233,17 +233,17 @@ def design_tables(
     if chosen and len(problem.labels) > 2:
         plan = plan_with_choice(problem.labels, budget, delta=float(delta), rows_per_person=k)
         return design_of_chosen(plan, float(epsilon))
-    clock = Clock(progress)
-    found = least_for_objective(problem, objective, clock, has_total=k > 1)
+    reporter = Reporter(progress)
+    found = least_for_objective(problem, objective, reporter, has_total=k > 1)
     precision = proven_precisions(problem, found.precision, budget / (k * k), has_total=k > 1)
     plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k)
     value, bound = value_of(problem, plan, objective), found.bound * k * k / float(budget)
-    clock.tell("done", 1.0)
+    reporter.report("done", 1.0)
     return TableDesign(plan, float(epsilon), float(delta), objective, value, min(bound, value))
 
 
 def least_for_objective(
-    problem: TableProblem, objective: str, clock: Clock, *, has_total: bool
+    problem: TableProblem, objective: str, reporter: Reporter, *, has_total: bool
 ) -> LeastNoise:
     """Return the best precisions at μ² = 1, and the bound that proves them."""
     with one_thread():
@@ -252,7 +252,7 @@ def least_for_objective(
         else:
             total = [problem.cost_of_total] if has_total else []
             costs = np.append(problem.costs, total)[None]
-        return least_noise(problem.parts, costs, clock, has_total=has_total)
+        return least_noise(problem.parts, costs, reporter, has_total=has_total)
 
 
 def design_of_chosen(plan: TablePlan, epsilon: float) -> TableDesign:
@@ -262,7 +262,7 @@ def design_of_chosen(plan: TablePlan, epsilon: float) -> TableDesign:
     """
     assert plan.choice is not None, "asked for where tables are chosen"
     problem, k = problem_of(plan.labels, plan.chosen), plan.rows_per_person
-    found = least_for_objective(problem, "variance", Clock(None), has_total=k > 1)
+    found = least_for_objective(problem, "variance", Reporter(None), has_total=k > 1)
     value = value_of(problem, plan, "variance")
     bound = found.bound * k * k / plan.choice.mu_squared
     return TableDesign(plan, epsilon, plan.delta, "variance", value, min(bound, value))

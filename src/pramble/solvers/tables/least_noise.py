@@ -58,7 +58,7 @@ from pramble.privacy.largest_shift import (
 )
 from pramble.privacy.table_privacy import presence, shift_of
 from pramble.solvers.record.problem import as_columns
-from pramble.values import Clock, Floats, value
+from pramble.values import Floats, Reporter, value
 
 Objective = Literal["variance", "relative", "largest"]
 OBJECTIVES = ("variance", "relative", "largest")
@@ -257,7 +257,7 @@ class PatternPool:
 
 
 def least_noise(
-    parts: Exchangeable, costs: Floats, clock: Clock, *, has_total: bool = False
+    parts: Exchangeable, costs: Floats, reporter: Reporter, *, has_total: bool = False
 ) -> LeastNoise:
     """Return the precisions with the least noise at μ² = 1, against every pattern that was found.
 
@@ -276,7 +276,7 @@ def least_noise(
         u = u / float((pool.gains @ u).max())
         found = LeastNoise(u, float((costs @ (1 / u)).max()), bound)
         largest = pool.grow(found)
-        clock.tell("designing tables", 1 / largest)
+        reporter.report("designing tables", 1 / largest)
         if largest == 1.0:
             break
     return LeastNoise(found.precision, found.value, bound)

@@ -115,7 +115,7 @@ def run_search(
                 return budget.reason
             search.step()
             budget.spend(1e6 + 1000 * problem.size)
-            budget.tell("assigning keep probabilities", value=search.value, bound=search.bound)
+            budget.report("assigning keep probabilities", value=search.value, bound=search.bound)
     except KeyboardInterrupt:
         if not search.found:
             raise
