@@ -6,7 +6,7 @@ from importlib.resources import files
 from sphinx.util.docutils import SphinxDirective
 
 from pramble.releasing.spec.document import COLUMN, FILE, PLAN, RISK
-from pramble.releasing.spec.readers import SeveralOf
+from pramble.releasing.spec.settings import SeveralOf
 
 TABLES = {
     "plan": (PLAN, ""),

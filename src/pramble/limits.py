@@ -1,4 +1,4 @@
-"""Every limit that a user can meet, in one place; a message that refuses names its own."""
+"""The limits that several areas share, in one place; a message that refuses names its own."""
 
 # Weights over 2**53 cannot tell a smaller α from zero.
 SMALLEST_ALPHA = 2.0**-52

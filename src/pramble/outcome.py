@@ -14,12 +14,12 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.promise import CentralPromise, LocalPromise
-from pramble.values import value
+from pramble.values import frozen
 
 Numbers = tuple[float, ...]
 
 
-@value
+@frozen
 class FrequencyOutcome:
     """The categories of one column: in the file (raw), and as an analyst estimates them.
 
@@ -34,7 +34,7 @@ class FrequencyOutcome:
     upper: Numbers | None = None
 
 
-@value(eq=False)
+@frozen(eq=False)
 class RecordOutcome:
     """The plan of a release of records."""
 
@@ -57,7 +57,7 @@ class RecordOutcome:
         return replace(self, columns=tuple(replace(one, before=None) for one in self.columns))
 
 
-@value
+@frozen
 class ProtectedOutcome:
     """The protected tables of a release."""
 
@@ -76,7 +76,7 @@ class ProtectedOutcome:
         return replace(self, columns=tuple(replace(one, before=None) for one in self.columns))
 
 
-@value
+@frozen
 class ColumnOutcome:
     """One randomised column; vectors are in the order of its categories.
 
@@ -129,7 +129,7 @@ class ColumnOutcome:
         return replace(public, prior=(), **hidden)
 
 
-@value
+@frozen
 class RiskOutcome:
     """Re-identification risk of the file before and after randomising (raw)."""
 
@@ -148,7 +148,7 @@ class RiskOutcome:
     classes_after: tuple[int, int] | None = None
 
 
-@value
+@frozen
 class Check:
     """One check of the written release: what was checked, whether it held, and the figures."""
 
@@ -157,7 +157,7 @@ class Check:
     detail: str
 
 
-@value
+@frozen
 class ReleaseOutcome:
     """A whole release, or what a dry run expects of one.
 

@@ -20,15 +20,15 @@ T = TypeVar("T")
 
 @overload
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def value(cls: type[T], /) -> type[T]: ...
+def frozen(cls: type[T], /) -> type[T]: ...
 
 
 @overload
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def value(*, eq: bool = True, repr: bool = True) -> Callable[[type[T]], type[T]]: ...
+def frozen(*, eq: bool = True, repr: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 
-def value(cls: Any = None, /, *, eq: bool = True, repr: bool = True) -> Any:  # noqa: A002
+def frozen(cls: Any = None, /, *, eq: bool = True, repr: bool = True) -> Any:  # noqa: A002
     """Make a class a frozen dataclass: arrays read-only, dicts sealed, pickled by its fields.
 
     ``__post_init__`` runs first, so it may check and replace fields. With arrays among the fields
@@ -36,7 +36,7 @@ def value(cls: Any = None, /, *, eq: bool = True, repr: bool = True) -> Any:  # 
 
     Examples
     --------
-    >>> @value(eq=False)
+    >>> @frozen(eq=False)
     ... class Pair:
     ...     numbers: Floats
     >>> Pair(np.array([1.0, 2.0])).numbers.flags.writeable
@@ -75,7 +75,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-@value
+@frozen
 class Progress:
     """How far a piece of work has come: what every ``progress=`` callable is called with.
 

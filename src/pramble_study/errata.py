@@ -12,7 +12,7 @@ import numpy as np
 from pramble.mechanisms.uniform import keep_probabilities
 from pramble.privacy.certificate import certify
 from pramble.solvers.uniform.polytope import paper_levels
-from pramble.values import value
+from pramble.values import frozen
 from pramble_study.family import Point, exact_vertices, listed_vertices, privacy_rows
 from pramble_study.paper import SEX_ALPHA, SEX_KEEP
 from pramble_study.study import Spread, Table, fields, headings, in_turn
@@ -24,7 +24,7 @@ class Config:
     step: Fraction = Fraction(1, 1000)
 
 
-@value
+@frozen
 class Enumeration:
     S: int
     a: Fraction
@@ -43,7 +43,7 @@ class Enumeration:
         return self.missing == 0 and self.infeasible == 0
 
 
-@value
+@frozen
 class Refutation:
     place: str
     printed: str
@@ -53,7 +53,7 @@ class Refutation:
     corrected_excess: Fraction
 
 
-@value
+@frozen
 class Outside:
     q: float
     alpha: float
@@ -62,7 +62,7 @@ class Outside:
     end: float
 
 
-@value
+@frozen
 class Errata:
     refutations: tuple[Refutation, ...]
     enumerations: tuple[Enumeration, ...]

@@ -21,7 +21,7 @@ from pramble.mechanisms.uniform import keep_probabilities
 from pramble.plots.images import Picture
 from pramble.plots.style import BLACK, BLUE, VERMILION, WIDTH, YELLOW, house_style, new_figure
 from pramble.solvers.design import design
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 from pramble_study.axes import shared_legend
 from pramble_study.family import best_placement
 from pramble_study.paper import ALPHAS, REPETITIONS, SAMPLE_SIZE, SCENARIOS, printed_counts, priors
@@ -48,7 +48,7 @@ class Config:
     tolerance: float = 1e-4
 
 
-@value
+@frozen
 class Cell:
     scenario: str
     alpha: float
@@ -61,7 +61,7 @@ class Cell:
     information: float
 
 
-@value
+@frozen
 class Estimates:
     cells: tuple[Cell, ...]
     priors: Mapping[str, Floats]

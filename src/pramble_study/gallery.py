@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pramble.plots.images import Picture
 from pramble.plots.style import BLUE, GREY, WIDTH, house_style, new_figure
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 from pramble_study.axes import shared_legend
 from pramble_study.family import (
     cut,
@@ -34,7 +34,7 @@ class Config:
     pairs: tuple[Fraction, ...] = (Fraction(3, 2), Fraction(2), Fraction(5, 2))
 
 
-@value
+@frozen
 class Body:
     """The feasible set for one prior and one e^α: its vertices, and the information at each."""
 
@@ -49,7 +49,7 @@ class Body:
         return int(self.information.argmax())
 
 
-@value
+@frozen
 class Pair:
     a: Fraction
     without_third: Floats
@@ -57,7 +57,7 @@ class Pair:
     possible: Floats
 
 
-@value
+@frozen
 class Gallery:
     bodies: tuple[Body, ...]
     pairs: tuple[Pair, ...]

@@ -13,7 +13,7 @@ from pramble.plots.images import Picture
 from pramble.plots.style import SERIES, WIDTH, house_style, new_figure
 from pramble.solvers.design import design
 from pramble.solvers.problem import FamilyName, ObjectiveName
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 from pramble_study.axes import in_percent, shared_legend
 from pramble_study.estimates import standard_error
 from pramble_study.study import Column, Spread, Table, headings, in_turn
@@ -47,7 +47,7 @@ class Config:
     tolerance: float = 1e-5
 
 
-@value
+@frozen
 class Best:
     variable: str
     alpha: float
@@ -64,7 +64,7 @@ class Best:
         return min(self.information / self.ceiling, 1.0)
 
 
-@value
+@frozen
 class NewYork:
     designs: tuple[Best, ...]
     margins: Mapping[str, dict[str, int]]

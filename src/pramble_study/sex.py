@@ -16,7 +16,7 @@ from pramble.mechanisms.uniform import keep_probabilities
 from pramble.plots.images import Picture
 from pramble.plots.style import BLACK, BLUE, GREEN, WIDTH, house_style, new_figure
 from pramble.privacy.certificate import certify
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 from pramble_study.axes import shared_legend
 from pramble_study.estimates import draw_cloud, standard_error
 from pramble_study.paper import REPETITIONS, SEX_ALPHA, SEX_KEEP, keep_levels
@@ -32,7 +32,7 @@ class Config:
     share: float = 1.0
 
 
-@value
+@frozen
 class Panel:
     q: float
     end_point: bool
@@ -46,7 +46,7 @@ class Panel:
     from_pairs: Floats
 
 
-@value
+@frozen
 class Sex:
     alpha: float
     counts: tuple[int, int]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pramble.plots.images import Picture
 from pramble.plots.style import BLACK, SERIES, WIDTH, house_style, new_figure
 from pramble.solvers.design import design
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 from pramble_study.axes import in_percent, shared_legend
 from pramble_study.family import best_placement, in_words
 from pramble_study.paper import ALPHAS, SCENARIOS, Counts, draw_third, printed_counts, priors
@@ -31,7 +31,7 @@ class Config:
     tolerance: float = 1e-7
 
 
-@value
+@frozen
 class Row:
     scenario: str
     alpha: float
@@ -54,7 +54,7 @@ class Row:
         return self.loss < SAME
 
 
-@value
+@frozen
 class Redraws:
     """Scenario III over many priors drawn as described: what the printed vertex loses."""
 
@@ -66,7 +66,7 @@ class Redraws:
         return int((self.losses < SAME).sum())
 
 
-@value
+@frozen
 class Tables:
     rows: tuple[Row, ...]
     redraws: tuple[Redraws, ...]

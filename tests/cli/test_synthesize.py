@@ -48,7 +48,7 @@ def test_the_file_holds_what_the_verb_draws(place):
     words = " ".join(answer.output.split())
     assert "reveal nothing beyond it and are as private as it is" in words
     assert "'income' is left out" in words
-    assert "sex × ill" in words
+    assert "points a cell from their estimates" in words
 
 
 def test_json_says_how_far_each_table_is(place):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pramble.releasing.profile.columns as looks
 import pramble.releasing.scan as tables
-from pramble.data.crosstab import Tabulation
+from pramble.data.crosstab import CrosstabJob
 from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.data.records import scan
@@ -68,9 +68,9 @@ def told_by_table_counts(jobs):
 def tabulation(records):
     labels = {"one": as_labels(LABELS)}
     return [
-        Tabulation(records, ("one", "who", "two"), labels=labels, presence=("two",)),
-        Tabulation(records, ("who", "two"), weights="w", measure="w", powers=POWERS),
-        Tabulation(records, ()),
+        CrosstabJob(records, ("one", "who", "two"), labels=labels, presence=("two",)),
+        CrosstabJob(records, ("who", "two"), weights="w", measure="w", powers=POWERS),
+        CrosstabJob(records, ()),
     ]
 
 
@@ -81,7 +81,7 @@ def told_by_tabulation(jobs):
 
 
 def strays(records):
-    return [Tabulation(records, ("one", "two"), labels={"one": as_labels(["b", "c"])})]
+    return [CrosstabJob(records, ("one", "two"), labels={"one": as_labels(["b", "c"])})]
 
 
 def told_by_strays(jobs):
@@ -166,7 +166,7 @@ def test_the_row_that_an_error_names_counts_from_the_first_of_all():
 
 def test_values_that_were_not_declared_are_all_counted():
     table = pa.table({"a": ["x", "z"] * 300})
-    job = Tabulation(open_records(table), ("a",), labels={"a": as_labels(["x", "y"])})
+    job = CrosstabJob(open_records(table), ("a",), labels={"a": as_labels(["x", "y"])})
     for batch in table.to_batches(max_chunksize=7):
         job.add(batch)
     with pytest.raises(InvalidData, match=r"300 rows do not \(row 1, row 3, row 5, row 7, row 9, "):

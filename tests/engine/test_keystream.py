@@ -127,10 +127,10 @@ def test_a_key_is_checked_and_never_shown():
 
 
 def test_the_key_is_in_no_repr_of_what_is_made_from_it():
-    from pramble.engine.record import as_record
+    from pramble.engine.record import bound_plan
 
     secret = os.urandom(32)
-    record = as_record(secret, {"a": pramble.randomized_response(3, 1.0)}, threads=1)
+    record = bound_plan(secret, {"a": pramble.randomized_response(3, 1.0)}, threads=1)
     shown = repr(record) + repr(record.blocks) + repr(record.branch_stream)
     assert repr(secret)[2:-1] not in shown
     assert secret.hex() not in shown

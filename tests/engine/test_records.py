@@ -32,7 +32,7 @@ from tests.engine.plans import (
 )
 
 import pramble
-from pramble.engine.record import Record, as_record, share_weights
+from pramble.engine.record import BoundPlan, bound_plan, share_weights
 from pramble.errors import InvalidData, InvalidPlan
 
 RELEASED = columns_of(PLAN, pramble.perturb(TABLE, PLAN, key=KEY))
@@ -101,7 +101,7 @@ def test_wrong_laws_are_told_apart():
 def test_blanks_stand_exactly_where_the_branch_says():
     area, ill = (np.array([v is None for v in RELEASED[name]]) for name in ("area", "ill"))
     assert (area != ill).all()
-    record = as_record(KEY, PLAN, threads=1)
+    record = bound_plan(KEY, PLAN, threads=1)
     first, second = record.branch_positions(range(N))
     assert np.array_equal(np.flatnonzero(ill), first)
     assert np.array_equal(np.flatnonzero(area), second)
@@ -261,13 +261,13 @@ def test_coded_columns_hold_blanks_that_can_be_written(tmp_path):
 
 
 def test_no_two_draws_share_bits():
-    record = as_record(KEY, PLAN, threads=1)
+    record = bound_plan(KEY, PLAN, threads=1)
     streams = [record.branch_stream, *(b.stream for blocks in record.blocks for b in blocks)]
     assert len(streams) == 6  # the coin, two and three; factors of a product have their own
     words = [stream.words(range(4096)) for stream in streams]
     words += [stream.extras(range(4096)) << np.uint32(11) for stream in streams]
     assert all((one == two).sum() <= 2 for one, two in combinations(words, 2))
-    simple = as_record(KEY, {"sex": pramble.randomized_response(SEX, 1.0)}, threads=1)
+    simple = bound_plan(KEY, {"sex": pramble.randomized_response(SEX, 1.0)}, threads=1)
     assert simple.blocks[0][0].stream.path == ("sex",)
 
 
@@ -294,7 +294,7 @@ def test_a_plan_of_one_branch_draws_what_its_mechanisms_say():
     outcomes = list(zip(*(out[name] for name in plan.columns), strict=True))
     assert p_value(law_of(plan, ONE), outcomes) > 1e-3
     lazy = pramble.perturb(pl.from_arrow(TABLE).lazy(), plan, key=KEY)
-    assert len(as_record(KEY, plan, threads=1).parts) == 2
+    assert len(bound_plan(KEY, plan, threads=1).parts) == 2
     whole = columns_of(plan, pramble.perturb(TABLE, plan, key=KEY))
     assert columns_of(plan, lazy.collect()) == whole
     assert pramble.perturb(TABLE, plan, key=KEY)["job"].type == pa.int16()
@@ -395,12 +395,12 @@ def test_shares_are_weights_over_two_to_the_53():
 
 
 def test_a_record_travels_and_draws_the_same():
-    record = as_record(KEY, PLAN, threads=1)
+    record = bound_plan(KEY, PLAN, threads=1)
     sent = pickle.loads(pickle.dumps(record))
     codes = {name: np.zeros(500, dtype=np.uint8) for name in PLAN.columns}
     one, two = record.draw(codes, range(500)), sent.draw(codes, range(500))
     assert all(np.array_equal(one[name], two[name]) for name in one)
-    assert isinstance(sent, Record)
+    assert isinstance(sent, BoundPlan)
     assert repr(KEY)[2:12] not in repr(record)
 
 

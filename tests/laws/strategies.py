@@ -92,4 +92,3 @@ KINDS = {
 """Every kind of mechanism; a new kind joins here and is then under every law."""
 
 mechanisms = st.one_of(*KINDS.values())
-single_column = st.one_of(*(kind for name, kind in KINDS.items() if name != "product"))

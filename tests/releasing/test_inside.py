@@ -52,7 +52,7 @@ from pramble import release
 from pramble.data.formats import arrow
 from pramble.data.open import open_records
 from pramble.engine.canonical import Canonical
-from pramble.engine.record import Record
+from pramble.engine.record import BoundPlan
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
 from pramble.releasing.folder.reading import mistakes_in
 from pramble.releasing.linkage import Neighbours
@@ -203,7 +203,7 @@ def test_a_coin_that_prefers_a_branch_is_caught(people_file, tmp_path, monkeypat
         none = np.arange(0)
         return [np.arange(len(rows)), *(none for _ in self.plan.branches[1:])]
 
-    monkeypatch.setattr(Record, "branch_positions", first_only)
+    monkeypatch.setattr(BoundPlan, "branch_positions", first_only)
     with pytest.raises(PrivacyError, match=r"records of each branch"):
         release(people_file, tmp_path / "out", columns=records.COLUMNS, alpha=1.0)
 
@@ -309,7 +309,7 @@ def test_a_piece_is_the_same_wherever_it_is_written(source, honest, tmp_path):
     job = bound(source, tmp_path)
     batches = list(islice(job.source(records), 1, 2))
     for threads in (1, 3):
-        record = Record(pieces.PLAN, job.record.key, threads=threads)
+        record = BoundPlan(pieces.PLAN, job.record.key, threads=threads)
         sent = pickle.loads(pickle.dumps(Canonical(records.schema, record, names=job.names)))
         path = tmp_path / f"{threads}.parquet"
         tally, links = write_piece(

@@ -13,7 +13,7 @@ import pramble
 import pramble.releasing.linkage as links_module
 import pramble.releasing.value_sample as value_sample
 from pramble.engine.canonical import Canonical
-from pramble.engine.record import Record
+from pramble.engine.record import BoundPlan
 from pramble.releasing.linkage import Links
 from pramble.releasing.write.verify import WrittenTally
 
@@ -28,7 +28,7 @@ PLAN = pramble.Plan(
 
 def drawn(table, *, batch, first_row=0, key=KEY):
     """The tally and the links of a table, batch by batch."""
-    work = Canonical(table.schema, Record(PLAN, KEY))
+    work = Canonical(table.schema, BoundPlan(PLAN, KEY))
     tally = WrittenTally(PLAN, work.names, coded=work.coded, as_text=False)
     links = Links(
         ["town", "name", "day", "early", "late"], PLAN.columns, key=key, first_row=first_row

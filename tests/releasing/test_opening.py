@@ -68,7 +68,7 @@ def test_a_changed_data_file_is_refused(folder):
         (lambda d: spent(d).update(alpha=0.25), "must state one α"),
         (lambda d: spent(d).update(alpha_exact="1/4", alpha=0.25), "its columns spend"),
         (lambda d: spent(d).update(alpha_exact="1/0"), "is no number"),
-        (lambda d: spent(d).update(notion="central"), "A central guarantee has"),
+        (lambda d: spent(d).update(notion="central"), "A central promise has"),
         (lambda d: spent(d).update(notion="none"), "must be one of"),
         (lambda d: d["data"].update(file="../people.parquet"), "must match"),
         (

@@ -8,7 +8,7 @@ from tests.engine import plans
 
 import pramble
 from pramble.data.arrays import even_batches
-from pramble.engine.record import as_record
+from pramble.engine.record import bound_plan
 from pramble.spark.frames import SparkDraws
 from pramble.spark.records import SparkRecords
 
@@ -151,7 +151,7 @@ def test_undeclared_values_are_refused_when_perturb_is_called(spark):
 
 
 def test_rows_that_moved_are_refused():
-    record = as_record(KEY, PLAN, threads=1)
+    record = bound_plan(KEY, PLAN, threads=1)
     columns = pa.table({"sex": FRAME["sex"], "age": FRAME["age"]})
     batches = columns.to_batches(max_chunksize=900)
     for counted in (N - 1, N + 1, N):

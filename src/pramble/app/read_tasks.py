@@ -20,7 +20,7 @@ from pramble.plots.images import to_svg
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.report.estimate_text import MOST_ROWS, estimate_grid
 from pramble.shown import Facts, Grid, csv_text, shortened
-from pramble.values import Reporter, Watcher, value
+from pramble.values import Reporter, Watcher, frozen
 from pramble.words import visible
 
 # The release that was opened last, by its folder and the time of its manifest.
@@ -32,7 +32,7 @@ INFLATION = "Inflation: how many times larger the variance is than without rando
 BEFORE_SHUFFLING = "Against those who handled the file before its rows were shuffled: "
 
 
-@value
+@frozen
 class FolderFacts:
     """What the page says of a release."""
 
@@ -43,7 +43,7 @@ class FolderFacts:
     details: dict[str, tuple[str, ...]]  # titles, each with its sentences
 
 
-@value
+@frozen
 class TableQuestion:
     """Which table is asked for.
 
@@ -69,7 +69,7 @@ class TableQuestion:
             )
 
 
-@value
+@frozen
 class ReadAnswer:
     """What was asked for, as the page shows it: a table, a figure, and what to know of it.
 

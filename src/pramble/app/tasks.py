@@ -15,10 +15,10 @@ from pramble.plots.images import to_svg
 from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
 from pramble.releasing.folder.build import report_path
 from pramble.releasing.profile.survey import FileProfile, survey_file
-from pramble.releasing.scan import Counted, count_each
+from pramble.releasing.scan import CountedColumn, count_each
 from pramble.releasing.spec.document import spec_from
-from pramble.releasing.try_release import Candidate, Trials
-from pramble.values import Reporter, Watcher, value
+from pramble.releasing.try_release import Candidate, PromiseComparison
+from pramble.values import Reporter, Watcher, frozen
 
 # Rows of the sample data.
 BUILT_IN = 100_000
@@ -36,7 +36,7 @@ def survey_built_in(
     return survey(path, reading, progress=progress)
 
 
-@value
+@frozen
 class Categories:
     """A column's categories with their counts; or why its values do not fit them."""
 
@@ -54,20 +54,20 @@ def count_categories(
     found = count_each(spec.open(path), spec.columns, reporter=Reporter(progress))
     return {
         name: Categories(own.labels, own.counts)
-        if isinstance(own, Counted)
+        if isinstance(own, CountedColumn)
         else Categories(error=str(own), values=own.values)
         for name, own in found.items()
     }
 
 
 # The file and plan that were tried last, counted.
-COUNTED: dict[str, Trials] = {}
+COUNTED: dict[str, PromiseComparison] = {}
 
 NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
 NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
 
 
-@value
+@frozen
 class Tried:
     """A promise that was tried, and its plan as a picture."""
 
@@ -90,7 +90,7 @@ def try_promise(
     # Counts of another file or other columns would only take memory.
     if ground not in COUNTED:
         COUNTED.clear()
-        COUNTED[ground] = Trials(path, plan=document)
+        COUNTED[ground] = PromiseComparison(path, plan=document)
     trials = COUNTED[ground]
     trials.delta = delta
     found = trials.candidate(kind, promise, reporter=Reporter(progress))
@@ -102,7 +102,7 @@ def try_promise(
     return Tried(replace(found, plan=None), picture, caption)
 
 
-@value
+@frozen
 class ReleasedFolder:
     """A release that was made: where, its report, and its files with their sizes."""
 

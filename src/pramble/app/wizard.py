@@ -27,7 +27,7 @@ from pramble.releasing.spec.document import (
 )
 from pramble.releasing.spec.settings import TABLES
 from pramble.releasing.spec.spec import DELTA
-from pramble.values import value
+from pramble.values import frozen
 
 STEPS = ("open", "columns", "promise", "release", "read")
 # Settings of a plan that say what is promised, and by which design it is kept.
@@ -44,7 +44,7 @@ MOST_KEYS = 4
 WITHOUT_FIGURES = ("output", "copies", "synthetic", "rows_per_file", "people")
 
 
-@value
+@frozen
 class SourceFile:
     """A confidential file: where it is, its name, and whether the app made the file itself."""
 

@@ -14,7 +14,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.risk.after import RiskAfter
 from pramble.risk.assess import Assessment
 from pramble.shown import Display, Facts, number
-from pramble.values import Reporter, value
+from pramble.values import Reporter, frozen
 from pramble.words import several
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MEASURES = {
 OF_RISK = ("tau1", "tau2", "worst")
 
 
-@value
+@frozen
 class Target:
     """A measure that must be at most a given value.
 
@@ -71,7 +71,7 @@ class Target:
         return float(getattr(left, self.measure))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Trial:
     """What an α tried gives.
 
@@ -156,7 +156,7 @@ def search(
     return sorted(trials, key=lambda trial: trial.alpha), best
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Calibration(Display, Tidy):
     """The α that meets a target, what it gives, and the curve it was found on.
 

@@ -1,4 +1,4 @@
-"""The command line: one file per verb, no mathematics."""
+"""The command line: a file for each group of commands, no mathematics."""
 
 
 def main() -> None:

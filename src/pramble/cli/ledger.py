@@ -10,7 +10,7 @@ from pramble.cli.console import messages, print_csv, print_json, show
 from pramble.cli.inputs import AsCsv, AsJson, Text, option
 from pramble.errors import InvalidInput
 from pramble.ledger.account import as_central
-from pramble.ledger.book import Entry, Ledger, central_sum, default_ledger, local_sum, pair
+from pramble.ledger.book import Entry, Ledger, central_sum, central_text, default_ledger, local_sum
 from pramble.privacy.promise import LocalPromise, composed
 from pramble.shown import Grid
 from pramble.words import first_names
@@ -115,7 +115,7 @@ def set_budgets(
     if central is not None:
         most = as_central(central.split(","))
         book.set_budget(people, most)
-        messages().print(f"The central budget of {people!r} is {pair(most)}.")
+        messages().print(f"The central budget of {people!r} is {central_text(most)}.")
 
 
 def running_totals(book: Ledger) -> list[dict[str, Any]]:

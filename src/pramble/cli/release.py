@@ -23,7 +23,7 @@ from pramble.cli.inputs import (
     tables_in,
     with_settings,
 )
-from pramble.ledger.book import pair
+from pramble.ledger.book import central_text
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
@@ -164,8 +164,8 @@ def promise_text(outcome: ReleaseOutcome) -> str:
     if outcome.central is None:
         return local
     if outcome.protected is not None:
-        return f"{pair(outcome.central)} a {outcome.spent.unit}, against readers"
-    return f"{pair(outcome.central)} against readers ({local} before shuffling)"
+        return f"{central_text(outcome.central)} a {outcome.spent.unit}, against readers"
+    return f"{central_text(outcome.central)} against readers ({local} before shuffling)"
 
 
 def release_document(result: Release) -> dict[str, Any]:

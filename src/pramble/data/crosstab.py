@@ -14,7 +14,7 @@ from pramble.data.encode import Encoder, Levels, Presence, UndeclaredValues
 from pramble.data.labels import Label, Labels, label_key
 from pramble.data.records import LazyRecords, Records, Watch, scan
 from pramble.errors import InvalidData, InvalidInput, bad_row
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 LARGEST_INDEX = 2**62
 DENSE = 1 << 20
@@ -23,7 +23,7 @@ DENSE = 1 << 20
 Powers = tuple[int, int]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Crosstab:
     r"""Counts of records by the combination of their values in some columns."""
 
@@ -165,19 +165,19 @@ def crosstab(
 ) -> Crosstab:
     """Count records by combinations of values, in one pass and the memory of what it returns.
 
-    ``options`` are those of :class:`Tabulation`.
+    ``options`` are those of :class:`CrosstabJob`.
     """
     if keep_rows:
         numbers = [options.get("weights"), options.get("measure")]
         extra = [name for name in numbers if isinstance(name, str)]
         records = records.here([*columns, *presence, *extra])
     names = (*columns, *presence)
-    job = Tabulation(records, names, keep_rows=keep_rows, presence=tuple(presence), **options)
+    job = CrosstabJob(records, names, keep_rows=keep_rows, presence=tuple(presence), **options)
     scan(records, [job], watch=watch)
     return job.result()
 
 
-class Tabulation:
+class CrosstabJob:
     """Counts batch by batch: a job for `pramble.data.records.scan`.
 
     Values of a column in ``labels`` must be among its declared categories; other columns have the
@@ -248,7 +248,7 @@ class Tabulation:
             return np.asarray(self.levels[name].codes(batch[name]), dtype=np.int64)
         return self.undeclared.codes(self.encoders[name], batch[name], rows)
 
-    def merge(self, later: "Tabulation") -> None:
+    def merge(self, later: "CrosstabJob") -> None:
         assert not self.keep_rows, "rows are not kept where they stay"
         place = {name: own.merge(later.levels[name]) for name, own in self.levels.items()}
         for given, sums in later.parts:

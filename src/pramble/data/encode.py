@@ -29,14 +29,14 @@ from pramble.data.labels import (
     typed_texts,
 )
 from pramble.errors import InvalidData, InvalidPlan, with_values
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 Codes = NDArray[Any]
 
 UNDECLARED = -1
 
 
-@value
+@frozen
 class Encoder:
     """The declared categories of one column, ready to look values up."""
 
@@ -380,7 +380,7 @@ class Levels:
 NULL = label_key(None)
 
 
-@value
+@frozen
 class Presence:
     """Codes a column by whether it is blank (0) or not (1)."""
 

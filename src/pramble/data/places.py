@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from pramble.errors import InvalidInput
-from pramble.values import value
+from pramble.values import frozen
 
 # Stores that give a folder another name in one step.
 RENAMES = ("hdfs", "local")
@@ -31,7 +31,7 @@ class Size(NamedTuple):
     st_mtime_ns: int = 0
 
 
-@value(repr=False)
+@frozen(repr=False)
 class Place:
     """A file or folder in a store: the address of the store, and a path in it."""
 

@@ -38,7 +38,7 @@ from pramble.data.bands import (
 )
 from pramble.data.labels import LABEL_TYPES, Label, object_key
 from pramble.errors import InvalidData, InvalidInput
-from pramble.values import value
+from pramble.values import frozen
 from pramble.words import names_in
 
 
@@ -57,7 +57,7 @@ class Recoding(ABC):
         return before
 
 
-@value
+@frozen
 class Trim(Recoding):
     """Take blanks off both ends of texts."""
 
@@ -65,7 +65,7 @@ class Trim(Recoding):
         return over_labels(values, trimmed_texts) if is_text(values) else values
 
 
-@value
+@frozen
 class Missing(Recoding):
     """Take some labels for missing values."""
 
@@ -83,7 +83,7 @@ class Missing(Recoding):
         return None if before is None else tuple(left)
 
 
-@value
+@frozen
 class Merge(Recoding):
     """Merge labels into fewer: ``into`` maps each new label to the old ones; others stay.
 
@@ -109,7 +109,7 @@ class Merge(Recoding):
         return None if before is None else tuple({object_key(one): one for one in left}.values())
 
 
-@value
+@frozen
 class Order(Recoding):
     """Declare the categories and their order."""
 
@@ -125,7 +125,7 @@ class Order(Recoding):
         return self.labels
 
 
-@value
+@frozen
 class Clip(Recoding):
     """Top- and bottom-coding: numbers below ``low`` become it, numbers above ``high`` that."""
 
@@ -155,7 +155,7 @@ class Clip(Recoding):
         return
 
 
-@value
+@frozen
 class Bands(Recoding):
     """Numbers into bands: from each edge to below the next, the last one open above."""
 
@@ -192,7 +192,7 @@ class Bands(Recoding):
         return self.labels
 
 
-@value
+@frozen
 class Periods(Recoding):
     """Dates into years or months, from the first to the last; others are refused."""
 
@@ -308,7 +308,7 @@ def checked_labels(labels: Iterable[Label], what: str) -> tuple[Label, ...]:
     return tuple(labels)
 
 
-@value
+@frozen
 class Reading:
     """How to read a file; whatever is None is found out from the file itself.
 

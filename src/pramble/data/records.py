@@ -17,7 +17,7 @@ from pramble.data.labels import Label
 from pramble.data.recode import Reading, apply_all, categories_after
 from pramble.data.repair import repaired, rule_columns
 from pramble.errors import InvalidData
-from pramble.values import value
+from pramble.values import frozen
 
 # Told, after every batch, how many rows it had and which share of the data has been read.
 Watch = Callable[[int, float], object]
@@ -198,7 +198,7 @@ def scan(records: Records, jobs: Sequence[Job], *, watch: Watch | None = None) -
     return records.scanned(jobs, watch)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableRecords(Records):
     """Records in memory: an Arrow table."""
 
@@ -246,7 +246,7 @@ class TableRecords(Records):
         return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
-@value(eq=False)
+@frozen(eq=False)
 class MixedRecords(Records):
     """Records in memory whose columns Arrow cannot hold: labels of several types in one column."""
 
@@ -305,7 +305,7 @@ class MixedBatch(dict[str, Any]):
         return pa.schema([pa.field(name, pa.null()) for name in self])
 
 
-@value(eq=False)
+@frozen(eq=False)
 class LazyRecords(Records):
     """Records that another engine holds: a lazy frame of polars or DuckDB."""
 
@@ -345,7 +345,7 @@ def mixed(values: Any) -> bool:
     return len(kinds) > 1 or tuple in kinds
 
 
-@value(eq=False)
+@frozen(eq=False)
 class FileRecords(Records):
     """Records of one or more files of one format, read one after the other."""
 

@@ -24,10 +24,10 @@ from pramble.errors import InvalidData, InvalidPlan, with_values
 from pramble.limits import MOST_COMBINATIONS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.column_labels import Coding, ColumnLabels, places_if_among
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 
-@value(eq=False)
+@frozen(eq=False)
 class PlanColumn:
     """A named column with the labels that it may hold before and after.
 
@@ -103,7 +103,7 @@ def unknown_container(data: Any, plan: str) -> InvalidData:
 DIRECT_CELLS = 1 << 22
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ColumnBlock:
     """Columns with their mechanism and their stream of bits."""
 

@@ -15,7 +15,7 @@ from pramble.data.encode import Codes
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records, Watch
 from pramble.engine.block import ColumnBlock
-from pramble.engine.record import Record
+from pramble.engine.record import BoundPlan
 from pramble.engine.sampling import Each
 
 
@@ -40,7 +40,7 @@ class Canonical:
     """
 
     def __init__(
-        self, source_schema: Any, record: Record, *, names: Sequence[str] | None = None
+        self, source_schema: Any, record: BoundPlan, *, names: Sequence[str] | None = None
     ) -> None:
         self.source_schema, self.record, self.columns = source_schema, record, record.columns
         self.names = list(source_schema.names if names is None else names)

@@ -13,12 +13,12 @@ from pramble.data.save import saving
 from pramble.engine.canonical import Canonical
 from pramble.engine.keystream import checked_key
 from pramble.engine.perturb import check_names, checked_first_row
-from pramble.engine.record import as_record
+from pramble.engine.record import bound_plan
 from pramble.engine.sampling import each_column
 from pramble.errors import InvalidData, InvalidInput
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
-from pramble.values import Reporter, Watcher, value
+from pramble.values import Reporter, Watcher, frozen
 
 
 def ahead(items: Iterator[Any]) -> Iterator[Any]:
@@ -30,7 +30,7 @@ def ahead(items: Iterator[Any]) -> Iterator[Any]:
             yield item
 
 
-@value
+@frozen
 class Written:
     """What a run wrote."""
 
@@ -108,7 +108,7 @@ def perturb_file(
     """
     secret = checked_key(key)
     checked_first_row(first_row)
-    record = as_record(secret, plan, threads=threads)
+    record = bound_plan(secret, plan, threads=threads)
     inward, outward = Path(source), Path(target)
     check_places(inward, outward, overwrite=overwrite)
     reporter, records = Reporter(progress), open_records(inward, reading)

@@ -16,7 +16,7 @@ from pramble.data.open import as_arrow
 from pramble.data.remote import is_spark, on_spark
 from pramble.engine.block import unknown_container
 from pramble.engine.keystream import checked_key, checked_rows
-from pramble.engine.record import Record, as_record
+from pramble.engine.record import BoundPlan, bound_plan
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan, with_values
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
@@ -66,7 +66,7 @@ def with_types(schema: Any, kinds: Mapping[str, Any]) -> Any:
 
 
 def perturb_batches(
-    batches: Iterable[Any], record: Record, *, row_number: str | None = None, first_row: int = 0
+    batches: Iterable[Any], record: BoundPlan, *, row_number: str | None = None, first_row: int = 0
 ) -> Iterator[Any]:
     """Yield record batches with the columns of a plan randomised, numbering rows as they come."""
     row = first_row
@@ -80,13 +80,13 @@ def perturb_batches(
         row += batch.num_rows
 
 
-def perturbed_schema(schema: Any, record: Record) -> Any:
+def perturbed_schema(schema: Any, record: BoundPlan) -> Any:
     none = {name: pa.nulls(0, schema.field(name).type) for name in record.columns}
     drawn = record.perturb(none, range(0))
     return with_types(schema, {name: values.type for name, values in drawn.items()})
 
 
-def perturb_lazy(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+def perturb_lazy(frame: Any, record: BoundPlan, *, row_number: str | None, first_row: int) -> Any:
     """Return a lazy frame whose every collect gives the same release.
 
     The key is fixed by now, and rows carry their number along, so polars may split and reorder the
@@ -107,7 +107,7 @@ def perturb_lazy(frame: Any, record: Record, *, row_number: str | None, first_ro
     return frame if row_number else frame.drop(number)
 
 
-def lazy_columns(record: Record, number: str, *, schema: Any) -> Any:
+def lazy_columns(record: BoundPlan, number: str, *, schema: Any) -> Any:
     """Return the expression that draws columns together, from their values and row numbers."""
     import polars as pl
 
@@ -215,9 +215,9 @@ def perturb(
                 "A key draws for a named column, or two columns would share their randomness; name "
                 "it with column=."
             )
-        record = as_record(secret, {column: plan}, threads=threads)
+        record = bound_plan(secret, {column: plan}, threads=threads)
         return record.perturb({column: data}, range(first_row, first_row + len(data)))[column]
-    record = as_record(secret, plan, threads=threads)
+    record = bound_plan(secret, plan, threads=threads)
     return perturb_many(data, record, row_number=row_number, first_row=first_row)
 
 
@@ -226,7 +226,7 @@ def checked_first_row(first_row: int) -> None:
         raise InvalidInput(f"first_row must lie in 0..2**62; found {first_row}.")
 
 
-def perturb_many(data: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+def perturb_many(data: Any, record: BoundPlan, *, row_number: str | None, first_row: int) -> Any:
     if isinstance(data, Mapping):
         check_names(list(data), record.columns, row_number)
         rows: Rows = range(first_row, first_row + number_of_rows(data))

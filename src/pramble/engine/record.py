@@ -32,14 +32,14 @@ from pramble.engine.sampling import AliasSampler, Each, available_threads, code_
 from pramble.errors import InvalidInput
 from pramble.mechanisms.base import TOTAL
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 # Where some of the rows at hand stand: all of them as a slice, or an array of places.
 Positions = slice | Integers
 
 
-@value(eq=False, repr=False)
-class Record:
+@frozen(eq=False, repr=False)
+class BoundPlan:
     """A plan bound to a key: what every door draws with."""
 
     plan: Plan
@@ -61,7 +61,7 @@ class Record:
         }
 
     @cached_property
-    def parts(self) -> tuple["Record", ...]:
+    def parts(self) -> tuple["BoundPlan", ...]:
         """Records that together are this one, of the columns that must be drawn together."""
         if len(self.plan.branches) > 1:
             return (self,)
@@ -158,7 +158,7 @@ class Record:
         return np.full(rows, len(column.outputs) - 1, dtype=column.dtype)
 
 
-def as_record(secret: bytes, plan: Any, *, threads: int | None) -> Record:
+def bound_plan(secret: bytes, plan: Any, *, threads: int | None) -> BoundPlan:
     """Return a plan bound to its bits.
 
     Bits are drawn under a key of the plan's own: with another mechanism, or other columns beside
@@ -169,7 +169,7 @@ def as_record(secret: bytes, plan: Any, *, threads: int | None) -> Record:
         raise InvalidInput(f"threads must be at least 1; found {threads}.")
     whole = as_plan(plan)
     own = derived_key(secret, "plan", json.dumps(whole.to_json(), sort_keys=True))
-    return Record(whole, own, workers)
+    return BoundPlan(whole, own, workers)
 
 
 def share_weights(shares: Sequence[Fraction]) -> Integers:

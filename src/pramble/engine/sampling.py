@@ -29,7 +29,7 @@ from pramble.engine.keystream import KeyStream
 from pramble.mechanisms.arcs import Arcs
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.uniform import UniformRows
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 # Rows drawn at a time: their words and the arrays made of them fit the processor's second cache.
 PIECE = 1 << 14
@@ -57,7 +57,7 @@ def code_type(*sizes: int) -> Any:
     return np.uint8 if max(sizes) <= 256 else np.int32
 
 
-@value
+@frozen
 class Width:
     """How many bits the first word of a row has, and how many more settle a tie."""
 
@@ -184,7 +184,7 @@ def alias_rows(weights: Integers, *, width: Width = FULL) -> tuple[Integers, Int
     return threshold, other
 
 
-@value(eq=False)
+@frozen(eq=False)
 class AliasSampler(WordSampler):
     """Draws from an alias table: threshold and other output of a cell packed in 64 bits."""
 
@@ -218,7 +218,7 @@ class AliasSampler(WordSampler):
         return int(draw_alias(codes, words, self.table, self.index_bits, shift, out, ties))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class UniformSampler(WordSampler):
     """Draws from uniform rows by comparing and dividing; stores one number per category."""
 
@@ -240,7 +240,7 @@ class UniformSampler(WordSampler):
         return int(draw_uniform(codes, words, self.off, total, extra, out, ties))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ArcSampler(WordSampler):
     """Draws a distance on the circle, which has one law for every category, and walks it back.
 

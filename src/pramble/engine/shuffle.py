@@ -30,7 +30,7 @@ from pramble.data.records import Records, Watch
 from pramble.engine.canonical import is_coded_text, plain_type
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.limits import MOST_CELLS_SHUFFLED
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 # Words of 32 bits by which rows are sorted: two of a billion rows agree once in 10^11 files.
 WORDS = 3
@@ -77,7 +77,7 @@ GATHERED_CELLS = 1 << 22
 FIRST, LAST = "first word", "last word"
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ShuffledRecords(Records):
     """Some columns of records, in the order of their :func:`sorting_words`.
 
@@ -221,7 +221,7 @@ AT_ONCE = 1 << 22
 MOST_BIN_BITS, ROWS_OF_A_BIN = 20, 64
 
 
-@value(eq=False)
+@frozen(eq=False)
 class PieceBoundaries:
     """The words and numbers of the rows that begin a piece, but for the first piece."""
 

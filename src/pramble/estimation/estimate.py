@@ -17,7 +17,7 @@ from pramble.estimation.records.likelihood import FittedTable, fit_table
 from pramble.estimation.records.moments import CellAnswers, SecondMoments, right_inverses
 from pramble.estimation.records.tabulate import (
     Counting,
-    Tabulated,
+    ReleasedSums,
     as_tabulated,
     counting,
     data_and_plan,
@@ -40,7 +40,7 @@ MISFIT = (
 )
 
 
-def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
+def cell_estimate(tabulated: ReleasedSums, settings: Settings) -> Estimate:
     layout, counts, squares = tabulated.layout, tabulated.counts, tabulated.squared_weights
     fitted = fit_table(tabulated, method=settings.method)
     inverses = right_inverses(tabulated.axes, fitted.released if settings.method == "mle" else None)
@@ -66,7 +66,7 @@ def cell_estimate(tabulated: Tabulated, settings: Settings) -> Estimate:
     )  # fmt: skip
 
 
-def misfit_of(tabulated: Tabulated, fitted: FittedTable) -> float:
+def misfit_of(tabulated: ReleasedSums, fitted: FittedTable) -> float:
     r"""Return a bound on the p-value of :math:`2\sum_z c_z \log(\hat c_z/\hat m_z)`."""
     from scipy.special import chdtrc, xlogy
 

@@ -49,7 +49,7 @@ from pramble.estimation.records.channel_tables import refuse_large_table
 from pramble.estimation.records.likelihood import inverse_moments
 from pramble.estimation.records.moments import SecondMoments, right_inverses
 from pramble.estimation.records.stacked import StackedOperator
-from pramble.estimation.records.tabulate import Tabulated, measured_of, tabulate
+from pramble.estimation.records.tabulate import ReleasedSums, measured_of, tabulate
 from pramble.estimation.tables.cells import refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
@@ -57,7 +57,7 @@ from pramble.mechanisms.operators.base import along_axes, apply_axes, category_s
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
 from pramble.shown import Display, Facts, number
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # Expected counts below this are too few for chi-square (Cochran 1954).
 RARE = 5
@@ -77,7 +77,7 @@ Statistics = Callable[[Floats], Floats]
 Draw = Callable[[int], Floats]
 
 
-@value(repr=False)
+@frozen(repr=False)
 class Independence(Display):
     """The outcome of a test of independence.
 
@@ -185,7 +185,7 @@ def independence_test(
     return from_released(tabulated)
 
 
-def from_released(tabulated: Tabulated) -> Independence:
+def from_released(tabulated: ReleasedSums) -> Independence:
     """Return the test of a released table, of its rows and columns that are not empty."""
     whole, n = two_way(tabulated.counts, tabulated, side=1), tabulated.n
     matrices = [m.operator.dense() for m in tabulated.mechanisms.values()]
@@ -235,7 +235,7 @@ def informative(M: Floats, margin: Floats) -> Floats:
     return np.asarray(left[:, values > 1e-10 * max(float(values.max(initial=0.0)), 1e-300)])
 
 
-def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
+def two_way(cells: Floats, tabulated: ReleasedSums, *, side: int) -> Floats:
     """Return cells over categories (side 0) or outputs (side 1) as a two-way table.
 
     Untouched columns come first, with the labels that occur; absent combinations are 0.
@@ -251,7 +251,7 @@ def two_way(cells: Floats, tabulated: Tabulated, *, side: int) -> Floats:
     return table
 
 
-def from_cells(tabulated: Tabulated) -> Independence:
+def from_cells(tabulated: ReleasedSums) -> Independence:
     axes, layout, n = tabulated.axes, tabulated.layout, tabulated.n
     found = inverse_moments(axes, tabulated.counts, sampling=1.0)
     inverses = right_inverses(axes)

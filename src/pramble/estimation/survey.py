@@ -29,7 +29,7 @@ from pramble.estimation.records.likelihood import by_inverse
 from pramble.estimation.records.moments import CellAnswers
 from pramble.estimation.records.signed import patterns_of
 from pramble.estimation.records.tabulate import plan_for, tabulate
-from pramble.values import Floats, names_of, value
+from pramble.values import Floats, frozen, names_of
 
 ReplicateMethod = Literal["acs", "brr", "jackknife"]
 # What squared differences of replicates are multiplied by: successive differences as those of the
@@ -41,7 +41,7 @@ SCALES = {
 }
 
 
-@value
+@frozen
 class Survey:
     r"""How the records were sampled: the ``survey=`` of estimates and regressions.
 
@@ -129,7 +129,7 @@ def as_survey(given: Survey | Mapping[str, Any] | None, *, covers: str, weights:
 MOST_CELLS = 1500
 
 
-@value(eq=False)
+@frozen(eq=False)
 class SurveyAnswers(CellAnswers):
     """What a table answers under a survey design, whose covariance holds sampling too."""
 

@@ -22,7 +22,7 @@ from pramble.geography.reading import (
 )
 from pramble.limits import MOST_CELLS
 from pramble.shown import Display, Facts
-from pramble.values import Floats, Integers, read_only, value
+from pramble.values import Floats, Integers, frozen, read_only
 from pramble.words import hint_at, several
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ EARTH_RADIUS = 6371.0088
 NAMED = 5
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Areas(Display):
     """Areas that people live in, such as counties: the categories of a column, with a map.
 

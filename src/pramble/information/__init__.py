@@ -1,1 +1,1 @@
-"""Entropy, mutual information, its universal bound, and Fisher information."""
+"""Entropy, Fisher information, distributions of records, and tables that agree."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from pramble import numbers
 from pramble.information.fisher import HALF_WIDTH, typical_error
-from pramble.values import value
+from pramble.values import frozen
 
 
-@value
+@frozen
 class TableOutcome:
     r"""What an analyst will get of a table: the one yardstick of every release.
 
@@ -75,7 +75,7 @@ class TableOutcome:
         return f"± {numbers.points(self.half_width)} points"
 
 
-@value
+@frozen
 class Verdict:
     """What a release is good for, in words.
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from pramble.errors import InvalidInput, InvalidPrior
 from pramble.information.proportional import Margin, fit_array
 from pramble.limits import MOST_CELLS
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Shares written with ten digits pass, and are divided by their sum.
 SUM_TOLERANCE = 1e-9
@@ -77,7 +77,7 @@ class RecordDistribution(ABC):
         return tuple(self.sizes[name] for name in columns)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class UniformDistribution(RecordDistribution):
     """Every record is as likely as any other.
 
@@ -92,7 +92,7 @@ class UniformDistribution(RecordDistribution):
         return np.full(shape, 1 / math.prod(shape))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ArrayDistribution(RecordDistribution):
     """Probabilities of all cells."""
 
@@ -115,7 +115,7 @@ class ArrayDistribution(RecordDistribution):
         return tuple(codes), np.asarray(self.cells[codes])
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableDistribution(RecordDistribution):
     """Probabilities of some tables."""
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from pramble.information.distributions import as_prior
 from pramble.information.measures import check
 from pramble.mechanisms.base import Mechanism
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Cells that the prior makes impossible count as if they were this likely.
 EMPTY = 1e-12
@@ -34,7 +34,7 @@ EMPTY = 1e-12
 EVEN = 1e-3
 
 SINGULAR = 1e-13
-LOST = 1e-6
+NO_INFORMATION = 1e-6
 
 
 def inner(prior: Floats) -> Floats:
@@ -50,7 +50,7 @@ def fisher(matrix: Floats, prior: Floats) -> Floats:
     return np.asarray((seen / released[used]) @ seen.T)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class CellCovariance:
     """What one record tells of cells: a generalised inverse of F, and what is not told at all.
 
@@ -76,7 +76,7 @@ class CellCovariance:
         if not lost.shape[1]:
             return np.eye(size)
         left, values, _ = np.linalg.svd(lost)
-        return np.asarray(left[:, int((values > LOST).sum()) :])
+        return np.asarray(left[:, int((values > NO_INFORMATION).sum()) :])
 
 
 def sums_onto(rows: Floats, onto: Integers) -> Floats:

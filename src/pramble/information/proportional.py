@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.values import Floats, Integers, Reporter, value
+from pramble.values import Floats, Integers, Reporter, frozen
 
 # Cells that margins gathered in one bundle may have together.
 BUNDLE = 2**16
@@ -33,7 +33,7 @@ INNER = 4
 Axes = tuple[int, ...]
 
 
-@value
+@frozen
 class Swept:
     """How many sweeps a fit took, and by how much a margin was still off in the last."""
 
@@ -41,7 +41,7 @@ class Swept:
     deviation: float
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Margin:
     """What the sums over all but some axes shall be, and the slack of each; none unless given."""
 

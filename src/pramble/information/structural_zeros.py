@@ -25,7 +25,7 @@ from pramble.data.crosstab import Crosstab
 from pramble.data.labels import Label, places_of, typed_texts
 from pramble.errors import InvalidData, InvalidInput, with_values
 from pramble.information.distributions import Table, margin_of
-from pramble.values import value
+from pramble.values import frozen
 
 Mask = NDArray[np.bool_]
 Rule = Mapping[str, Any]
@@ -33,7 +33,7 @@ WORDS = ({"if", "then"}, {"never"})
 BOUNDS = {"below", "from"}
 
 
-@value(eq=False)
+@frozen(eq=False)
 class StructuralZero:
     """Conditions on some columns that no record meets together: by place, the labels that do."""
 
@@ -46,7 +46,7 @@ class StructuralZero:
         return held
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Possible:
     """Tables of what is possible; a record can occur if all of them say so.
 

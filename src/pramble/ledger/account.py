@@ -9,12 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from pramble.errors import InvalidPlan, PrambleError, PrivacyError
-from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, pair, refuse_beyond
+from pramble.ledger.book import (
+    NOTHING,
+    KnownFile,
+    Ledger,
+    central_text,
+    default_ledger,
+    refuse_beyond,
+)
 from pramble.privacy.promise import CentralPromise, LocalPromise
-from pramble.values import value
+from pramble.values import frozen
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Account:
     """Where a release is entered: the ledger, the people, and their limit; or nowhere.
 
@@ -169,8 +176,8 @@ def open_account(
         )
     if central is not None and known is not None and not known.allows(central):
         raise PrivacyError(
-            f"The central budget of {name!r} is {pair(known)}, which a release does not raise. If "
-            f"it is to be raised: pramble ledger --people {name!r} --central-budget "
+            f"The central budget of {name!r} is {central_text(known)}, which a release does not "
+            f"raise. If it is to be raised: pramble ledger --people {name!r} --central-budget "
             f"{central.shown:.6g},{central.shown_delta:.6g}."
         )
     return Account(book, name, file, limit, central, warning)

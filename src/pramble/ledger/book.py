@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput, PrivacyError
 from pramble.privacy.promise import CentralPromise, LocalPromise, no_local_promise
-from pramble.values import value
+from pramble.values import frozen
 
 Budgets = tuple[LocalPromise | None, CentralPromise | None]
 NOTHING = CentralPromise(Fraction(0), Fraction(0))
@@ -34,8 +34,9 @@ def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
         return
     if isinstance(budget, CentralPromise):
         raise PrivacyError(
-            f"This release would spend {pair(more)}; these people have spent {pair(before)} of "
-            f"the central budget {pair(budget)} already. Nothing was released."
+            f"This release would spend {central_text(more)}; these people have spent "
+            f"{central_text(before)} of the central budget {central_text(budget)} already. Nothing "
+            "was released."
         )
     if before.is_unbounded or more.is_unbounded:
         which = (
@@ -53,7 +54,7 @@ def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
     )
 
 
-def pair(central: Any) -> str:
+def central_text(central: Any) -> str:
     return f"ε = {central.shown:.6g}, δ = {central.shown_delta:.3g}"
 
 
@@ -69,7 +70,7 @@ def smaller(one: G | None, two: G | None) -> G | None:
 ALIKE_ROWS = 0.1
 
 
-@value
+@frozen
 class KnownFile:
     """What a ledger remembers of a file.
 
@@ -152,7 +153,7 @@ FIELDS = (
 )
 
 
-@value
+@frozen
 class Entry:
     """One release in the ledger.
 

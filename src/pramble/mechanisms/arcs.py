@@ -29,7 +29,7 @@ from pramble.mechanisms.operators.dense import (
     indistinguishable,
 )
 from pramble.mechanisms.ratios import Ratio, exp_below, largest, ratio_within
-from pramble.values import Floats, Integers, read_only, value
+from pramble.values import Floats, Integers, frozen, read_only
 
 # Relative to the largest: below it an eigenvalue is rounding of a zero.
 SMALLEST_EIGENVALUE = 1e-12
@@ -37,7 +37,7 @@ SMALLEST_EIGENVALUE = 1e-12
 SMALL = 1 << 20
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ArcsOperator(MechanismOperator):
     """The operator of arcs; what has no closed form is done on the array."""
 
@@ -158,7 +158,7 @@ def circular_sums(values: Floats) -> Floats:
     return np.concatenate([zero, np.cumsum(twice, axis=-1)], axis=-1)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ArcsRightInverse(RightInverse):
     r"""The inverse of a square circulant: :math:`G_{zx} = g_{(s_z - b_x) \bmod T}`.
 
@@ -191,7 +191,7 @@ class ArcsRightInverse(RightInverse):
         return np.full(len(back), float(self.pattern @ back**2))
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Arcs(Mechanism, kind="arcs"):
     """High weights on W consecutive slots of a circle; see the module.
 

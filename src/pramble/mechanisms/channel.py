@@ -23,7 +23,7 @@ import numpy as np
 from pramble.errors import InvalidData, InvalidPlan, NotIdentifiable
 from pramble.mechanisms.column_labels import Coding, places_among, places_if_among
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MOST_BLOCK_CELLS = 3000
 
 
-@value(eq=False)
+@frozen(eq=False)
 class BlockMargin:
     """Some columns of a block: its cells and its outputs, summed over the other columns.
 
@@ -63,7 +63,7 @@ class BlockMargin:
         return len(next(iter(self.cells.values())))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class SeenBlock:
     """A block that bears on the columns asked for, ``asked`` among its ``columns``."""
 
@@ -136,7 +136,7 @@ class SeenBlock:
         return margins[first] if off_by < 1e-15 * len(first) else None  # rounding of the sums
 
 
-@value(eq=False)
+@frozen(eq=False)
 class BranchView:
     """What the records of one branch show of the columns asked for.
 

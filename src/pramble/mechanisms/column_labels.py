@@ -8,13 +8,13 @@ import numpy as np
 from pramble.data.labels import Label, Labels, label_keys
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.mechanisms.base import Mechanism
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 # What a blank could be mistaken for; in a text file null and an empty text are the same.
 EMPTY = (None, "")
 
 
-@value
+@frozen
 class ColumnLabels:
     """What a column may hold before and after: categories, outputs, and whether it may be blank.
 
@@ -93,7 +93,7 @@ def distinct(labels: Iterable[Label]) -> Labels:
     return Labels(tuple(listed[place] for place in sorted(first.values())))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Coding:
     """The labels of the columns of a plan as codes: places among their categories, and outputs."""
 

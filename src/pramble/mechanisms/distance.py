@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike
 from pramble.data.labels import Label, Labels, as_labels, label_key
 from pramble.errors import InvalidInput
 from pramble.shown import Display, Facts, number
-from pramble.values import Floats, Integers, read_only, value
+from pramble.values import Floats, Integers, frozen, read_only
 
 # Lengths that a promise may have.
 SHORTEST, LONGEST = 1e-9, 1e9
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Distance(Display):
     r"""Distances between the categories of a column: a connected graph with lengths.
 

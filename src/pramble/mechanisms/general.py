@@ -22,7 +22,7 @@ from pramble.mechanisms.base import TOTAL, Mechanism
 from pramble.mechanisms.distance import as_distance
 from pramble.mechanisms.json_form import both_labels, integers, labels_pair
 from pramble.mechanisms.ratios import Ratio, check_alpha, chunks, exp_below, keeps, largest_ratio
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Rows are mixed by powers of two from 2^-52 on: a smaller one hardly changes a weight.
 FINEST = 52
@@ -117,7 +117,7 @@ def from_palette(palette: Any, rows: Any) -> Integers:
 ROW_SUM_TOLERANCE = 1e-9
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class General(Mechanism, kind="general"):
     """A mechanism that stores its whole (S, T) matrix of integer weights."""
 

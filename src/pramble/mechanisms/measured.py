@@ -25,7 +25,7 @@ from pramble.data.decode import natural_arrow_labels
 from pramble.errors import InvalidData
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
 from pramble.shown import Display, Facts
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Exact = NDArray[Any]
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Measured(Display):
     r"""The noisy parts of all wanted tables; every number in it may be published.
 

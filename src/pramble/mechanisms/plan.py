@@ -21,7 +21,7 @@ from pramble.mechanisms.column_labels import Coding, ColumnLabels, labels_by_col
 from pramble.mechanisms.json_form import list_in, parsed, rational, refuse_fields, refuse_large
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.shown import Display, Grid, shortened
-from pramble.values import value
+from pramble.values import frozen
 from pramble.words import several
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ T = TypeVar("T")
 Block = tuple[str, ...]
 
 
-@value
+@frozen
 class Branch:
     """One way in which a record may be treated.
 

@@ -32,7 +32,7 @@ from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidMechanism, InvalidPlan
 from pramble.limits import LARGEST_TOTAL, MOST_MEASURED_CELLS
 from pramble.mechanisms.json_form import labels_to_json, list_in, parsed, refuse_fields
-from pramble.values import value
+from pramble.values import frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +57,7 @@ SHARES = 1 << 16
 OF_CHOICE = {"mu_squared", "candidates", "score_precision", "first"}
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableChoice:
     """Which tables may be chosen, and how much of the promise the choice takes.
 
@@ -123,7 +123,7 @@ class TableChoice:
             raise InvalidPlan("A choice measures every part of all pairs, and less than the plan.")
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TablePlan:
     """Which tables are published, and with how much noise.
 

@@ -24,10 +24,10 @@ from pramble.mechanisms.ratios import (
     ratio_within,
     two_smallest,
 )
-from pramble.values import read_only, value
+from pramble.values import frozen, read_only
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class UniformRows(Mechanism, kind="uniform"):
     r"""Row x keeps its value with weight ``keep[x]`` and moves to each other value with ``off[x]``.
 

@@ -30,7 +30,6 @@ MEASURES = {
     "tau2": "τ2 left",
     "worst": "largest r2 left",
     "share": "share of records above the level",
-    "epsilon": "central ε of the file, proven",
     "error": "standard error of a typical cell",
 }
 

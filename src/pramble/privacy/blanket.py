@@ -61,7 +61,7 @@ from pramble.privacy.hockey_stick import (
     saddle,
     smallest_epsilon,
 )
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # Rows and columns up to which all pairs are compared; of larger ones the corners are known.
 MOST_ROWS = 300
@@ -72,7 +72,7 @@ MOST_FACTORS = 12
 ALIKE = 3
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Crowd:
     """Rows of probabilities that stand for all rows of a matrix, and the blanket over all.
 
@@ -185,7 +185,7 @@ AT_ONCE = 2**17
 MOST_POINTS = 2**11
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Pairs:
     """The transforms of all pairs of some rows, given as ratios to the blanket less one."""
 
@@ -357,7 +357,7 @@ def blanket_epsilon(crowd: Crowd, allowed: Curve, *, rows: int, most: float) -> 
     )
 
 
-@value
+@frozen
 class Corners:
     """One branch: its share, its largest ratio to the blanket, and the blanket's weight."""
 

@@ -13,13 +13,13 @@ from pramble.privacy.hockey_stick import UNIT
 from pramble.privacy.promise import CentralPromise
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
-from pramble.values import value
+from pramble.values import frozen
 
 # Beyond it rows times the rounding of one transform is no small number.
 LARGEST_ROWS = 10**12
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class CentralGuarantee(Display):
     r"""Central (ε, δ) of a shuffled file: what is proven, and what no proof can go below.
 

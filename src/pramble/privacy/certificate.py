@@ -24,7 +24,7 @@ from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.ratios import Ratio, ratio_of, ratio_within, smallest_alpha, steepest
 from pramble.privacy.gaussian import float_above, float_below
 from pramble.privacy.promise import LocalPromise
-from pramble.values import value
+from pramble.values import frozen
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,7 +33,7 @@ R = TypeVar("R")
 MOST_SHOWN = 80
 
 
-@value
+@frozen
 class Certificate:
     r"""The largest ratio :math:`M_{xz}/M_{x'z}` of a mechanism, and where it stands.
 

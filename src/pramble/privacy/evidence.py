@@ -56,7 +56,7 @@ from pramble.privacy.hockey_stick import (
     rounding,
     smallest_epsilon,
 )
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # Crowds that are tried, both ways round.
 TRIED = 3
@@ -65,7 +65,7 @@ MOST_OUTPUTS = 4096
 MOST_SEEN = 12
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Attack:
     """Rows x and x' against a crowd of w, as probabilities of the outputs that are looked at."""
 
@@ -194,7 +194,7 @@ def few_rows(mechanism: Mechanism) -> Floats:
 LARGEST_EPSILON = 40.0
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class ShuffleEvidence:
     """What is known of one file in random order: bounds from above, and attacks from below.
 

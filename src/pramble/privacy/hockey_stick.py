@@ -52,7 +52,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # Twice the unit roundoff: every bound counts errors in it.
 UNIT = 2.0**-52
@@ -92,7 +92,7 @@ class Transform(Protocol):
         """Return an array of shape (points, laws)."""
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Summand:
     """One law: values with probabilities, zero otherwise.
 
@@ -125,7 +125,7 @@ class Summand:
         return math.log(total), mean, float(weights @ self.values**2) / total - mean**2
 
 
-@value
+@frozen
 class Contour:
     """Where the integral is taken: tilt θ, spread s of the smoothing, step and number of points."""
 
@@ -300,7 +300,7 @@ SAFE = 1e-12
 STEEPEST = 200.0
 
 
-@value(eq=False)
+@frozen(eq=False)
 class LossSum:
     """The sum of the losses of independent releases: each ± so many steps of a grid, or infinite.
 

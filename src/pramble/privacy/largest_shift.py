@@ -35,13 +35,13 @@ from numpy.typing import NDArray
 
 from pramble.errors import PrivacyError
 from pramble.mechanisms.table_plan import Columns
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Patterns up to which all are tried.
 MOST_PATTERNS = 1 << 22
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Exchangeable:
     """Parts of tables, grouped by what they have of each class of exchangeable columns.
 
@@ -310,7 +310,7 @@ def sum_of_factors(factors: Iterable[tuple[Scope, Floats]], scope: Scope) -> Flo
     return total
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Quadratic:
     """What pairs and triples contribute to a form; arrays of rationals of `flint`.
 
@@ -395,7 +395,7 @@ UNIT = 2.0**-52
 MIXES = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class LargestShift:
     """The largest squared shift of one record, in units of the noise: at most ``bound``.
 

@@ -13,6 +13,6 @@ NOTIONS: dict[str, Any] = {"record": LocalPromise, "central": CentralPromise}
 def promise_from_json(document: Any) -> Promise:
     notion = document.get("notion") if isinstance(document, Mapping) else None
     if notion not in NOTIONS:
-        raise InvalidData(f"A guarantee is of one of {', '.join(NOTIONS)}; found {notion!r}.")
+        raise InvalidData(f"A promise is of one of {', '.join(NOTIONS)}; found {notion!r}.")
     found: Promise = NOTIONS[notion].from_json(document)
     return found

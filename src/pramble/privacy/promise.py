@@ -1,6 +1,6 @@
 r"""What is promised: one value that says which notion of privacy, how much, and in plain words.
 
-Everything that decides is rational: a guarantee holds exact fractions, comparing and adding never
+Everything that decides is rational: a promise holds exact fractions, comparing and adding never
 rounds, and floats are shown rounded to the safe side.
 """
 
@@ -17,7 +17,7 @@ from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.json_form import rational
 from pramble.privacy.gaussian import delta_above, epsilon_above, float_above, float_below
 from pramble.privacy.hockey_stick import LossSum, smallest_epsilon
-from pramble.values import value
+from pramble.values import frozen
 
 
 class Promise(ABC):
@@ -64,7 +64,7 @@ class Promise(ABC):
         return other
 
 
-@value
+@frozen
 class LocalPromise(Promise):
     r"""α-differential privacy of each person, whose values stand in one record or in several.
 
@@ -144,7 +144,7 @@ class LocalPromise(Promise):
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "LocalPromise":
         if set(document) - {"rows_per_person"} != {"notion", "alpha", "alpha_exact"}:
-            raise InvalidData("A record's guarantee has notion, alpha and alpha_exact.")
+            raise InvalidData("A local promise has notion, alpha and alpha_exact.")
         return cls(stated_alpha(document), stated_rows(document))
 
 
@@ -178,7 +178,7 @@ def stated(document: Mapping[str, Any], name: str, sign: str = "") -> Fraction:
     exact = rational(document[f"{name}_exact"], InvalidData)
     if float_above(exact) != document[name]:
         raise InvalidData(
-            f"A guarantee must state one {sign or name}; found {short(document[name])} and "
+            f"A promise must state one {sign or name}; found {short(document[name])} and "
             f"{short(exact)}."
         )
     return exact
@@ -205,7 +205,7 @@ MOST_STEPS = 4096
 ROUNDED = 1 + Fraction(1, 2**40)
 
 
-@value
+@frozen
 class CentralPromise(Promise):
     r"""(ε, δ)-differential privacy of each person towards whoever reads a whole release.
 
@@ -306,16 +306,16 @@ class CentralPromise(Promise):
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "CentralPromise":
         if set(document) - {"rows_per_person", "mu_squared_exact"} != FIELDS:
-            raise InvalidData(f"A central guarantee has {', '.join(sorted(FIELDS))}.")
+            raise InvalidData(f"A central promise has {', '.join(sorted(FIELDS))}.")
         rows = stated_rows(document)
         epsilon, delta = (stated(document, name) for name in ("epsilon", "delta"))
         if not 0 <= epsilon <= LARGEST_TOTAL or not 0 <= delta <= 1:
-            raise InvalidData("A central guarantee has ε ≥ 0 and 0 ≤ δ ≤ 1; found others.")
+            raise InvalidData("A central promise has ε ≥ 0 and 0 ≤ δ ≤ 1; found others.")
         if "mu_squared_exact" not in document:
             return cls(epsilon, delta, rows)
         mu_squared = rational(document["mu_squared_exact"], InvalidData)
         if mu_squared < 0 or delta_above(float_below(epsilon), mu_squared) > delta * ROUNDED:
-            raise InvalidData("A central guarantee states an ε and δ that its noise does not keep.")
+            raise InvalidData("A central promise states an ε and δ that its noise does not keep.")
         return cls(epsilon, delta, rows, mu_squared)
 
 

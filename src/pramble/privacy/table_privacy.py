@@ -27,10 +27,10 @@ from pramble.privacy.gaussian import delta_above, epsilon_above, stated_number
 from pramble.privacy.largest_shift import LargestShift, exchangeable, largest_shift
 from pramble.privacy.promise import CentralPromise
 from pramble.shown import Display, Facts
-from pramble.values import value
+from pramble.values import frozen
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class TableGuarantee(Display):
     r"""Central (ε, δ) of protected tables, proven; the whole is μ-Gaussian private too.
 

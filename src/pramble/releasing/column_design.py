@@ -22,7 +22,12 @@ from pramble.outcome import ColumnOutcome
 from pramble.privacy.certificate import certify, distance_sentence
 from pramble.privacy.gaussian import float_above, float_below
 from pramble.privacy.promise import LocalPromise
-from pramble.releasing.design import LOST, ReleaseDesign, categories_by_column, several_rows
+from pramble.releasing.design import (
+    INFINITE_COST,
+    ReleaseDesign,
+    categories_by_column,
+    several_rows,
+)
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
     PRIOR_SHARE,
@@ -31,12 +36,12 @@ from pramble.releasing.priors import (
     private_prior,
     public_prior,
 )
-from pramble.releasing.scan import Counted, FileCounts
+from pramble.releasing.scan import CountedColumn, FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.design import design
 from pramble.solvers.problem import ObjectiveName
 from pramble.solvers.result import Design, most_information
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # How near to its bound a design is brought, and the effort after which it is taken as it is.
 TOLERANCE, EFFORT = 1e-6, 60.0
@@ -51,11 +56,11 @@ MOST_VALUED = 400
 MOST_PAIRS = 190
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ColumnDesign:
     """A counted column with its prior, its part of α and its mechanism."""
 
-    column: Counted
+    column: CountedColumn
     prior: Prior
     alpha: float
     mechanism: Mechanism
@@ -74,10 +79,10 @@ class ColumnDesign:
         if len(self.column.labels) > MOST_VALUED:
             return math.nan
         found = estimation_variance(self.prior.probabilities, self.mechanism)
-        return found if found < LOST else math.inf
+        return found if found < INFINITE_COST else math.inf
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ColumnReleaseDesign(ReleaseDesign):
     """A matrix for each column, designed one by one: their α add up."""
 
@@ -189,7 +194,7 @@ def most_possible(p: Floats, alpha: float) -> float:
     return design(p, alpha, family="general", tolerance=1e-3, effort=BOUND_EFFORT).ceiling
 
 
-def design_column(column: Counted, prior: Prior, *, alpha: float) -> ColumnDesign:
+def design_column(column: CountedColumn, prior: Prior, *, alpha: float) -> ColumnDesign:
     if not column.needs_prior:
         return ColumnDesign(column, prior, alpha, randomized_response(column.labels, alpha))
     best = solved(column, prior, alpha=alpha, objective=column.spec.objective)
@@ -199,7 +204,9 @@ def design_column(column: Counted, prior: Prior, *, alpha: float) -> ColumnDesig
     return estimable(column, prior, alpha=alpha, most=best.information)
 
 
-def solved(column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveName) -> Design:
+def solved(
+    column: CountedColumn, prior: Prior, *, alpha: float, objective: ObjectiveName
+) -> Design:
     spec = column.spec
     metric = None if spec.distance is None else distance_of_column(spec, column.labels)
     try:
@@ -218,7 +225,7 @@ def solved(column: Counted, prior: Prior, *, alpha: float, objective: ObjectiveN
         raise InvalidPlan(f"Column {column.name!r} has no such design: {error}") from None
 
 
-def estimable(column: Counted, prior: Prior, *, alpha: float, most: float) -> ColumnDesign:
+def estimable(column: CountedColumn, prior: Prior, *, alpha: float, most: float) -> ColumnDesign:
     """Return a mechanism by which all categories are estimable, where the best one merges some.
 
     It is the design for estimation among all matrices, and randomised response in the paper's
@@ -295,7 +302,9 @@ def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:
     return {name: total * alpha / whole for name, alpha in own.items()}
 
 
-def prior_of(column: Counted, part: Fraction, *, rows: int, confidential_allowed: bool) -> Prior:
+def prior_of(
+    column: CountedColumn, part: Fraction, *, rows: int, confidential_allowed: bool
+) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
     spec = column.spec
     table: Table = (column.name,)

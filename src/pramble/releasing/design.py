@@ -20,16 +20,16 @@ from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.promise import LocalPromise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.priors import Prior
-from pramble.releasing.scan import Counted
+from pramble.releasing.scan import CountedColumn
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
-from pramble.values import value
+from pramble.values import frozen
 
 # A cost above this is that of a matrix whose equal rows differ by rounding alone.
-LOST = 1e12
+INFINITE_COST = 1e12
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Valuation:
     """What tables of a release are valued on.
 
@@ -48,7 +48,7 @@ class Valuation:
         found = plan_costs(
             plan, self.labels, self.distribution, tables=tables, possible=self.possible
         )
-        return {table: cost if cost < LOST else math.inf for table, cost in found.items()}
+        return {table: cost if cost < INFINITE_COST else math.inf for table, cost in found.items()}
 
     def outcomes(self, costs: dict[Table, float]) -> tuple[TableOutcome, ...]:
         return tuple(
@@ -59,11 +59,11 @@ class Valuation:
         )
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ReleaseDesign:
     """What is released of a file, and why."""
 
-    columns: tuple[Counted, ...]  # the protected ones
+    columns: tuple[CountedColumn, ...]  # the protected ones
     spent: LocalPromise  # on a person by priors and mechanisms together, against everybody
     possible: Possible  # which records can occur
     distribution: RecordDistribution  # of the records, at the prior of the design
@@ -151,7 +151,7 @@ def several_rows(rows: int) -> list[str]:
     return [sentence] if rows > 1 else []
 
 
-def categories_by_column(columns: Sequence[Counted]) -> dict[str, tuple[Any, ...]]:
+def categories_by_column(columns: Sequence[CountedColumn]) -> dict[str, tuple[Any, ...]]:
     return {column.name: column.labels for column in columns}
 
 

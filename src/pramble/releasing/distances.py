@@ -13,7 +13,7 @@ from pramble.mechanisms.distance import Distance
 from pramble.privacy.certificate import distance_sentence
 from pramble.privacy.gaussian import float_below
 from pramble.releasing.spec.column import ColumnSpec
-from pramble.values import value
+from pramble.values import frozen
 
 SUMMED = (
     "Records that differ in several columns are hidden from each other as well as at the sum of "
@@ -23,7 +23,7 @@ SUMMED = (
 ROUNDING = Fraction(1, 2**40)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ColumnMetric:
     """How far apart the categories of a column are, and what is promised per unit of that."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pramble.data.crosstab import Crosstab, Tabulation
+from pramble.data.crosstab import Crosstab, CrosstabJob
 from pramble.errors import NotIdentifiable, PrambleError
 from pramble.estimation.draws.synthesize import Synthesis
 from pramble.estimation.estimate import estimate, estimate_columns
@@ -17,7 +17,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.outcome import ColumnOutcome, FrequencyOutcome, ReleaseOutcome, RiskOutcome
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import RiskSpec
-from pramble.releasing.write.verify import Evidence
+from pramble.releasing.write.verify import WrittenData
 from pramble.risk.assess import assess
 from pramble.values import Integers
 
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
 
 def observed_figures(
-    outcome: ReleaseOutcome, ready: Prepared, evidence: Evidence, made: Synthesis | None
+    outcome: ReleaseOutcome, prepared: Prepared, evidence: WrittenData, made: Synthesis | None
 ) -> dict[str, Any]:
     if evidence.tally is None:
         assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
-        expected = ready.design.figures()["protected"]  # of the tables that were chosen meanwhile
+        expected = prepared.design.figures()[
+            "protected"
+        ]  # of the tables that were chosen meanwhile
         answers = {}
         for column in expected.columns:
             # A release must not fail because of its noise, such as a total that is not positive.
@@ -49,12 +51,12 @@ def observed_figures(
     # All that is read of the file is read at once; blanks would count as a label of their own and
     # make records look alone.
     keys = None
-    if risk is not None and not ready.plan.is_split:
-        keys = Tabulation(evidence.data, risk.keys)
+    if risk is not None and not prepared.plan.is_split:
+        keys = CrosstabJob(evidence.data, risk.keys)
     names = [] if record is None else [column.name for column in record.columns]
     jobs = [] if keys is None else [keys]
     reads = bool(names or jobs)
-    answers = estimate_columns(evidence.data, ready.plan, names, beside=jobs) if reads else {}
+    answers = estimate_columns(evidence.data, prepared.plan, names, beside=jobs) if reads else {}
     if risk is not None and keys is not None:
         counts = keys.result().counts  # released records that are alone by the keys at face value
         alone, three, five = (int(counts[counts < k].sum()) for k in (2, 3, 5))

@@ -32,7 +32,7 @@ from pramble.data.records import Records
 from pramble.errors import PrivacyError
 from pramble.releasing.profile.vocabulary import is_identifier
 from pramble.releasing.value_sample import MOST_SAMPLED, ValueSample
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 # Rows with a shared value from which on their likeness is judged.
 LEAST_ROWS = 20
@@ -109,7 +109,7 @@ class Neighbours:
         return excess > max(DEVIATIONS * spread, LEAST_EXCESS * (1 - q) * self.pairs)
 
 
-@value
+@frozen
 class Link:
     """An untouched column that tells a protected one (none where an identifier repeats)."""
 

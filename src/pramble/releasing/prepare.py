@@ -14,7 +14,7 @@ from pramble.data.formats.registry import format_of
 from pramble.data.records import MixedRecords, Records, mixed
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
-from pramble.ledger.book import pair
+from pramble.ledger.book import central_text
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.central import CentralGuarantee, central_guarantee
 from pramble.privacy.gaussian import float_above
@@ -29,7 +29,7 @@ from pramble.releasing.scan import MOST_TABLE_CELLS, FileCounts, count_columns
 from pramble.releasing.spec.settings import COLUMNS, RECORDS
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.table_design import design_release_of_tables
-from pramble.values import Reporter, value
+from pramble.values import Reporter, frozen
 from pramble.words import visible_names
 
 COUNTED = ("private", "confidential")
@@ -38,7 +38,7 @@ COUNTED = ("private", "confidential")
 MOST_TABLES = 500
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Prepared:
     """A release that is ready to be written."""
 
@@ -118,7 +118,7 @@ class Prepared:
         return (*found, *self.design.warnings)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Scanned:
     """A confidential file and what one scan of it found; no promise has a part in it."""
 
@@ -153,7 +153,7 @@ def design_scanned(
     effort: float | None = None,
     for_readers: bool = True,
 ) -> Prepared:
-    """Design every column of a file that was scanned for the same columns.
+    """Design the release of a file that was scanned for the same columns.
 
     Plans for records are searched for with so much effort, or as much as the search takes;
     ``for_readers`` says whether to prove what a local promise gives against readers.
@@ -173,18 +173,18 @@ def design_scanned(
     proven: CentralGuarantee | TableGuarantee | None = None
     if for_readers or spec.central is not None:
         proven = central_of(records, spec, found, design=design)
-    ready = Prepared(
+    prepared = Prepared(
         records, spec, found.rows, design, found.fingerprint,
         keys=found.keys, links=scanned.links, proof=proven,
     )  # fmt: skip
-    check_spent(design.spent if spec.central is None else ready.central, spec.limit)
-    return ready
+    check_spent(design.spent if spec.central is None else prepared.central, spec.limit)
+    return prepared
 
 
 def check_spent(spent: LocalPromise | CentralPromise, limit: LocalPromise | CentralPromise) -> None:
     if not limit.allows(spent):
         much, most = (
-            pair(one) if isinstance(one, CentralPromise) else repr(one.shown)
+            central_text(one) if isinstance(one, CentralPromise) else repr(one.shown)
             for one in (spent, limit)
         )
         raise PrivacyError(f"The parts spend {much}, above the limit {most}. Nothing was released.")

@@ -32,7 +32,7 @@ from pramble.information.consistent import consistent
 from pramble.information.distributions import Table
 from pramble.information.structural_zeros import Possible
 from pramble.privacy.gaussian import float_above
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from pramble.releasing.spec.column import ColumnSpec
@@ -129,7 +129,7 @@ def noisy_histogram(
     return [int(count) + discrete_laplace(rate, randbelow) for count in counts]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Prior:
     """Tables that a distribution of records is made from; that of a column is one table.
 

@@ -40,13 +40,13 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.record.problem import RecordDesign
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 # How much work the search for a plan may take; None leaves it to the search.
 EFFORT: float | None = None
 
 
-@value(eq=False)
+@frozen(eq=False)
 class RecordReleaseDesign(ReleaseDesign):
     """A plan for whole records with its prior.
 

@@ -17,7 +17,7 @@ from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
-from pramble.ledger.book import Ledger, file_facts, pair
+from pramble.ledger.book import Ledger, central_text, file_facts
 from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
@@ -66,7 +66,7 @@ def release(
     spark: Any = None,
     **settings: Any,
 ) -> Release:
-    r"""Randomise columns of a confidential file into a folder that may be published.
+    r"""Protect columns of a confidential file into a folder that may be published.
 
     Every person gets :math:`\alpha`-differential privacy in the randomised columns together: priors
     and plan spend at most the total, summed exactly over rows. The plan is the best for the tables
@@ -167,58 +167,60 @@ def release(
     limits = {"budget": budget, "central_budget": call.get("central_budget")}
     book, warning = open_book(ledger=ledger, dry_run=dry_run, **limits)
     counting = reporter.part(0.0, COUNTING)
-    ready = design_scanned(
+    prepared = design_scanned(
         scan_for(records, spec, secret=secret, reporter=counting),
         spec,
         confidential_allowed=bool(call.get("confidential_prior_allowed")),
         reporter=counting,
     )
-    check_copies(ready)
+    check_copies(prepared)
     account = open_account(
         book,
-        file_facts(records, rows=ready.rows),
+        file_facts(records, rows=prepared.rows),
         digest="" if book is None else digest(),
         people=spec.people,
         warning=warning,
         **limits,
     )
-    account.check(ready.design.spent, ready.central)
-    outcome = expected_outcome(ready, account, remarks=key_warnings(sign), reporter=reporter)
+    account.check(prepared.design.spent, prepared.central)
+    outcome = expected_outcome(prepared, account, remarks=key_warnings(sign), reporter=reporter)
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
     if dry_run:
-        document = manifest_of(ready, {}, tables=outcome.tables)
-        return Release(None, document, ready.design.plan, outcome)
+        document = manifest_of(prepared, {}, tables=outcome.tables)
+        return Release(None, document, prepared.design.plan, outcome)
     entry = account.entered(
-        ready.design.spent,
-        columns=list(ready.design.plan.columns),
+        prepared.design.spent,
+        columns=list(prepared.design.plan.columns),
         target=place,
-        central=ready.central,
+        central=prepared.central,
         any_target=is_address(place),
     )
     with entry as building_in, building(place) as folder:
         if not is_address(place):
             building_in(folder)
-        bits = key_of_draws(ready, secret, digest)
-        ready, document, outcome = write_folder(
-            ready, folder, key=bits, outcome=outcome, reporter=reporter
+        bits = key_of_draws(prepared, secret, digest)
+        prepared, document, outcome = write_folder(
+            prepared, folder, key=bits, outcome=outcome, reporter=reporter
         )
         if signer is not None:
             (folder / SIGNATURE).write_bytes(signer.sign(manifest_text(document).encode()))
-        outcome = finished(ready, folder, outcome, pages=pages, reporter=reporter)
+        outcome = finished(prepared, folder, outcome, pages=pages, reporter=reporter)
         if pages:
             write_private(report_path(place), report_page(outcome))
         if call.get("key_file") is not None:
             write_key(Path(call["key_file"]), secret, release=place)
     reporter.report("done", 1.0)
-    return Release(place, document, ready.design.plan, outcome)
+    return Release(place, document, prepared.design.plan, outcome)
 
 
-def key_of_draws(ready: Prepared, secret: bytes, digest: Callable[[], str]) -> bytes:
-    if ready.spec.of_tables:  # tables bind the key themselves, where noise is drawn
+def key_of_draws(prepared: Prepared, secret: bytes, digest: Callable[[], str]) -> bytes:
+    if prepared.spec.of_tables:  # tables bind the key themselves, where noise is drawn
         return secret
-    whole = digest() if ready.spec.is_shuffled and ready.untouched else ""
-    return bound_key(secret, f"{ready.fingerprint} {whole}", plan=ready.plan, spec=ready.spec)
+    whole = digest() if prepared.spec.is_shuffled and prepared.untouched else ""
+    return bound_key(
+        secret, f"{prepared.fingerprint} {whole}", plan=prepared.plan, spec=prepared.spec
+    )
 
 
 def open_source(
@@ -238,49 +240,51 @@ def open_source(
 
 
 def finished(
-    ready: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, reporter: Reporter
+    prepared: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, reporter: Reporter
 ) -> ReleaseOutcome:
     outcome = replace(outcome, seconds=reporter.seconds())
     if pages:
         reporter.report("drawing the pages", COUNTING + WRITING)
         (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-    held = check_contents(folder, (*published_files(ready), MANIFEST, SIGNATURE, SUMMARY))
+    held = check_contents(folder, (*published_files(prepared), MANIFEST, SIGNATURE, SUMMARY))
     return replace(outcome, checks=(*outcome.checks, held))
 
 
 def expected_outcome(
-    ready: Prepared, account: Account, *, remarks: Sequence[str], reporter: Reporter
+    prepared: Prepared, account: Account, *, remarks: Sequence[str], reporter: Reporter
 ) -> ReleaseOutcome:
     from pramble import __version__
 
-    asked, before = ready.spec.risk, account.before()
-    risk, tables = None, ready.design.accuracy(ready.rows)
-    if asked is not None and ready.keys is not None and not ready.spec.of_tables:
-        risk = risk_figures(ready.keys, asked, plan=ready.plan)
+    asked, before = prepared.spec.risk, account.before()
+    risk, tables = None, prepared.design.accuracy(prepared.rows)
+    if asked is not None and prepared.keys is not None and not prepared.spec.of_tables:
+        risk = risk_figures(prepared.keys, asked, plan=prepared.plan)
     return ReleaseOutcome(
-        source=ready.records.name,
-        rows=ready.rows,
-        **{"columns": (), **ready.design.figures()},
+        source=prepared.records.name,
+        rows=prepared.rows,
+        **{"columns": (), **prepared.design.figures()},
         tables=tables,
-        untouched=ready.untouched,
-        dropped=ready.spec.drop,
-        spent=ready.design.spent,
-        central=None if ready.proof is None else ready.central,
-        lower=ready.proof.lower if isinstance(ready.proof, CentralGuarantee) else None,
-        limit=ready.spec.limit,
+        untouched=prepared.untouched,
+        dropped=prepared.spec.drop,
+        spent=prepared.design.spent,
+        central=None if prepared.proof is None else prepared.central,
+        lower=prepared.proof.lower if isinstance(prepared.proof, CentralGuarantee) else None,
+        limit=prepared.spec.limit,
         warnings=(
             *remarks,
             *noise_warnings(tables),
-            *ledger_warnings(ready, account),
-            *ready.warnings,
+            *ledger_warnings(prepared, account),
+            *prepared.warnings,
         ),
         checks=(),
         risk=risk,
-        ledger_total=before + ready.design.spent if account.ledger else None,
-        data_file=f"{SYNTHETIC} and {TABLES_FILE}" if ready.spec.of_tables else str(ready.file),
+        ledger_total=before + prepared.design.spent if account.ledger else None,
+        data_file=f"{SYNTHETIC} and {TABLES_FILE}"
+        if prepared.spec.of_tables
+        else str(prepared.file),
         data_bytes=0,
         seconds=reporter.seconds(),
-        plan=spec_to_toml(ready.spec),
+        plan=spec_to_toml(prepared.spec),
         version=__version__,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         dry_run=True,
@@ -303,16 +307,17 @@ def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
     return [what]
 
 
-def ledger_warnings(ready: Prepared, account: Account) -> list[str]:
+def ledger_warnings(prepared: Prepared, account: Account) -> list[str]:
     before, read = account.before(), account.before_central()
     found = [account.warning] if account.warning else []
     if before.alpha:
-        spent, whole = f"α = {before.shown:.6g}", f"α = {(before + ready.design.spent).shown:.6g}"
-        if ready.proof is not None:
-            spent = f"{pair(read)} against readers ({spent})"
-            whole = f"{pair(read + ready.central)} ({whole})"
-        if (before + ready.design.spent).is_unbounded:
-            spent, whole = pair(read), pair(read + ready.central)
+        after = before + prepared.design.spent
+        spent, whole = f"α = {before.shown:.6g}", f"α = {after.shown:.6g}"
+        if prepared.proof is not None:
+            spent = f"{central_text(read)} against readers ({spent})"
+            whole = f"{central_text(read + prepared.central)} ({whole})"
+        if after.is_unbounded:
+            spent, whole = central_text(read), central_text(read + prepared.central)
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."
         )

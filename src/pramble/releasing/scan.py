@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pramble.data.arrays import without_dictionary
-from pramble.data.crosstab import Crosstab, Tabulation, fill_missing
+from pramble.data.crosstab import Crosstab, CrosstabJob, fill_missing
 from pramble.data.encode import UNDECLARED, Codes, Encoder, Levels
 from pramble.data.labels import Label, as_labels, in_order, typed_texts
 from pramble.data.records import Records, scan
@@ -27,7 +27,7 @@ from pramble.releasing.fingerprint import Fingerprint
 from pramble.releasing.linkage import Neighbours
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.values import Integers, Reporter, value
+from pramble.values import Integers, Reporter, frozen
 from pramble.words import several
 
 # People of separate batches are merged when so many are held, or half of them after a merge.
@@ -174,7 +174,7 @@ class JointCounts:
             there = (own[:size] for own, size in zip(places, added.shape, strict=True))
             cells[np.ix_(*there)] += added
 
-    def over_labels(self, columns: Mapping[str, "Counted"]) -> dict[Table, Any]:
+    def over_labels(self, columns: Mapping[str, "CountedColumn"]) -> dict[Table, Any]:
         """Return the tables over labels: each value of a column has its place among them."""
         answer = {}
         for table, found in self.counts.items():
@@ -223,8 +223,8 @@ class BrokenRules:
                 )
 
 
-@value(eq=False)
-class Counted:
+@frozen(eq=False)
+class CountedColumn:
     """A column of the plan with its categories and their counts in the confidential file."""
 
     spec: ColumnSpec
@@ -247,12 +247,12 @@ class Counted:
         return self.spec.needs_prior(len(self.labels))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class FileCounts:
     """What one scan of the file found."""
 
     rows: int
-    columns: tuple[Counted, ...]
+    columns: tuple[CountedColumn, ...]
     keys: Crosstab | None  # the records by their risk keys
     rows_per_person: int
     tables: Mapping[Table, Integers]  # those that were asked for and are not too large
@@ -280,7 +280,9 @@ def count_columns(
     seen = [column.name for column in columns if column.declared is None]
     joint = JointCounts(jobs, tables, seen=seen)
     rules = BrokenRules(spec.possible, typed=records.typed)
-    keys = None if risk is None else Tabulation(records, risk.keys, keep_rows=not records.rows_stay)
+    keys = (
+        None if risk is None else CrosstabJob(records, risk.keys, keep_rows=not records.rows_stay)
+    )
     whose = spec.person
     counted = None if whose is None else records.most_of_a_value(whose)
     people = None if whose is None or counted is not None else RowsOfPeople(whose)
@@ -318,10 +320,10 @@ def count_columns(
 
 def count_each(
     records: Records, columns: Sequence[ColumnSpec], *, reporter: Reporter
-) -> dict[str, Counted | InvalidData]:
+) -> dict[str, CountedColumn | InvalidData]:
     jobs = {column.name: ValueCounts(column.name) for column in columns}
     count_rows(records, list(jobs.values()), reporter=reporter)
-    found: dict[str, Counted | InvalidData] = {}
+    found: dict[str, CountedColumn | InvalidData] = {}
     for column in columns:
         try:
             found[column.name] = label_counts(column, jobs[column.name], typed=records.typed)
@@ -330,7 +332,7 @@ def count_each(
     return found
 
 
-def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counted:
+def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> CountedColumn:
     """Return a column with its categories and its values checked against them."""
     counts = found.counts
     # Categories that nobody declared are what occurs: the release reveals which do.
@@ -338,7 +340,7 @@ def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counte
     labels = spec.labels(seen)
     places = declared_places(spec, labels, counts=counts, typed=typed)
     totals = np.bincount(places, weights=list(counts.values()), minlength=len(labels))
-    return Counted(
+    return CountedColumn(
         spec,
         labels,
         tuple(totals.astype(np.int64).tolist()),

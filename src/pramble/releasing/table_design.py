@@ -21,7 +21,7 @@ from pramble.releasing.design import (
 from pramble.releasing.scan import FileCounts
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.tables.design_tables import TableDesign, design_of_chosen, design_tables
-from pramble.values import value
+from pramble.values import frozen
 
 ABOUT_TABLES = (
     "The tables hold noise; they agree with each other and may have negative cells. Estimates and "
@@ -33,7 +33,7 @@ ABOUT_RECORDS = (
 )
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableReleaseDesign(ReleaseDesign):
     """Which tables of a file are measured, and how."""
 

@@ -22,7 +22,7 @@ from pramble.releasing.spec.document import plan_document, spec_of, without_othe
 from pramble.releasing.spec.settings import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES, plain_design
 from pramble.releasing.spec.spec import DELTA, ReleaseSpec
 from pramble.shown import Display, Grid
-from pramble.values import Reporter, Watcher, value
+from pramble.values import Reporter, Watcher, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EFFORT = 3.0
 
 
-@value
+@frozen
 class Candidate:
     """One promise, what an intruder could learn under it, and what readers would get."""
 
@@ -67,13 +67,13 @@ class Candidate:
         return f"{'α' if self.kind == 'local' else 'ε'} = {self.promise:g}"
 
 
-class Trials:
+class PromiseComparison:
     """A file and a plan, under one promise after another; nothing is written.
 
     Examples
     --------
     >>> people = {"sex": ["f", "m"] * 500}
-    >>> trials = Trials(people, columns="sex")
+    >>> trials = PromiseComparison(people, columns="sex")
     >>> [trials.candidate("local", promise).name for promise in (1.0, 2.0)]
     ['α = 1', 'α = 2']
     """
@@ -124,7 +124,7 @@ class Trials:
         spec = self.spec(kind, promise)
         if kind not in self.scans:  # what a scan finds is the same for all promises of a kind
             self.scans[kind] = scan_for(spec.open(self.source), spec, reporter=watched)
-        ready = design_scanned(
+        prepared = design_scanned(
             self.scans[kind],
             spec,
             confidential_allowed=True,
@@ -132,16 +132,16 @@ class Trials:
             effort=EFFORT,
             for_readers=kind != "local",
         )
-        tables = ready.design.accuracy(ready.rows)
+        tables = prepared.design.accuracy(prepared.rows)
         before = after = math.nan
-        if spec.risk is not None and ready.keys is not None and not spec.of_tables:
-            risk = risk_figures(ready.keys, spec.risk, plan=ready.plan)
+        if spec.risk is not None and prepared.keys is not None and not spec.of_tables:
+            risk = risk_figures(prepared.keys, spec.risk, plan=prepared.plan)
             before, after = risk.tau2_before, risk.tau2_after
-        spent = ready.design.spent if kind == "local" else ready.central
+        spent = prepared.design.spent if kind == "local" else prepared.central
         return Candidate(
             "local" if kind == "local" else "central", promise, spent.belief(),
             before, after, verdict_of(tables), tables,
-            ready.design.plan, ready.warnings, spec.design,
+            prepared.design.plan, prepared.warnings, spec.design,
         )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ RELEASED = {
 }
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Candidates(Display, Tidy):
     """Promises side by side; :func:`try_release` returns them.
 
@@ -271,7 +271,7 @@ def try_release(
         raise InvalidInput("A try needs a plan, or a list of columns.")
     asked = [("local", alpha) for alpha in (ALPHAS if alphas is None else alphas)]
     asked += [("central", one) for one in (CENTRALS if centrals is None else centrals)]
-    trials = Trials(
+    trials = PromiseComparison(
         source, plan=plan, columns=columns, delta=delta, reading=reading, settings=settings
     )
     notes = [PEEK]

@@ -1,1 +1,1 @@
-"""Reports as self-contained HTML pages: plain data in, one file out."""
+"""What is said of a release: its HTML pages, and the same in the terminal and the app."""

@@ -31,7 +31,7 @@ from pramble.risk.cells import by_record, record_array, rows_each
 from pramble.risk.models import CellMeans, Operators
 from pramble.risk.readings import LABELS, key_readings, keys_by_branch
 from pramble.shown import Display, Facts, number
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Cells of a grid that is filled at once: 240 MB of floats.
 LARGEST_GRID = 30_000_000
@@ -41,7 +41,7 @@ SPEED = 10
 PRECISION = 1e-10
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class RiskAfter(Display):
     r"""The risk left once a plan has been applied.
 

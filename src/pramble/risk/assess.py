@@ -27,7 +27,7 @@ from pramble.risk.models import (
     individual_risk,
 )
 from pramble.shown import Display, Facts, number
-from pramble.values import Floats, Reporter, Watcher, value
+from pramble.values import Floats, Reporter, Watcher, frozen
 
 # The share of the work that reading is taken for.
 READING = 0.1
@@ -60,7 +60,7 @@ def list_models(separator: str = "; ") -> str:
     return separator.join(f"{name}: {what}" for name, (what, _) in MODELS.items())
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Assessment(Display):
     r"""Disclosure risk of a file, before randomisation; :meth:`after` gives what a plan leaves.
 

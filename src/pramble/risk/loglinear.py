@@ -35,13 +35,13 @@ from pramble.risk.spread import (
     margin_covariance,
     tau_intervals,
 )
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # The keys of a fitted margin, by their place.
 Margin = tuple[int, ...]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class IndependentMeans(CellMeans):
     r"""Main effects only: :math:`\mu_k = n \prod_j n_{j,k_j}/n`, closed form and no grid."""
 
@@ -135,7 +135,7 @@ def locate(cells: Codes, wanted: Codes, shape: Sequence[int]) -> Integers:
 TOLERANCE, SWEEPS, CLOSE = 1e-8, 2000, 0.01
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ListedMeans(CellMeans):
     """Means of some cells, which may vary around them by a ``spread``; all others have mean 0."""
 

@@ -20,7 +20,7 @@ from pramble.risk.models import (
     Operators,
     Sample,
 )
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # Columns up to which the probabilities of cells are exact: 3^8 steps for a cell and profile.
 MOST_EXACT = 8
@@ -33,7 +33,7 @@ MOVES, STEPS = 12, (0.1, 0.3, 1.0, 3.0)
 PIECE = 2**20
 
 
-@value(eq=False)
+@frozen(eq=False)
 class MixtureMeans(CellMeans):
     r"""Cell probabilities :math:`\sum_m w_m \prod_j T_{j, x_j, m}`, times the sample size n.
 
@@ -154,7 +154,7 @@ class MembershipChain:
         return np.asarray(levels + sums - priors, dtype=np.float64)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Chains:
     """How the chains of a sampled model mixed, and the intervals they give.
 
@@ -374,7 +374,7 @@ def binomial_risks(p: Floats, rest: int) -> Floats:
     return np.stack([np.exp(rest * log_miss), np.where(p > 0, mean, 1.0)])
 
 
-@value
+@frozen
 class Membership:
     r"""The grade of membership model of Manrique-Vallier and Reiter (2012), and how to sample it.
 

@@ -20,7 +20,7 @@ from pramble.data.crosstab import Crosstab
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import StructuralZero
 from pramble.mechanisms.operators.base import Operator
-from pramble.values import Floats, Integers, Reporter, value
+from pramble.values import Floats, Integers, Reporter, frozen
 
 if TYPE_CHECKING:
     from pramble.risk.membership import Chains
@@ -104,7 +104,7 @@ def individual_risk(sizes: ArrayLike, weights: ArrayLike) -> Floats:
     return risk
 
 
-@value
+@frozen
 class Intervals:
     """95 % intervals of the numbers that τ1 and τ2 estimate."""
 
@@ -164,7 +164,7 @@ Codes = NDArray[np.integer]
 Operators = Mapping[int, Operator]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class JointKey:
     """Some keys taken as one.
 
@@ -232,7 +232,7 @@ class CellMeans(ABC):
         return None
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Sample:
     """What a model is fitted to.
 
@@ -250,7 +250,7 @@ class Sample:
     reporter: Reporter = Reporter(None)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class FittedModel:
     """What a model gave.
 

@@ -38,10 +38,10 @@ from pramble.mechanisms.operators.uniform import UniformOperator
 from pramble.mechanisms.plan import Block, Plan
 from pramble.mechanisms.uniform import UniformRows
 from pramble.risk.models import CellMeans, JointKey
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 
-@value(eq=False)
+@frozen(eq=False)
 class BranchKeys:
     """The classes of a file by what the records of one branch show of the keys.
 

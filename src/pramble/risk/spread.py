@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pramble.risk.models import Intervals, mixed_risks
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Of log c and θ: what files of the census end near to.
 START = (3.0, 0.4)
@@ -32,7 +32,7 @@ LOGS = 15.0
 STEP = 0.05
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Spread:
     """The random effect of cells.
 
@@ -130,7 +130,7 @@ PIECE = 2**16
 Risks = tuple[Floats, Floats]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Uniques:
     r"""The sample uniques under a fitted model.
 

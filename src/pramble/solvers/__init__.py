@@ -1,1 +1,1 @@
-"""Which matrix is best at a given privacy: one solver per file behind one verb."""
+"""Designs of matrices, records and tables: the best at a given privacy, with a proven bound."""

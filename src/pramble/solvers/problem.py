@@ -257,7 +257,7 @@ MUCH_WORSE = 10.0
 def diagnosed_answer(
     problem: DesignProblem, mechanism: Mechanism, *, notes: tuple[str, ...] = (), **more: Any
 ) -> Design:
-    """Return the design of a mechanism with its diagnostics; ``more`` goes to `Problem.answer`."""
+    """Return the design of a mechanism with its diagnostics; ``more`` goes to `answer`."""
     prior, found = problem.prior, diagnose(problem.prior, mechanism)
     rank, variance = found["rank"], found["estimation_variance"]
     plain = estimation_variance(prior, randomized_response(problem.size, problem.alpha))

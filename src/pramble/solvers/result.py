@@ -14,7 +14,7 @@ from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.uniform import randomized_response
 from pramble.privacy.certificate import Certificate, certify
 from pramble.shown import Display, Facts
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STOPPED = ("tolerance", "time limit", "effort", "interrupted", "size limit", "search", "precision")
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Level:
     """Categories that are kept with one and the same probability.
 
@@ -45,7 +45,7 @@ class Level:
         return len(self.positions)
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Design(Display):
     r"""The answer of :func:`~pramble.design`: a certified mechanism and a proof of its quality.
 

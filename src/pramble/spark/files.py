@@ -29,13 +29,13 @@ from pramble.data.records import (
 from pramble.data.remote import PartTask
 from pramble.spark.records import SparkRecords, counted
 from pramble.spark.workers import Batches, map_partitions, quoted
-from pramble.values import value
+from pramble.values import frozen
 
 # Row groups are read together until they have so many rows.
 PART_ROWS = 1 << 20
 
 
-@value(eq=False)
+@frozen(eq=False)
 class SparkFileRecords(SparkRecords):
     """Records of Parquet files that driver and workers see under the same paths.
 

@@ -23,17 +23,17 @@ from pramble.data.encode import SHOWN, UNDECLARED, Undeclared
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.engine.block import PlanColumn
 from pramble.engine.perturb import check_names, column_rows, perturbed_schema
-from pramble.engine.record import Record
+from pramble.engine.record import BoundPlan
 from pramble.spark.records import SparkRecords, counted, spans_of
 from pramble.spark.workers import Batches, current_partition, functions_for, map_partitions, quoted
-from pramble.values import value
+from pramble.values import frozen
 
 
-@value(eq=False)
+@frozen(eq=False)
 class SparkDraws:
     """Draws the columns of a plan in the batches of a partition, and numbers the rows: a task."""
 
-    record: Record  # what draws
+    record: BoundPlan  # what draws
     names: tuple[str, ...]  # of the columns, which come by place
     # the rows of each partition that were counted, where rows are numbered as they stand
     spans: Mapping[int, range]
@@ -65,7 +65,7 @@ MOST_ROWS = 1 << 20
 MOST_CELLS = 1 << 22
 
 
-def perturb_spark(frame: Any, record: Record, *, row_number: str | None, first_row: int) -> Any:
+def perturb_spark(frame: Any, record: BoundPlan, *, row_number: str | None, first_row: int) -> Any:
     """Return a Spark frame whose every evaluation gives the same release."""
     check_names(frame.columns, record.columns, row_number)
     record = replace(record, threads=1)  # Spark itself fills the processors
@@ -96,7 +96,7 @@ def partition_rows(columns: int) -> int:
     return max(pieces, 1) * BATCH_ROWS
 
 
-def outcome_schema(schema: Any, record: Record) -> Any:
+def outcome_schema(schema: Any, record: BoundPlan) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
     from pyspark.sql.types import LongType, StructField, StructType
 

@@ -38,7 +38,7 @@ from pramble.spark.workers import (
     map_partitions,
     quoted,
 )
-from pramble.values import value
+from pramble.values import frozen
 
 
 def counted(
@@ -69,7 +69,7 @@ LANES = ("one", "two", "three")
 CHUNKS = "run int, number long, chunk binary"
 
 
-@value(eq=False)
+@frozen(eq=False)
 class SparkRecords(Records):
     """Records on a cluster, whose rows stay where they are: tasks go to them.
 

@@ -40,18 +40,18 @@ from pramble.releasing.write.verify import (
     WrittenTally,
     compare_values,
     drawn_checks,
-    passed,
+    refuse_failed,
     value_checks,
 )
 from pramble.spark.records import CHUNKS, SparkRecords, chunk_line, counted, gathered_runs
 from pramble.spark.workers import ANSWERS, answer_line, answers_in
-from pramble.values import Reporter, value
+from pramble.values import Reporter, frozen
 
 # The folder, in the one that is built, in which tasks write before a piece gets its name.
 ATTEMPTS = ".attempts"
 
 
-@value(eq=False)
+@frozen(eq=False)
 class PieceTask:
     """Writes the pieces of a data file: a task for runs of rows."""
 
@@ -89,7 +89,9 @@ class PieceTask:
                 first_row=piece * size,
                 watched=self.watched,
             )
-            passed(compare_values(tally, attempt, rows=min(size, self.file.rows - piece * size)))
+            refuse_failed(
+                compare_values(tally, attempt, rows=min(size, self.file.rows - piece * size))
+            )
             sync(attempt)
             length, sha256 = attempt.stat().st_size, file_sha256(attempt)
             attempt.replace(self.folder / name)
@@ -111,7 +113,7 @@ def sorted_rows(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
     yield from named.to_batches(max_chunksize=BATCH_ROWS)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class PieceAssignment:
     """Sends every row to the piece that it has in a secret order: a task for parts of the rows."""
 
@@ -156,7 +158,7 @@ RAISED = re.compile(
 
 
 def spec_on_spark(spec: ReleaseSpec) -> ReleaseSpec:
-    """Return spec as they hold on Spark: data in pieces; refuse what one machine must do."""
+    """Return the settings that hold on Spark: data in pieces; refuse what one machine must do."""
     if spec.output != "parquet":
         raise InvalidPlan(
             f'On Spark a release is written as Parquet; found output = "{spec.output}". '
@@ -171,30 +173,36 @@ def spec_on_spark(spec: ReleaseSpec) -> ReleaseSpec:
 
 
 def write_on_spark(
-    ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter
+    prepared: Prepared, folder: Path, *, key: bytes, reporter: Reporter
 ) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
     """Randomise the records into the pieces of the data file, where the rows are.
 
     Returns what was counted on the way, what the manifest says of the file, and its checks. Rows
     that are shuffled go to their pieces by their sorting words, and are sorted there.
     """
-    records, file = ready.records, ready.file
+    records, file = prepared.records, prepared.file
     assert isinstance(records, SparkRecords), "rows are on Spark"
     size = file.rows_per_file
     assert size is not None, "on Spark data is written in pieces"
-    work, watched = writer_of(ready, records, key=key)
-    in_order = not ready.spec.is_shuffled
+    work, watched = writer_of(prepared, records, key=key)
+    in_order = not prepared.spec.is_shuffled
     task = PieceTask(work, file, folder.absolute(), watched, in_order)
     (folder / STEM).mkdir(parents=True)
     (folder / ATTEMPTS).mkdir(exist_ok=True)
-    coded = tuple(ready.plan.columns)
+    coded = tuple(prepared.plan.columns)
     if in_order:
-        frame = records.runs(task, ready.names, ANSWERS, size=size, rows=ready.rows, coded=coded)
+        frame = records.runs(
+            task, prepared.names, ANSWERS, size=size, rows=prepared.rows, coded=coded
+        )
     else:
         assign = PieceAssignment(
-            piece_boundaries(ready.rows, size, key=key), key, records.spans, coded, len(ready.names)
+            piece_boundaries(prepared.rows, size, key=key),
+            key,
+            records.spans,
+            coded,
+            len(prepared.names),
         )
-        chunks = records.sent(assign, ready.names, CHUNKS, coded=coded)
+        chunks = records.sent(assign, prepared.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, ANSWERS, runs=len(file.files))
     from pyspark.errors import PySparkException
 
@@ -211,9 +219,9 @@ def write_on_spark(
     tally, links = merge_pieces((tally, links) for tally, links, _ in answers)
     pieces = [entry for *_, entry in answers]
     refuse_missing_pieces(file, pieces, folder)
-    refuse_other_rows(ready, tally)
-    checks = value_checks(ready.rows, tally.rows, sum(piece["rows"] for piece in pieces))
-    return tally, data_entry(ready, links, pieces), (*checks, *drawn_checks(tally))
+    refuse_other_rows(prepared, tally)
+    checks = value_checks(prepared.rows, tally.rows, sum(piece["rows"] for piece in pieces))
+    return tally, data_entry(prepared, links, pieces), (*checks, *drawn_checks(tally))
 
 
 def failed_on_spark(said: str) -> InvalidInput:
@@ -234,9 +242,9 @@ def failed_on_spark(said: str) -> InvalidInput:
     return with_values(error, said)
 
 
-def refuse_other_rows(ready: Prepared, tally: WrittenTally) -> None:
+def refuse_other_rows(prepared: Prepared, tally: WrittenTally) -> None:
     """Refuse rows whose values are not, column by column, as often there as when counted."""
-    for column in ready.design.columns:
+    for column in prepared.design.columns:
         if column.name not in tally.before:
             continue
         labels = tally.labels[column.name].labels.values

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pramble.data.recode import Reading
 from pramble.errors import InvalidData, with_values
-from pramble.values import value
+from pramble.values import frozen
 from pramble.words import hint_at, several
 
 BATCH_ROWS = 1 << 17
@@ -30,7 +30,7 @@ KNOWN_REASONS = re.compile(
 )
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Opened:
     """An open file: its schema, its batches, and how much of it has been read (0 to 1)."""
 
@@ -40,7 +40,7 @@ class Opened:
     rows: int | None = None
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Wanted:
     """What is wanted of a file: how to read it, which columns, and which of them as codes.
 
@@ -71,7 +71,7 @@ class Writer(Protocol):
         """Write one batch."""
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Format:
     name: str
     endings: tuple[str, ...]

@@ -40,7 +40,7 @@ from pramble.information.consistent import nearest_on_simplex
 from pramble.information.distributions import Table
 from pramble.information.proportional import square_margin
 from pramble.limits import MOST_WANTED_CELLS
-from pramble.values import Floats, Integers, Reporter, value
+from pramble.values import Floats, Integers, Reporter, frozen
 
 # The a of one table of all columns: a flat prior over all distributions.
 FLAT = 1.0
@@ -50,7 +50,7 @@ FLAT = 1.0
 PRIOR = 2.0
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ModelTerm:
     """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``."""
 
@@ -201,7 +201,7 @@ HARDLY = 1.0
 LEAST = 1e-6
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableModel:
     """The terms of a distribution, what the release is worth for the poorest of them, and notes."""
 

@@ -19,13 +19,13 @@ from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.estimation.records.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Combined(Display, Tidy):
     """Estimates from several copies, put together by Rubin's rules.
 

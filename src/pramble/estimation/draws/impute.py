@@ -29,7 +29,7 @@ from pramble.estimation.records.tabulate import data_and_plan, measured_of
 from pramble.limits import MOST_IMPUTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.values import Integers, Reporter, Watcher, names_of, value
+from pramble.values import Integers, Reporter, Watcher, frozen, names_of
 
 # Sweeps of a chain: at least, at most, and for each record that a complete one is worth.
 FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
@@ -38,7 +38,7 @@ FEWEST_SWEEPS, MOST_SWEEPS, LONG = 30, 400, 3.0
 WORK = 2e10
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Imputation:
     """Copies of a release with every randomised value drawn, and what is to be known of them."""
 

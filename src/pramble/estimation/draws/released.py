@@ -29,7 +29,7 @@ from pramble.information.structural_zeros import Mask, Possible
 from pramble.limits import MOST_CELLS, MOST_IMPUTED_CELLS, MOST_SYNTHETIC_VALUES
 from pramble.mechanisms.channel import Channel
 from pramble.mechanisms.plan import Plan, as_plan
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 
 def refuse_no_whole(number: Any, name: str) -> None:
@@ -60,7 +60,7 @@ def possible_cells(plan: Any, labels: Mapping[str, Sequence[Label]]) -> Possible
     return Possible(sizes, tuple(tables))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Factors:
     """The matrices of all blocks, one after the other, and what each pattern shows of them."""
 
@@ -75,7 +75,7 @@ class Factors:
     outputs: Integers
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ReleasedPatterns:
     """The records of a release as patterns, ready to draw originals for."""
 
@@ -191,7 +191,7 @@ MOST_TOGETHER = 2_000_000
 MOST_UNIT = 32
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Units:
     """Sets of columns, by place, that are drawn together; see the kernel for the arrays."""
 
@@ -331,7 +331,7 @@ def coded(table: Any) -> Any:
     return table
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Given:
     """The untouched columns that are taken, those left out, and records to count."""
 

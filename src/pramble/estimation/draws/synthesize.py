@@ -41,7 +41,7 @@ from pramble.limits import MOST_SYNTHETIC_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.operators.base import xlogx
 from pramble.mechanisms.plan import Plan
-from pramble.values import Floats, Integers, Reporter, Watcher, value
+from pramble.values import Floats, Integers, Reporter, Watcher, frozen
 
 # In pass k a cell is held within at least 0.6ᵏ of the variance that it would have unheld.
 PASSES, LOOSE = 20, 0.6
@@ -226,7 +226,7 @@ def spanning_order(
 METHODS = ("auto", "cells", "records")
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableFit:
     """How far a table of synthetic records is from the estimated one, in shares."""
 
@@ -238,7 +238,7 @@ class TableFit:
     standard_error: float
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Synthesis:
     """Synthetic records with what is to be known of them."""
 

@@ -40,7 +40,7 @@ from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import as_plan
-from pramble.values import Floats, Integers, Reporter, names_of, value
+from pramble.values import Floats, Integers, Reporter, frozen, names_of
 
 # Tables that a note names.
 MOST_LISTED = 12
@@ -52,7 +52,7 @@ MOST_COVARIANCE = 1000
 NO_NOISE = 1e-18
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Shares:
     """Estimated shares of a table's cells, their variances, and the noise of its interaction."""
 
@@ -187,7 +187,7 @@ def shrunken(table: Table, own: Shares, smaller: Mapping[Table, Floats]) -> Floa
     return np.where(own.possible, base + signal_share * beyond, 0.0)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class SyntheticTarget:
     """The tables that records are to have, with their labels and what is possible."""
 

@@ -38,7 +38,7 @@ from pramble.estimation.functionals.ratios import (
 from pramble.estimation.records.intervals import normal_quantile
 from pramble.estimation.records.moments import Known
 from pramble.shown import Display, Facts
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -159,7 +159,7 @@ def linearised(
     return derived(e, values, errors, ends, Known(covariance), cells=cells, quantity=quantity)
 
 
-@value(repr=False)
+@frozen(repr=False)
 class LogLinear(Display):
     """A log-linear model of a table, and whether it holds.
 

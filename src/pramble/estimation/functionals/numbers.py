@@ -49,7 +49,7 @@ from pramble.estimation.functionals.ratios import (
 )
 from pramble.estimation.records.intervals import normal_quantile
 from pramble.estimation.records.moments import Known
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ NEAR = np.linspace(-4, 4, 65)
 Part = tuple[Floats, Floats, Floats, Floats, Floats]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Banded:
     """A table with a column of bands, and where they begin and end."""
 

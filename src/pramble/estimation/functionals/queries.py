@@ -35,9 +35,9 @@ from pramble.estimation.records.intervals import (
 from pramble.estimation.records.likelihood import axes_of_group, fit_table, inverse_moments
 from pramble.estimation.records.moments import Known, SecondMoments, right_inverses
 from pramble.estimation.records.stacked import StackedOperator
-from pramble.estimation.records.tabulate import Layout, Tabulated
+from pramble.estimation.records.tabulate import Layout, ReleasedSums
 from pramble.mechanisms.operators.base import Inverting, adjoint_axes, along_axes, category_shape
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # How far, relative to its weights, Mu may be from w by rounding.
 RESIDUAL = 1e-9
@@ -144,7 +144,7 @@ def covariance_of_sums(u: Floats, ell: Floats, values: Floats) -> Floats:
     return np.asarray((u * ell) @ u.T - cross - cross.T + np.outer(values, values) * ell.sum())
 
 
-def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> Estimate:
+def query_estimate(tabulated: ReleasedSums, settings: Settings, *, query: Any) -> Estimate:
     axes = tabulated.axes
     names, flat = parse_queries(query, tabulated.layout)
     w = flat.reshape(*flat.shape[:2], *category_shape(axes))
@@ -189,11 +189,11 @@ def query_estimate(tabulated: Tabulated, settings: Settings, *, query: Any) -> E
     )  # fmt: skip
 
 
-@value(eq=False)
+@frozen(eq=False)
 class GroupNumbers:
     """Totals or means of a numeric column within true cells; NaN where no size is left."""
 
-    tabulated: Tabulated
+    tabulated: ReleasedSums
     moments: SecondMoments  # Of the unbiased inverse
     kind: str  # "total" or "mean"
 
@@ -295,7 +295,7 @@ class GroupNumbers:
         return tuple(note for note, many in said.items() if many)
 
 
-def group_estimate(tabulated: Tabulated, settings: Settings, *, kind: str) -> Estimate:
+def group_estimate(tabulated: ReleasedSums, settings: Settings, *, kind: str) -> Estimate:
     layout = tabulated.layout
     share = settings.sampling_share(tabulated.n)
     moments = inverse_moments(tabulated.axes, tabulated.counts, sampling=share)

@@ -34,7 +34,7 @@ from pramble.estimation.records.intervals import (
     unified_interval,
 )
 from pramble.estimation.records.moments import Answers, CountedByTotal, batches, covariance_of
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 QUARTERS = (0.25, 0.5, 0.75)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Ratios:
     """Ratios of sums of the cells of a table."""
 

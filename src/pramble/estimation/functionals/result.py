@@ -14,7 +14,7 @@ from pramble.estimation.functionals.linearised import contrast, function, loglin
 from pramble.estimation.functionals.numbers import distribution
 from pramble.estimation.records.intervals import check_level
 from pramble.shown import Display, Grid, number, shortened
-from pramble.values import Floats, read_only, value
+from pramble.values import Floats, frozen, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def modelled_note(tables: Sequence[Sequence[str]]) -> str:
     )
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Estimate(Display, Tidy):
     r"""What a release says about the original, cell by cell.
 
@@ -206,7 +206,7 @@ class Estimate(Display, Tidy):
         return estimate_figure(self)
 
 
-@value
+@frozen
 class Settings:
     """The choices of one estimation."""
 

@@ -18,14 +18,19 @@ import numpy as np
 
 from pramble.data.crosstab import Crosstab, Powers, totals
 from pramble.errors import InvalidData, InvalidInput, NotShown
-from pramble.estimation.records.stacked import Aspect, Pooled, StackedOperator, stack
+from pramble.estimation.records.stacked import (
+    BranchInformation,
+    PooledBranches,
+    StackedOperator,
+    stack,
+)
 from pramble.information.fisher import covariance_of_cells, inner, sums_onto
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS, BlockMargin, Channel, SeenBlock
 from pramble.mechanisms.column_labels import places_among
 from pramble.mechanisms.operators.dense import LARGEST_INVERSE
 from pramble.mechanisms.plan import Block, Plan
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Rounds in which the distribution of a block is fitted to its counts, from an even one: a weight
 # needs no more, and any weight is unbiased.
@@ -52,7 +57,7 @@ def refuse_no_weight(sums: Floats) -> None:
 Inverse = Callable[[Floats], tuple[Floats, Floats]]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Part:
     """What one block says of a table."""
 
@@ -190,7 +195,9 @@ class BranchTable:
             place = place * len(known) + own
         return np.where(possible, place, -1)
 
-    def aspects(self, branches: Sequence[int], counts: Sequence[Floats]) -> tuple[Aspect, ...]:
+    def aspects(
+        self, branches: Sequence[int], counts: Sequence[Floats]
+    ) -> tuple[BranchInformation, ...]:
         ontos = [self.onto(self.parts[b]) for b in branches]
         impossible = np.any([onto < 0 for onto in ontos], axis=0)
         answer = []
@@ -206,7 +213,9 @@ class BranchTable:
                 each: list[Any] = [np.eye(p.margins) if p.basis is None else p.basis for p in parts]
                 basis = np.asarray(reduce(np.kron, each))
             exact = all(part.is_exact for part in parts)
-            answer.append(Aspect(np.where(impossible, -1, onto), matrix, u, basis, exact))
+            answer.append(
+                BranchInformation(np.where(impossible, -1, onto), matrix, u, basis, exact)
+            )
         return tuple(answer)
 
     @cached_property
@@ -216,7 +225,7 @@ class BranchTable:
             return False
         aspects = self.aspects(useful, [np.zeros(outputs_of(self.parts[b])) for b in useful])
         shares = np.array([float(self.plan.shares[b]) for b in useful])
-        return not Pooled(aspects, shares).lost.shape[1]
+        return not PooledBranches(aspects, shares).lost.shape[1]
 
     def refusal(self) -> NotShown:
         blocks = dict.fromkeys(

@@ -29,7 +29,7 @@ from pramble.errors import InvalidData, NotConverged, NotIdentifiable
 from pramble.estimation.records.interior_point import interior_point
 from pramble.estimation.records.moments import SecondMoments, right_inverses
 from pramble.estimation.records.stacked import GroupOperator, StackedOperator
-from pramble.estimation.records.tabulate import Tabulated
+from pramble.estimation.records.tabulate import ReleasedSums
 from pramble.information.consistent import nearest_on_simplex
 from pramble.mechanisms.operators.base import (
     Axes,
@@ -42,13 +42,13 @@ from pramble.mechanisms.operators.base import (
     category_shape,
 )
 from pramble.mechanisms.operators.uniform import UniformOperator
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # Largest gap per record, in nats, that a maximum may be left with.
 TOLERANCE = 1e-9
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Maximum:
     """A maximiser of the likelihood, the log-likelihood there, and the proven gap to the best."""
 
@@ -208,7 +208,7 @@ def nearest_inside(p: Floats, covariance: Floats) -> Floats:
     return np.asarray(found * (total / found.sum()))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class FittedTable:
     """Probabilities (R, S1, …, Sk) with the released distribution that belongs to them.
 
@@ -227,7 +227,7 @@ class FittedTable:
         return {"log_likelihood": self.log_likelihood, "gap": self.gap}
 
 
-def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
+def fit_table(tabulated: ReleasedSums, *, method: str) -> FittedTable:
     """Return the fit of a table, by way of a finer one where there is one."""
     if method == "mle" and tabulated.finer is not None:
         operator, counts = tabulated.finer
@@ -244,7 +244,7 @@ def fit_table(tabulated: Tabulated, *, method: str) -> FittedTable:
     return fit(tabulated.axes, tabulated.counts)
 
 
-def by_chi_square(tabulated: Tabulated) -> FittedTable:
+def by_chi_square(tabulated: ReleasedSums) -> FittedTable:
     """Return the nearest table without negative cells to the unbiased one, group by group.
 
     It takes the place of the likelihood where that depends on columns beside the table.

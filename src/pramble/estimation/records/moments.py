@@ -37,10 +37,10 @@ from pramble.mechanisms.operators.base import (
     apply_axes,
     category_shape,
 )
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 
-@value(eq=False)
+@frozen(eq=False)
 class SecondMoments:
     """The second moments of one estimate."""
 
@@ -153,7 +153,7 @@ def right_inverses(
     return tuple(axis.right_inverse(np.asarray(margin)) for axis, margin in pairs)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Known:
     """A covariance that is already there."""
 
@@ -167,7 +167,7 @@ class Known:
         return self.matrix
 
 
-@value(eq=False)
+@frozen(eq=False)
 class CountedByTotal:
     r"""The covariance of shares times a number of records that is itself noisy.
 
@@ -214,7 +214,7 @@ def batches(rows: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class CellAnswers:
     """What the cells of one table answer."""
 

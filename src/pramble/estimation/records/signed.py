@@ -43,7 +43,7 @@ from pramble.estimation.records.tabulate import (
 from pramble.mechanisms.channel import MOST_BLOCK_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator
 from pramble.mechanisms.plan import Plan
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Cells of the randomised columns of a regression.
 MOST_PATTERN_CELLS = 100_000
@@ -62,7 +62,7 @@ MOST_WEIGHTS = 8_000_000
 Function = Callable[[slice], Floats]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Moments:
     """The covariance of sums: of sampling and randomisation, and of randomisation alone."""
 
@@ -73,7 +73,7 @@ class Moments:
         return np.asarray(share * self.both + (1 - share) * self.randomisation)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Axis:
     """One block, or all branches: the rows of a right inverse, and which cell each tells of."""
 
@@ -82,7 +82,7 @@ class Axis:
     place: Integers  # (P,): the output that each pattern shows
 
 
-@value(eq=False)
+@frozen(eq=False)
 class RecordSource:
     """The signed weights of records: distinct patterns, sorted by their untouched values."""
 

@@ -27,14 +27,14 @@ from pramble.estimation.records.intervals import inner_point
 from pramble.limits import MOST_CELLS
 from pramble.mechanisms.operators.base import InvertibleOperator, RightInverse
 from pramble.mechanisms.operators.dense import DenseRightInverse
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # How far, relative to its weights, a query may reach into what is lost.
 RESIDUAL = 1e-9
 
 
-@value(eq=False)
-class Aspect:
+@frozen(eq=False)
+class BranchInformation:
     r"""What the records of one branch tell of a table."""
 
     # (K,): which told margin each cell of the table is in; −1 for an impossible cell
@@ -62,17 +62,17 @@ class Aspect:
         return np.asarray(np.where(self.onto >= 0, margins[..., self.onto], 0.0))
 
 
-def slices_of(aspects: tuple[Aspect, ...]) -> list[slice]:
+def slices_of(aspects: tuple[BranchInformation, ...]) -> list[slice]:
     """Return where the outputs of each aspect stand; the last output of all is silence."""
     ends = np.cumsum([0, *(len(aspect.u) for aspect in aspects)]).tolist()
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class StackedInverse(RightInverse):
     """The right inverse φ, group by group."""
 
-    aspects: tuple[Aspect, ...]
+    aspects: tuple[BranchInformation, ...]
     # (R, B + 1): the shares of the aspects among the records of each group, silence last
     shares: Floats
     weights: tuple[Floats, ...]  # (R, K_b, K): the L above
@@ -134,7 +134,7 @@ class StackedInverse(RightInverse):
         return DenseRightInverse(G, np.concatenate([*columns, silent], axis=1))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class StackedOperator:
     """All branches on the cells of a table, in each group with its own shares of them."""
 
@@ -184,7 +184,7 @@ class StackedOperator:
         return GroupOperator(self.inverse.of_group(group))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class GroupOperator(InvertibleOperator):
     """The matrix of one group, with its right inverse."""
 
@@ -212,11 +212,11 @@ SINGULAR, SMALLEST = 1e-9, 1e-14
 FEW = 10
 
 
-@value(eq=False)
-class Pooled:
+@frozen(eq=False)
+class PooledBranches:
     """The branches' weights for all records together."""
 
-    aspects: tuple[Aspect, ...]
+    aspects: tuple[BranchInformation, ...]
     shares: Floats  # (B,): of all records, or of weights
     margins: Sequence[Floats] | None = (
         None  # What each branch found; without, the distribution is even
@@ -301,7 +301,9 @@ class Pooled:
         return [F @ v.sums(V).T for F, v in zip(informations, self.aspects, strict=True)]
 
 
-def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> StackedOperator:
+def stack(
+    aspects: tuple[BranchInformation, ...], released: Floats, numbers: Floats
+) -> StackedOperator:
     places = [*slices_of(aspects), slice(-1, None)]
     sizes = np.stack([released[:, own].sum(axis=1) for own in places], axis=1)
     whole = sizes.sum(axis=0) / sizes.sum()
@@ -311,7 +313,7 @@ def stack(aspects: tuple[Aspect, ...], released: Floats, numbers: Floats) -> Sta
         released[:, own].sum(axis=0) @ aspect.u / max(float(size), 1e-300)
         for aspect, own, size in zip(aspects, places, sizes.sum(axis=0), strict=False)
     ]
-    pooled = Pooled(aspects, whole[:-1], margins=margins, n=float(numbers.sum()))
+    pooled = PooledBranches(aspects, whole[:-1], margins=margins, n=float(numbers.sum()))
     common = pooled.weights(pooled.shares)
     weights = [np.broadcast_to(L, (len(released), *L.shape)) for L in common]
     shifts = np.zeros((len(released), len(places), len(aspects[0].onto)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pramble.data.crosstab import Crosstab, Powers, Tabulation, crosstab, refuse_empty
+from pramble.data.crosstab import Crosstab, CrosstabJob, Powers, crosstab, refuse_empty
 from pramble.data.frames import backend_of
 from pramble.data.labels import Label
 from pramble.data.open import is_frame, open_records
@@ -33,7 +33,7 @@ from pramble.mechanisms.channel import Channel, SeenBlock
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.operators.base import Inverting, output_shape
 from pramble.mechanisms.plan import Block, Plan, as_plan
-from pramble.values import Floats, Integers, names_of, value
+from pramble.values import Floats, Integers, frozen, names_of
 
 # The column of values that came without a name.
 ONE_COLUMN = "category"
@@ -42,7 +42,7 @@ ONE_COLUMN = "category"
 NO_GROUPS = np.zeros((1, 0), dtype=np.int64)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Layout:
     """Which columns make a table, and in what order its cells stand."""
 
@@ -94,8 +94,8 @@ WEIGHTED: tuple[Powers, ...] = ((1, 0), (2, 0))
 MEASURED: tuple[Powers, ...] = (*WEIGHTED, (1, 1), (2, 1), (2, 2))
 
 
-@value(eq=False)
-class Tabulated:
+@frozen(eq=False)
+class ReleasedSums:
     r"""Sums over the released cells of a table."""
 
     layout: Layout
@@ -137,7 +137,7 @@ def untouched_groups(table: Crosstab, untouched: int) -> tuple[Integers, Integer
     return prefix[fresh], np.cumsum(fresh) - 1
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ReleasedCells:
     """The released cells of a table, by the untouched columns and those beside the table."""
 
@@ -176,7 +176,7 @@ class ReleasedCells:
         return [seen.output_place(released) for seen in self.blocks]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Counting:
     """How the released cells of a table are counted: over which columns, and what of them."""
 
@@ -186,8 +186,8 @@ class Counting:
     columns: tuple[str, ...]
     options: Mapping[str, Any]
 
-    def job(self, records: Records) -> Tabulation:
-        return Tabulation(records, (*self.columns, *self.options["presence"]), **self.options)
+    def job(self, records: Records) -> CrosstabJob:
+        return CrosstabJob(records, (*self.columns, *self.options["presence"]), **self.options)
 
     def cells(self, found: Crosstab, records: Records) -> ReleasedCells:
         refuse_empty(found, records.name)
@@ -235,7 +235,7 @@ def tabulate(
     measure: str | None = None,
     partial: bool = False,
     reading: Reading | Mapping[str, Any] | None = None,
-) -> Tabulated:
+) -> ReleasedSums:
     """Return the sums of whatever was handed in.
 
     With ``partial``, also of a table that the plan tells only some queries of.
@@ -267,7 +267,9 @@ def tabulate(
     return replace(found, weighted=weights is not None)
 
 
-def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights: Any) -> Tabulated:
+def from_one_column(
+    values: Any, mechanism: Mechanism, *, counts: bool, weights: Any
+) -> ReleasedSums:
     plan = Plan({ONE_COLUMN: mechanism})
     if not counts:
         if not hasattr(values, "__len__") or isinstance(values, bytes):
@@ -283,10 +285,10 @@ def from_one_column(values: Any, mechanism: Mechanism, *, counts: bool, weights:
     cells, categories = channel.cells, {ONE_COLUMN: channel.labels[ONE_COLUMN].values}
     layout = Layout((ONE_COLUMN,), cells, categories, {}, NO_GROUPS)
     sums = {(1, 0): vector.reshape(1, *output_shape(axes))}
-    return Tabulated(layout, axes, sums, float(vector.sum()), {(ONE_COLUMN,): mechanism})
+    return ReleasedSums(layout, axes, sums, float(vector.sum()), {(ONE_COLUMN,): mechanism})
 
 
-def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False) -> Tabulated:
+def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False) -> ReleasedSums:
     found, table, blocks = counted.found, counted.table, counted.blocks
     groups, group_of = untouched_groups(found, len(counted.untouched))
     outputs = [seen.mechanism.shape[1] for seen in blocks]
@@ -304,7 +306,7 @@ def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False)
         axes = tuple(seen.mechanism.operator for seen in blocks)
         sums = sums_of_cells(found, place, (len(groups), *output_shape(axes)))
         known = {seen.columns: seen.mechanism for seen in blocks}
-        return Tabulated(layout, axes, sums, float(found.n), known, backend=backend)
+        return ReleasedSums(layout, axes, sums, float(found.n), known, backend=backend)
     gathered = gather(table, found, counted.branch_of, group_of=group_of)
     if gathered is None:
         raise table.refusal()
@@ -317,7 +319,7 @@ def as_tabulated(counted: ReleasedCells, *, backend: str, partial: bool = False)
     if fine is not None:
         whole = gather(fine, found, counted.branch_of, group_of=group_of)
         finer = None if whole is None else (whole[0], whole[1][1, 0])
-    return Tabulated(layout, (operator,), sums, float(found.n), {}, backend=backend, finer=finer)
+    return ReleasedSums(layout, (operator,), sums, float(found.n), {}, backend=backend, finer=finer)
 
 
 def measured_of(data: Any) -> Measured | None:

@@ -15,13 +15,13 @@ import pyarrow as pa
 from pramble.data.labels import Label, places_of
 from pramble.data.records import Records
 from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # A number as a file without types writes it: no sign of a code such as 007.
 DECIMAL = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ModelColumn:
     """A column of a model."""
 
@@ -40,9 +40,9 @@ def is_numeric_label(label: Label) -> bool:
     return not isinstance(label, bool | str | tuple | None) and hasattr(label, "__float__")
 
 
-@value(eq=False)
-class Rows:
-    """Rows of values: for every column the code of its label."""
+@frozen(eq=False)
+class CodedRows:
+    """CodedRows of values: for every column the code of its label."""
 
     size: int
     columns: Mapping[str, ModelColumn]
@@ -51,9 +51,9 @@ class Rows:
     def numbers(self, name: str) -> Floats:
         return np.asarray(self.columns[name].numbers()[self.codes[name]])
 
-    def repeated(self, times: Integers) -> "Rows":
+    def repeated(self, times: Integers) -> "CodedRows":
         codes = {name: np.repeat(own, times) for name, own in self.codes.items()}
-        return Rows(int(times.sum()), self.columns, codes)
+        return CodedRows(int(times.sum()), self.columns, codes)
 
 
 def untouched_column(
@@ -103,14 +103,14 @@ class Factor(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
-    def encode(self, rows: Rows) -> Floats: ...
+    def encode(self, rows: CodedRows) -> Floats: ...
 
 
 # Factors whose columns are multiplied; none is the intercept.
 Term = tuple[Factor, ...]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Response:
     """The response: a number or a label for every row of one of the two sides."""
 
@@ -135,7 +135,7 @@ MOST_COEFFICIENTS = 1000
 COLLINEAR = 1e-13
 
 
-@value(eq=False)
+@frozen(eq=False)
 class DesignMatrix:
     """The two halves of a design matrix: (W, p) over untouched groups and (K, p) over cells."""
 
@@ -175,7 +175,7 @@ class DesignMatrix:
         return np.asarray((weighted.T @ self.A) * (self.B.T @ self.B) / len(self.B))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Model:
     """Terms of a regression and the columns that they are made of."""
 
@@ -202,7 +202,7 @@ class Model:
             )
         return kinds == {True}
 
-    def half(self, rows: Rows, *, randomised: bool) -> Floats:
+    def half(self, rows: CodedRows, *, randomised: bool) -> Floats:
         """Return the design matrix of some rows by factors of one kind."""
         parts = [np.zeros((rows.size, 0))]
         for term in self.terms:
@@ -214,7 +214,7 @@ class Model:
             parts.append(product)
         return np.concatenate(parts, axis=1)
 
-    def design(self, groups: Rows, cells: Rows) -> DesignMatrix:
+    def design(self, groups: CodedRows, cells: CodedRows) -> DesignMatrix:
         A, B = self.half(groups, randomised=False), self.half(cells, randomised=True)
         for half in (A, B):
             bad = np.flatnonzero(~np.isfinite(half).all(axis=0))

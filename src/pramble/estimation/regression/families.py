@@ -15,7 +15,7 @@ import numpy as np
 from pramble.data.labels import place_of
 from pramble.errors import InvalidInput
 from pramble.estimation.regression.design_matrix import Response
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # A predictor beyond which a rate counts as that: its square must be a number.
 LARGEST = 300.0
@@ -24,7 +24,7 @@ LARGEST = 300.0
 FEWEST = 1e-3
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Parameters:
     """The parameters θ: their names, the column of the design matrix of each, and the c above."""
 
@@ -39,7 +39,7 @@ class Parameters:
         return answer
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Pieces:
     """Log-likelihood (…), slopes (L, …) and curvatures (L, L, …) at each combination."""
 
@@ -48,7 +48,7 @@ class Pieces:
     h: Floats
 
 
-@value
+@frozen
 class OnePredictor:
     """One linear predictor with the canonical link: the slope is what is left of the response.
 
@@ -96,7 +96,7 @@ class OnePredictor:
         return Pieces(np.asarray(value), y - mean, self.bend(mean)[None])
 
 
-@value
+@frozen
 class Multinomial:
     """Classes, each with coefficients of its own against the first."""
 
@@ -134,7 +134,7 @@ class Multinomial:
         return np.asarray(softmax(np.concatenate([np.zeros((1, *eta.shape[1:])), eta]), axis=0))
 
 
-@value
+@frozen
 class Ordinal:
     r"""Classes in order: :math:`P(Y \le l) = F(\theta_l - \beta \cdot D)`, proportional odds."""
 

@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 
 from pramble.errors import InvalidInput
-from pramble.estimation.regression.design_matrix import Model, ModelColumn, Response, Rows, Term
-from pramble.values import Floats, Integers, names_of, value
+from pramble.estimation.regression.design_matrix import (
+    CodedRows,
+    Model,
+    ModelColumn,
+    Response,
+    Term,
+)
+from pramble.values import Floats, Integers, frozen, names_of
 
-# Rows that an expression is fitted on; of more, every combination counts once.
+# CodedRows that an expression is fitted on; of more, every combination counts once.
 MOST_STATE_ROWS = 5_000_000
 
 
@@ -38,7 +44,7 @@ def load() -> Any:
     return formulaic
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Expression:
     """A factor of a formula, with the state that it was fitted with."""
 
@@ -52,7 +58,7 @@ class Expression:
     def is_categorical(self) -> bool:
         return "categories" in self.spec.encoder_state[self.text][1]
 
-    def encode(self, rows: Rows) -> Floats:
+    def encode(self, rows: CodedRows) -> Floats:
         matrix = self.spec.get_model_matrix(
             pandas_frame(rows, self.variables, self.text), context={}
         )
@@ -61,7 +67,7 @@ class Expression:
 
 
 def fitted_expression(
-    factor: Any, variables: tuple[str, ...], rows: Rows, *, reduced: bool, counts: Integers
+    factor: Any, variables: tuple[str, ...], rows: CodedRows, *, reduced: bool, counts: Integers
 ) -> Expression:
     """Return an expression with its state: what it learns of the data, it learns of all records."""
     formulaic = load()
@@ -86,7 +92,7 @@ def fitted_expression(
     return Expression(factor.expr, matrix.model_spec, variables, names, reduced)
 
 
-def pandas_frame(rows: Rows, names: tuple[str, ...], text: str) -> Any:
+def pandas_frame(rows: CodedRows, names: tuple[str, ...], text: str) -> Any:
     """Return the columns that an expression needs, as pandas holds them.
 
     A column of labels that stands alone or in C() is one of categories, in their order; inside any
@@ -160,7 +166,7 @@ def readable(name: str) -> str:
     return f"{readable(expression)}[{label}]"
 
 
-@value
+@frozen
 class Formula:
     """A formula that was read, and the columns on both of its sides."""
 
@@ -199,7 +205,7 @@ def read_formula(
 
 
 def formula_model(
-    formula: Formula, groups: Rows, cells: Rows, *, counts: Integers
+    formula: Formula, groups: CodedRows, cells: CodedRows, *, counts: Integers
 ) -> tuple[Model, Response]:
     columns = {**groups.columns, **cells.columns}
     known: dict[tuple[str, bool], Expression] = {}
@@ -255,7 +261,7 @@ def coded_terms(terms: Any, in_full: Mapping[Any, Expression]) -> Iterator[list[
 
 
 def response_of(
-    factor: Any, columns: Mapping[str, ModelColumn], *, groups: Rows, cells: Rows
+    factor: Any, columns: Mapping[str, ModelColumn], *, groups: CodedRows, cells: CodedRows
 ) -> Response:
     variables = tuple(factor_columns(factor))
     randomised = Model((), columns).is_randomised(variables)

@@ -14,9 +14,9 @@ from pramble.estimation.functionals.result import Covers, Settings
 from pramble.estimation.records.signed import RecordSource, patterns_of
 from pramble.estimation.records.tabulate import data_and_plan, measured_of, plan_for
 from pramble.estimation.regression.design_matrix import (
+    CodedRows,
     ModelColumn,
     Response,
-    Rows,
     refuse_collinear,
     untouched_column,
 )
@@ -30,7 +30,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 
 
 def estimate_regression(
@@ -149,13 +149,13 @@ def estimate_regression(
     return replace(found, covariance=covariance)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Material:
     """Signed weights, what stands in groups and cells, and the number of records of groups."""
 
     source: RecordSource | TableSource
-    groups: Rows
-    cells: Rows
+    groups: CodedRows
+    cells: CodedRows
     numbers: Integers
     notes: tuple[str, ...]
     backend: str
@@ -180,7 +180,7 @@ def material_of_records(
     dropped = ", ".join(f"{number:,} of {name}" for name, number in source.dropped.items())
     return Material(
         source,
-        Rows(len(source.groups), own, codes),
+        CodedRows(len(source.groups), own, codes),
         rows_of_cells(source.cells, source.labels, source.size),
         totals(source.group, source.numbers, len(source.groups)).astype(np.int64),
         (f"Records without a value are left out: {dropped}.",) if dropped else (),
@@ -188,9 +188,11 @@ def material_of_records(
     )
 
 
-def rows_of_cells(cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int) -> Rows:
+def rows_of_cells(
+    cells: Mapping[str, Any], labels: Mapping[str, Sequence[Any]], K: int
+) -> CodedRows:
     columns = {name: ModelColumn(name, tuple(labels[name]), is_randomised=True) for name in cells}
-    return Rows(K, columns, dict(cells))
+    return CodedRows(K, columns, dict(cells))
 
 
 def material_of_tables(measured: Measured, columns: list[str], settings: Settings) -> Material:
@@ -201,7 +203,7 @@ def material_of_tables(measured: Measured, columns: list[str], settings: Setting
     layout = answers.layout
     return Material(
         TableSource(answers),
-        Rows(1, {}, {}),
+        CodedRows(1, {}, {}),
         rows_of_cells(layout.cells, layout.categories, layout.size),
         np.ones(1, np.int64),
         tuple(notes_of(measured, settings)),

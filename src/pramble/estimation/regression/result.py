@@ -12,7 +12,7 @@ from pramble.errors import InvalidInput
 from pramble.estimation.functionals.result import COVERS
 from pramble.estimation.records.intervals import normal_quantile
 from pramble.shown import Display, Grid, number, shortened
-from pramble.values import Floats, read_only, value
+from pramble.values import Floats, frozen, read_only
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def coefficient_lines(r: Regression) -> list[list[str]]:
     ]
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Regression(Display, Tidy):
     """Coefficients of a regression on the original values.
 

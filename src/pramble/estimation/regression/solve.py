@@ -27,13 +27,13 @@ from pramble.estimation.records.signed import Function, RecordSource
 from pramble.estimation.regression.design_matrix import DesignMatrix
 from pramble.estimation.regression.families import Family, OnePredictor, Parameters, Pieces
 from pramble.estimation.tables.cells import TableSource
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 # Eigenvalues that are smaller, relative to the largest, are rounding errors.
 FLAT = 1e-14
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Basis:
     """The T above, and the root mean square of each parameter's column."""
 
@@ -52,7 +52,7 @@ class Basis:
         return np.asarray((moves / floor) @ moves.T)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Point:
     """Log-likelihood, score and information at one θ."""
 
@@ -62,7 +62,7 @@ class Point:
     information: Floats
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ScoreProblem:
     r"""A regression with signed weights."""
 
@@ -178,7 +178,7 @@ LOADS = 0.3
 HELD_DIRECTIONS = 1e-6
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Unestimable:
     """Which parameters are not estimable: by noise alone, and because nothing bounds them."""
 

@@ -48,10 +48,10 @@ from pramble.estimation.tables.modelled import (
 from pramble.estimation.tables.nearest import nearest_cells
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
-from pramble.values import Floats, names_of, value
+from pramble.values import Floats, frozen, names_of
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableAnswers:
     """What a protected table answers (:mod:`pramble.estimation.records.moments`)."""
 
@@ -116,7 +116,7 @@ class TableAnswers:
         return covariance_of(self, np.eye(len(self.p)))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableSource:
     """The signed weights of a measured table, whose cells they are."""
 

@@ -39,7 +39,7 @@ from pramble.information.proportional import Axes, Margin, fit_array, margin_ove
 from pramble.limits import MOST_MODEL_PARAMETERS, MOST_MODELLED_ENTRIES
 from pramble.mechanisms.measured import Measured, spread
 from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # Variance that rounding to whole records adds to the noise of the total.
 ROUNDED = 1 / 12
@@ -55,7 +55,7 @@ EXACTLY = 1e-10
 SLACK = 0.1
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Contrasts:
     """The contrasts of the cells that some of their margins hold, orthonormal."""
 
@@ -93,7 +93,7 @@ def along(bases: Sequence[Floats], cells: Floats) -> Floats:
     return np.asarray((cells.reshape(-1, after) @ bases[-1].T).reshape(shape))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ModelledAnswers:
     """What a modelled table answers (:mod:`pramble.estimation.records.moments`)."""
 

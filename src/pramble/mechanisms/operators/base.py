@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 if TYPE_CHECKING:
     from pramble.mechanisms.base import Mechanism
@@ -83,7 +83,7 @@ class Operator(ABC):
         return ArrayOperator(np.where(np.asarray(columns) >= 0, part, 0.0))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class ArrayOperator(Operator):
     """A matrix given by its entries, stochastic or not."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pramble.errors import NotIdentifiable
 from pramble.mechanisms.operators.base import MechanismOperator, RightInverse, xlogx
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,7 @@ UNIT = 2.0**-53
 MOST_NOISE = 1e-2
 
 
-@value(eq=False)
+@frozen(eq=False)
 class DenseRightInverse(RightInverse):
     """A right inverse held as a (T, S) array."""
 
@@ -127,7 +127,7 @@ class DenseRightInverse(RightInverse):
         return np.asarray(np.einsum("xz,zx->x", self.M, self.G**2))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class DenseOperator(MechanismOperator):
     """Any mechanism."""
 

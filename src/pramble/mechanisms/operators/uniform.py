@@ -16,7 +16,7 @@ from pramble.mechanisms.operators.base import (
     xlogx,
 )
 from pramble.mechanisms.operators.dense import DenseOperator, entropy_excess
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ class UniformAlgebra(Operator):
         return ArrayOperator(np.where(columns >= 0, self.off[rows, None] + own, 0.0))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class BesideDiagonal(UniformAlgebra):
     """Rows that are constant beside the diagonal, stochastic or not."""
 
@@ -77,7 +77,7 @@ class BesideDiagonal(UniformAlgebra):
     d: Floats
 
 
-@value(eq=False)
+@frozen(eq=False)
 class UniformRightInverse(RightInverse):
     r"""The inverse for uniform rows, :math:`G = \operatorname{diag}(i) - h i^\top`.
 
@@ -104,7 +104,7 @@ class UniformRightInverse(RightInverse):
         return np.asarray(self.i**2 * (self.keep * (1 - 2 * self.h) + moved))
 
 
-@value(eq=False)
+@frozen(eq=False)
 class UniformOperator(MechanismOperator, UniformAlgebra):
     """The operator of a mechanism with uniform rows."""
 

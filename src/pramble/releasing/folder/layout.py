@@ -15,14 +15,14 @@ from pramble.data.records import Records
 from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_PIECES
-from pramble.values import value
+from pramble.values import frozen
 from pramble.words import several
 
 # The name of the data file without its ending, and of the folder of its pieces.
 STEM = "data"
 
 
-@value
+@frozen
 class DataFile:
     """The data file of a release, or its pieces of so many rows each."""
 

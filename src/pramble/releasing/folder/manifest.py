@@ -17,7 +17,7 @@ from pramble.words import visible_names
 
 
 def manifest_of(
-    ready: Prepared,
+    prepared: Prepared,
     data: Mapping[str, Any],
     *,
     synthetic: Mapping[str, Any] | None = None,
@@ -33,48 +33,48 @@ def manifest_of(
 
     source = {
         column.name: {"categories_from": "data" if column.seen else "plan"}
-        for column in ready.design.columns
+        for column in prepared.design.columns
     }
     return {
         "schema": SCHEMA,
         "software": {"name": "pramble", "version": __version__},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "rows": ready.rows if rows is None else rows,
-        ("tables" if ready.spec.of_tables else "data"): dict(data),
+        "rows": prepared.rows if rows is None else rows,
+        ("tables" if prepared.spec.of_tables else "data"): dict(data),
         **({} if synthetic is None else {"synthetic": dict(synthetic)}),
-        "promise": promise_entry(ready),
-        "plan": ready.design.plan.to_json(),
-        "design": ready.design.entry(),
-        **accuracy_entry(ready, tables),
+        "promise": promise_entry(prepared),
+        "plan": prepared.design.plan.to_json(),
+        "design": prepared.design.entry(),
+        **accuracy_entry(prepared, tables),
         "columns": [
             {"name": name, "randomised": name in source, **source.get(name, {})}
-            for name in ready.names
+            for name in prepared.names
         ],
-        "notes": reader_notes(ready),
+        "notes": reader_notes(prepared),
     }
 
 
-def promise_entry(ready: Prepared) -> dict[str, Any]:
-    spent = ready.central if ready.spec.of_tables else ready.design.spent
+def promise_entry(prepared: Prepared) -> dict[str, Any]:
+    spent = prepared.central if prepared.spec.of_tables else prepared.design.spent
     central = {}
-    if isinstance(ready.proof, CentralGuarantee):
+    if isinstance(prepared.proof, CentralGuarantee):
         central = {
-            "spent": ready.central.to_json(),
-            "lower": ready.proof.lower,
-            "method": ready.proof.method,
-            "sentence": ready.central.sentence(),
-            "assumes": assumptions(ready),
+            "spent": prepared.central.to_json(),
+            "lower": prepared.proof.lower,
+            "method": prepared.proof.method,
+            "sentence": prepared.central.sentence(),
+            "assumes": assumptions(prepared),
         }
     return {
         "spent": spent.to_json(),
-        "limit": ready.spec.limit.to_json(),
+        "limit": prepared.spec.limit.to_json(),
         "relation": "replace one record"
         if spent.rows == 1
         else f"replace one person, in at most {spent.rows} rows",
         "sentence": spent.sentence(),
-        "conditional_on_prior": bool(ready.design.confidential),
+        "conditional_on_prior": bool(prepared.design.confidential),
         **({"central": central} if central else {}),
-        **({"assumes": assumptions(ready)} if ready.spec.of_tables else {}),
+        **({"assumes": assumptions(prepared)} if prepared.spec.of_tables else {}),
     }
 
 
@@ -84,17 +84,17 @@ FROM_NOISY_COUNTS = (
 )
 
 
-def assumptions(ready: Prepared) -> list[str]:
-    same_rows = f"The number of %s, {ready.rows:,}, is public: neighbouring files have as many."
-    if ready.spec.of_tables:
-        k = ready.central.rows
+def assumptions(prepared: Prepared) -> list[str]:
+    same_rows = f"The number of %s, {prepared.rows:,}, is public: neighbouring files have as many."
+    if prepared.spec.of_tables:
+        k = prepared.central.rows
         counted = ["Every row is taken to be another person.", same_rows % "records"]
         if k > 1:
             counted = [
                 f"At most {k} rows of one person are counted.",
                 "The number of records is measured with noise, like the tables.",
             ]
-        plan = ready.design.plan
+        plan = prepared.design.plan
         if isinstance(plan, TablePlan) and plan.choice is not None:
             counted.append(
                 "Which tables were measured was decided by noisy scores, whose cost is included."
@@ -112,21 +112,21 @@ def assumptions(ready: Prepared) -> list[str]:
             "The rows stand in a secure random order.",
             same_rows % "rows",
         ]
-        prior = any(one.source == "private" for one in ready.design.priors)
+        prior = any(one.source == "private" for one in prepared.design.priors)
     return [
         *found,
         "Other releases of the same people add up with this one.",
         *([FROM_NOISY_COUNTS] if prior else []),
         *(
             f"The categories of {name} are taken as known; they were read off the file."
-            for name in sorted(ready.seen)
+            for name in sorted(prepared.seen)
         ),
     ]
 
 
-def accuracy_entry(ready: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
+def accuracy_entry(prepared: Prepared, tables: Sequence[TableOutcome]) -> dict[str, Any]:
     """Return what readers can tell; nothing where it would show a confidential prior."""
-    if ready.design.confidential or not tables:
+    if prepared.design.confidential or not tables:
         return {}
     verdict = verdict_of(tables)
     listed = []
@@ -139,17 +139,17 @@ def accuracy_entry(ready: Prepared, tables: Sequence[TableOutcome]) -> dict[str,
     return {"worth": {"sentences": sentences, "tables": listed}}
 
 
-def reader_notes(ready: Prepared) -> list[str]:
-    notes = ready.design.notes()
-    if ready.untouched:
-        notes.append(f"Released as they are, not protected: {visible_names(ready.untouched)}.")
-    if ready.seen:
-        names = ", ".join(sorted(ready.seen))
+def reader_notes(prepared: Prepared) -> list[str]:
+    notes = prepared.design.notes()
+    if prepared.untouched:
+        notes.append(f"Released as they are, not protected: {visible_names(prepared.untouched)}.")
+    if prepared.seen:
+        names = ", ".join(sorted(prepared.seen))
         notes.append(f"Categories taken from the values that occur: {names}.")
-    if ready.design.confidential:
+    if prepared.design.confidential:
         notes.append(
             "The guarantee is conditional on the prior, which was counted on the confidential "
-            f"file and may be revealed by the mechanism: {', '.join(ready.design.confidential)}."
+            f"file and may be revealed by the mechanism: {', '.join(prepared.design.confidential)}."
         )
     return notes
 

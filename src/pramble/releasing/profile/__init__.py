@@ -1,1 +1,1 @@
-"""What a curator decides: the settings of a plan file."""
+"""A first plan for a file: what each column is, and the plan that follows."""

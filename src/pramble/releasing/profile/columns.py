@@ -27,7 +27,7 @@ from pramble.releasing.profile.vocabulary import (
     is_weight_name,
     quantity_of,
 )
-from pramble.values import Reporter, Watcher, value
+from pramble.values import Reporter, Watcher, frozen
 from pramble.words import several
 
 TIME = r"([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
@@ -112,7 +112,7 @@ LONG_TEXT, FEW_ROWS = 40, 20
 SHARED_BY = 5  # rows that share a value on average, below which texts nearly name their rows
 
 
-@value
+@frozen
 class RoundBands:
     """Edges of bands for the numbers of a column; the last band is open above."""
 
@@ -121,7 +121,7 @@ class RoundBands:
     public: bool  # whether the edges are known without the file, rather than from its numbers
 
 
-@value
+@frozen
 class ColumnProfile:
     """What a column looks like, and the categories or bands that are proposed for it."""
 

@@ -21,7 +21,7 @@ from pramble.releasing.profile.vocabulary import KEY_WORDS, key_variable
 from pramble.releasing.spec.document import toml_table, toml_value
 from pramble.releasing.spec.spec import OUTPUTS
 from pramble.releasing.value_sample import MOST_SAMPLED
-from pramble.values import Watcher, value
+from pramble.values import Watcher, frozen
 from pramble.words import several
 
 MOST_CHOSEN = 8  # more columns leave little but noise at the α of one release
@@ -46,7 +46,7 @@ def copied_columns(rows: pa.Table, chosen: Sequence[str]) -> dict[str, str]:
 ALPHA = 2.0  # the promise of a first plan
 
 
-@value(eq=False)
+@frozen(eq=False)
 class FileProfile:
     """What a file looks like, and which columns to randomise."""
 

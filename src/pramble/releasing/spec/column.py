@@ -9,12 +9,12 @@ from pramble.releasing.priors import SOURCES
 from pramble.releasing.spec import settings as read
 from pramble.releasing.spec.settings import COLUMNS, RANDOMISED, setting
 from pramble.solvers.problem import ObjectiveName
-from pramble.values import value
+from pramble.values import frozen
 
 OBJECTIVES = ("information", "estimation")
 
 
-@value
+@frozen
 class ColumnSpec:
     """How one column is recoded and protected."""
 

@@ -19,8 +19,7 @@ from pramble.data.recode import as_bands
 from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import standard_rule
 from pramble.limits import LARGEST_TOTAL
-from pramble.values import value
-from pramble.values import value as frozen
+from pramble.values import frozen
 from pramble.words import hint_at
 
 Reader = Callable[[Any], Any]
@@ -262,7 +261,7 @@ RECORDS, COLUMNS, TABLES = DESIGNS = ("records", "columns", "tables")
 RANDOMISED = (RECORDS, COLUMNS)
 
 
-@value
+@frozen
 class Setting:
     """One setting of a plan."""
 

@@ -14,7 +14,7 @@ from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.releasing.spec import settings as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.settings import RANDOMISED, RECORDS, TABLES, setting
-from pramble.values import value
+from pramble.values import frozen
 from pramble.words import hint_at
 
 TABLE_OBJECTIVES = ("variance", "relative", "largest")
@@ -23,7 +23,7 @@ COPIES = ("csv", "stata", "spss", "excel")
 DELTA = 1e-6
 
 
-@value
+@frozen
 class RiskSpec:
     """Which risk of re-identification is reported."""
 
@@ -41,7 +41,7 @@ class RiskSpec:
     )
 
 
-@value
+@frozen
 class FileSpec:
     """How the file is read, where that is not left to be found out (`pramble.Reading`)."""
 
@@ -72,7 +72,7 @@ class FileSpec:
     sheet: str | None = setting(None, read.string, "The sheet of a workbook.", example='"people"')
 
 
-@value
+@frozen
 class ReleaseSpec:
     """A whole plan file, checked; `spec_from` and `read_spec` make one.
 

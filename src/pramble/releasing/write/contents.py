@@ -34,7 +34,7 @@ from pramble.releasing.table_design import TableReleaseDesign
 from pramble.releasing.write.copies import copy_name, write_copies
 from pramble.releasing.write.data import write_data
 from pramble.releasing.write.scripts import write_scripts
-from pramble.releasing.write.verify import Evidence, WrittenTally, compare, passed
+from pramble.releasing.write.verify import WrittenData, WrittenTally, compare, refuse_failed
 from pramble.values import Reporter
 
 # Shares of the work, for the progress; the rest are checks and pages.
@@ -52,90 +52,94 @@ ABOUT_COMPLETE = (
 
 
 def write_folder(
-    ready: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, reporter: Reporter
+    prepared: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, reporter: Reporter
 ) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
     """Write and check the evidence, then all that follows from it; return manifest and outcome.
 
-    The ready that is returned has the tables that were chosen meanwhile.
+    What is returned has the tables that were chosen meanwhile.
     """
-    write = write_tables if ready.spec.of_tables else write_records
-    complete = ready.spec.synthetic or ready.spec.of_tables
+    write = write_tables if prepared.spec.of_tables else write_records
+    complete = prepared.spec.synthetic or prepared.spec.of_tables
     share = WRITING - SYNTHESIS if complete else WRITING
-    evidence = write(ready, folder, key=key, reporter=reporter.part(COUNTING, share))
-    ready = replace(ready, design=evidence.design)
+    evidence = write(prepared, folder, key=key, reporter=reporter.part(COUNTING, share))
+    prepared = replace(prepared, design=evidence.design)
     synthetic = made = None
     if complete:
         drawing = reporter.part(COUNTING + share, SYNTHESIS)
-        synthetic, made = write_synthetic(ready, folder, evidence, reporter=drawing)
+        synthetic, made = write_synthetic(prepared, folder, evidence, reporter=drawing)
     tables = outcome.tables
-    if ready.spec.of_tables:  # their number, and the number of rows, may follow from the noise
-        tables = ready.design.accuracy(evidence.rows)
+    if prepared.spec.of_tables:  # their number, and the number of rows, may follow from the noise
+        tables = prepared.design.accuracy(evidence.rows)
     document = manifest_of(
-        ready, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
+        prepared, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
     )
-    if ready.spec.copies:
+    if prepared.spec.copies:
         document["copies"] = write_copies(
-            Release(folder, document, ready.design.plan), ready.spec.copies
+            Release(folder, document, prepared.design.plan), prepared.spec.copies
         )
-    document["scripts"] = write_scripts(ready, folder)
+    document["scripts"] = write_scripts(prepared, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
     outcome = replace(
         outcome,
-        **observed_figures(outcome, ready, evidence, made),
+        **observed_figures(outcome, prepared, evidence, made),
         tables=tables,
         checks=evidence.checks,
         data_bytes=evidence.entry["bytes"] + (synthetic or {"bytes": 0})["bytes"],
         created=document["created"],
         dry_run=False,
     )
-    return ready, document, outcome
+    return prepared, document, outcome
 
 
-def published_files(ready: Prepared) -> list[str]:
-    evidence = ready.file.files if not ready.spec.of_tables else [TABLES_FILE]
-    copies = [copy_name(word, of_tables=ready.spec.of_tables) for word in ready.spec.copies]
+def published_files(prepared: Prepared) -> list[str]:
+    evidence = prepared.file.files if not prepared.spec.of_tables else [TABLES_FILE]
+    copies = [copy_name(word, of_tables=prepared.spec.of_tables) for word in prepared.spec.copies]
     return [*evidence, *copies, SYNTHETIC, *SCRIPTS]
 
 
-def write_records(ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter) -> Evidence:
-    write = on_spark("write_on_spark") if ready.records.rows_stay else write_here
-    tally, entry, checks = write(ready, folder, key=key, reporter=reporter)
-    passed(checks)
-    here = open_written(folder.absolute() / ready.file.name)
+def write_records(
+    prepared: Prepared, folder: Path, *, key: bytes, reporter: Reporter
+) -> WrittenData:
+    write = on_spark("write_on_spark") if prepared.records.rows_stay else write_here
+    tally, entry, checks = write(prepared, folder, key=key, reporter=reporter)
+    refuse_failed(checks)
+    here = open_written(folder.absolute() / prepared.file.name)
     data: Any = here
-    if ready.records.rows_stay:
-        data = on_spark("SparkFileRecords").of(here, ready.records.session)  # type: ignore[attr-defined]
-    return Evidence(entry, ready.rows, data, here, checks, ready.design, tally)
+    if prepared.records.rows_stay:
+        data = on_spark("SparkFileRecords").of(here, prepared.records.session)  # type: ignore[attr-defined]
+    return WrittenData(entry, prepared.rows, data, here, checks, prepared.design, tally)
 
 
 def write_here(
-    ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter
+    prepared: Prepared, folder: Path, *, key: bytes, reporter: Reporter
 ) -> tuple[WrittenTally, dict[str, Any], tuple[Check, ...]]:
-    records = ready.records
-    if ready.spec.is_shuffled:
+    records = prepared.records
+    if prepared.spec.is_shuffled:
         records = ShuffledRecords(
             records,
-            tuple(ready.names),
-            ready.rows,
+            tuple(prepared.names),
+            prepared.rows,
             key,
             folder,
-            ready.plan.columns,
+            prepared.plan.columns,
             # Writing is what advances: bringing rows into their order has no share of its own.
             lambda rows, share: reporter.report("shuffling", 0.0),  # noqa: ARG005
         )
-    tally, entry = write_data(ready, records, folder, key=key, reporter=reporter)
-    return tally, entry, compare(tally, folder / ready.file.name, rows=ready.rows)
+    tally, entry = write_data(prepared, records, folder, key=key, reporter=reporter)
+    return tally, entry, compare(tally, folder / prepared.file.name, rows=prepared.rows)
 
 
-def write_tables(ready: Prepared, folder: Path, *, key: bytes, reporter: Reporter) -> Evidence:
+def write_tables(
+    prepared: Prepared, folder: Path, *, key: bytes, reporter: Reporter
+) -> WrittenData:
     """Measure the tables once, write them, and read them again."""
-    assert isinstance(ready.design, TableReleaseDesign), "asked for where there are tables"
+    assert isinstance(prepared.design, TableReleaseDesign), "asked for where there are tables"
     measured = measure_records(
-        ready.records,
-        ready.design.plan,
+        prepared.records,
+        prepared.design.plan,
         key=key,
-        person=ready.spec.person,
-        nulls=ready.design.nulls,
+        person=prepared.spec.person,
+        nulls=prepared.design.nulls,
         reporter=reporter,
     )
     path = folder / TABLES_FILE
@@ -147,12 +151,12 @@ def write_tables(ready: Prepared, folder: Path, *, key: bytes, reporter: Reporte
         raise WriteFailed("The written tables are not what was measured. Nothing was released.")
     cells = sum(own.size for own in measured.parts.values())
     check = Check("tables as they were measured", passed=True, detail=f"{cells:,} cells read again")
-    design = ready.design.with_tables_of(measured.plan)
-    return Evidence(entry, measured.total, measured, measured, (check,), design)
+    design = prepared.design.with_tables_of(measured.plan)
+    return WrittenData(entry, measured.total, measured, measured, (check,), design)
 
 
 def write_synthetic(
-    ready: Prepared, folder: Path, evidence: Evidence, *, reporter: Reporter
+    prepared: Prepared, folder: Path, evidence: WrittenData, *, reporter: Reporter
 ) -> tuple[dict[str, Any], Synthesis]:
     """Write complete records from the evidence; return what the manifest says, and their fit.
 
@@ -162,9 +166,9 @@ def write_synthetic(
     seed = int(hashlib.sha256(evidence.entry["sha256"].encode()).hexdigest()[:12], 16)
     made = synthesis(
         evidence.here,
-        None if ready.spec.of_tables else ready.plan,
+        None if prepared.spec.of_tables else prepared.plan,
         seed=seed,
-        possible=rules_of(ready.spec),
+        possible=rules_of(prepared.spec),
         progress=lambda done: reporter.report(done.what, done.share),
     )
     save_table(made.frame, folder / SYNTHETIC)

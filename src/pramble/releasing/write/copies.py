@@ -30,7 +30,7 @@ from pramble.releasing.folder.layout import COMPLETE, STEM, open_written, stated
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import stated_data
 from pramble.releasing.prepare import Prepared
-from pramble.values import value
+from pramble.values import frozen
 
 # What a floating-point number holds exactly: whole numbers, and digits of a decimal.
 LARGEST_INTEGER, MOST_DIGITS = 2**53, 15
@@ -43,7 +43,7 @@ CODED = (
 )
 
 
-@value(eq=False)
+@frozen(eq=False)
 class CopyFormat:
     """A format of copies: what it can hold, and what the manifest says of it."""
 
@@ -101,46 +101,46 @@ def copy_name(word: str, *, of_tables: bool) -> str:
     return (COMPLETE if of_tables else STEM) + form.endings[0]
 
 
-def check_copies(ready: Prepared) -> None:
+def check_copies(prepared: Prepared) -> None:
     """Refuse copies that cannot hold the release, before anything is written.
 
     What is looked at is public once released: the number of rows, names, what the plan may release,
     and the columns that are released as they are.
     """
-    types = {field.name: field.type for field in ready.records.schema}
-    if "csv" in ready.spec.copies:
-        for name in ready.untouched:
+    types = {field.name: field.type for field in prepared.records.schema}
+    if "csv" in prepared.spec.copies:
+        for name in prepared.untouched:
             as_text(pa.nulls(0, types[name]), column=name)
-    kinds = [LIMITED[word] for word in ready.spec.copies if word in LIMITED]
+    kinds = [LIMITED[word] for word in prepared.spec.copies if word in LIMITED]
     for kind in kinds:
         if find_spec(kind.library) is None:
             raise InvalidData(
                 f"A copy for {kind.title} is written through {kind.library}: pip install "
                 f"pramble[{kind.extra}], or leave {kind.form.name!r} out of copies."
             )
-        if ready.rows > kind.most_rows:
+        if prepared.rows > kind.most_rows:
             raise kind.cannot_hold(
-                f"{kind.most_rows:,} rows of data; the release has {ready.rows:,}. Leave"
+                f"{kind.most_rows:,} rows of data; the release has {prepared.rows:,}. Leave"
             )
-        if len(ready.names) > kind.most_columns:
+        if len(prepared.names) > kind.most_columns:
             raise kind.cannot_hold(
-                f"{kind.most_columns:,} columns; the release has {len(ready.names):,}. Drop some, "
-                "or leave"
+                f"{kind.most_columns:,} columns; the release has {len(prepared.names):,}. Drop "
+                "some, or leave"
             )
-        for name in ready.names:
+        for name in prepared.names:
             if re.search(kind.forbidden, name):
                 raise InvalidData(
                     f"The name of column {name!r} has characters that {kind.title} cannot hold; "
                     f"rename it, or leave {kind.form.name!r} out of copies."
                 )
-        for name, own in released_labels(ready.design.plan).items():
+        for name, own in released_labels(prepared.design.plan).items():
             refuse_labels(kind, name, own)
-        for name in ready.untouched:
+        for name in prepared.untouched:
             refuse_type(kind, name, types[name])
-    if kinds and ready.untouched:
-        for batch in ready.records.batches(list(ready.untouched)):
+    if kinds and prepared.untouched:
+        for batch in prepared.records.batches(list(prepared.untouched)):
             for kind in kinds:
-                refuse_values(kind, batch, ready.untouched)
+                refuse_values(kind, batch, prepared.untouched)
 
 
 def released_labels(plan: Plan | TablePlan) -> dict[str, Labels]:

@@ -18,7 +18,7 @@ from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
 from pramble.engine.files import ahead
 from pramble.engine.keystream import checked_key, derived_key
-from pramble.engine.record import Record
+from pramble.engine.record import BoundPlan
 from pramble.engine.sampling import available_threads, each_column
 from pramble.mechanisms.plan import Plan
 from pramble.releasing.folder.layout import file_sha256, piece_file, pieces_sha256
@@ -40,15 +40,15 @@ def merge_pieces(pieces: Iterable[tuple[WrittenTally, Links]]) -> tuple[WrittenT
     return tally, links
 
 
-def writer_of(ready: Prepared, records: Records, *, key: bytes) -> tuple[Canonical, list[str]]:
+def writer_of(prepared: Prepared, records: Records, *, key: bytes) -> tuple[Canonical, list[str]]:
     """Return what randomises the records, and the untouched columns that are watched meanwhile.
 
     They are where the file is longer than what was looked at before.
     """
-    nulls = {column.name: column.null_label for column in ready.spec.columns}
-    record = Record(ready.plan, key, from_text=not records.typed, null_labels=nulls)
-    work = Canonical(records.schema, record, names=ready.names)
-    return work, ready.spec.watched(work.names) if ready.rows > MOST_SAMPLED else []
+    nulls = {column.name: column.null_label for column in prepared.spec.columns}
+    record = BoundPlan(prepared.plan, key, from_text=not records.typed, null_labels=nulls)
+    work = Canonical(records.schema, record, names=prepared.names)
+    return work, prepared.spec.watched(work.names) if prepared.rows > MOST_SAMPLED else []
 
 
 def write_piece(
@@ -95,22 +95,22 @@ def write_piece(
 
 
 def write_data(
-    ready: Prepared, records: Records, folder: Path, *, key: bytes, reporter: Reporter
+    prepared: Prepared, records: Records, folder: Path, *, key: bytes, reporter: Reporter
 ) -> tuple[WrittenTally, dict[str, Any]]:
     """Randomise the records into the data file, or its pieces as long as there are rows.
 
     Returns what was counted on the way, and what the manifest says of the file. The records are
-    those of the ready, or its rows in another order.
+    those of the release, or its rows in another order.
     """
-    work, watched = writer_of(ready, records, key=key)
-    file, done = ready.file, 0
+    work, watched = writer_of(prepared, records, key=key)
+    file, done = prepared.file, 0
 
     def watched_batches() -> Iterator[Any]:
         nonlocal done
         for batch in ahead(work.source(records)):
             yield batch
             done += batch.num_rows
-            reporter.report("randomising", done / max(ready.rows, 1), rows=batch.num_rows)
+            reporter.report("randomising", done / max(prepared.rows, 1), rows=batch.num_rows)
 
     # A piece ends with a batch; a single file has all of them.
     further = None if file.rows_per_file is None else file.rows_per_file // BATCH_ROWS - 1
@@ -134,15 +134,17 @@ def write_data(
         written = [merge_pieces([*written, found])]
         first = next(batches, None)
     tally, links = written[0]
-    return tally, data_entry(ready, links, pieces)
+    return tally, data_entry(prepared, links, pieces)
 
 
-def data_entry(ready: Prepared, links: Links, pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def data_entry(
+    prepared: Prepared, links: Links, pieces: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     """Return what the manifest says of the data file; refuse columns that tell protected ones."""
     if links.rows:
-        refuse_links(tuple(links.found(rows_per_person=ready.design.spent.rows)))
-    entry = {"file": ready.file.name, "format": ready.spec.output}
-    if ready.file.rows_per_file is None:
+        refuse_links(tuple(links.found(rows_per_person=prepared.design.spent.rows)))
+    entry = {"file": prepared.file.name, "format": prepared.spec.output}
+    if prepared.file.rows_per_file is None:
         return {**entry, "bytes": pieces[0]["bytes"], "sha256": pieces[0]["sha256"]}
     size = sum(piece["bytes"] for piece in pieces)
     return {**entry, "bytes": size, "sha256": pieces_sha256(pieces), "pieces": list(pieces)}

@@ -229,8 +229,8 @@ def script_texts(plan: Plan, names: Sequence[str], *, rows: int) -> dict[str, st
     return dict(zip(SCRIPTS, (in_r, filled_template("records.py.txt", tables=lines)), strict=True))
 
 
-def write_scripts(ready: Prepared, folder: Path) -> list[dict[str, Any]]:
-    plan = ready.design.plan
+def write_scripts(prepared: Prepared, folder: Path) -> list[dict[str, Any]]:
+    plan = prepared.design.plan
     if isinstance(plan, TablePlan):
         shown = [list(table) for table in dict.fromkeys((plan.tables[0][:1], plan.tables[0]))]
         own = own_names(plan)
@@ -239,7 +239,7 @@ def write_scripts(ready: Prepared, folder: Path) -> list[dict[str, Any]]:
         in_python = filled_template("tables.py.txt", first=ascii(shown), names=ascii(tuple(own)))
         texts = dict(zip(SCRIPTS, (in_r, in_python), strict=True))
     else:
-        texts = script_texts(ready.plan, ready.names, rows=ready.rows)
+        texts = script_texts(prepared.plan, prepared.names, rows=prepared.rows)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     return [stated_file(folder, name) for name in texts]

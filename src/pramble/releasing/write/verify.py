@@ -32,7 +32,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.outcome import Check
 from pramble.releasing.design import ReleaseDesign
 from pramble.releasing.folder.layout import open_written
-from pramble.values import Integers, value
+from pramble.values import Integers, frozen
 from pramble.words import several
 
 # A sound release fails a check with probability at most 2·exp(−NEVER).
@@ -286,7 +286,7 @@ def drawn_checks(meant: WrittenTally) -> tuple[Check, ...]:
     return (branch_check(plan, draws, rows=meant.rows), together)
 
 
-def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+def refuse_failed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
     """Return checks of a written file; refuse to release it if one failed."""
     for check in checks:
         if not check.passed:
@@ -297,8 +297,8 @@ def passed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
     return checks
 
 
-@value(eq=False)
-class Evidence:
+@frozen(eq=False)
+class WrittenData:
     """What was written of the confidential file: records, or protected tables."""
 
     entry: Mapping[str, Any]  # what the manifest says of the file

@@ -20,7 +20,7 @@ import numpy as np
 from pramble.data.labels import Labels
 from pramble.errors import PrambleError
 from pramble.information.distributions import Table
-from pramble.information.fisher import LOST, covariance_of_cells, inner
+from pramble.information.fisher import NO_INFORMATION, covariance_of_cells, inner
 from pramble.information.measures import entropy, information_bound, mutual_information
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.general import General
@@ -150,7 +150,7 @@ def without_unused(mechanism: Mechanism) -> Mechanism:
 def cost_on_block(block: RecordBlock, mechanism: Mechanism, workload: Floats) -> float:
     """Return the summed variance of some sums of a block's cells."""
     covariance = covariance_of_cells(mechanism.operator.dense(), block.distribution)
-    if np.abs(workload @ covariance.lost).max(initial=0.0) > LOST:
+    if np.abs(workload @ covariance.lost).max(initial=0.0) > NO_INFORMATION:
         return math.inf
     return float(((workload @ covariance.matrix) * workload).sum())
 

@@ -53,7 +53,7 @@ from pramble.solvers.record.matrices import (
     without_unused,
 )
 from pramble.solvers.record.problem import RecordProblem
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 
 # The share at which a new set is judged, unless there are very few.
 LEAST_STEP = 0.1
@@ -67,7 +67,7 @@ STEPS, GAP = 400, 1e-4
 MOST_CHARACTERS = 20_000
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Orbit:
     """The turns of one set of cells of some columns."""
 

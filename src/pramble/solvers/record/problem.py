@@ -27,7 +27,7 @@ from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.certificate import Certificate, certify
 from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.problem import ObjectiveName
-from pramble.values import Floats, Integers, value
+from pramble.values import Floats, Integers, frozen
 from pramble.words import several
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 OBJECTIVES = ("estimation", "information")
 
 
-@value(eq=False)
+@frozen(eq=False)
 class RecordBlock:
     """Columns that may travel together, and their possible cells."""
 
@@ -69,7 +69,7 @@ class RecordBlock:
         return self.margins[names]
 
 
-@value(eq=False)
+@frozen(eq=False)
 class RecordProblem:
     """Columns, a distribution of records, what is possible, and the tables that are wanted."""
 
@@ -184,7 +184,7 @@ def refuse_impossible_prior(distribution: RecordDistribution, possible: Possible
             )
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class RecordDesign(Display, Tidy):
     r"""The answer of :func:`~pramble.design_record`.
 

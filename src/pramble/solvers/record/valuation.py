@@ -39,14 +39,14 @@ from pramble.solvers.record.matrices import (
     multiplicative_shares,
 )
 from pramble.solvers.record.problem import RecordBlock, RecordProblem
-from pramble.values import Floats, value
+from pramble.values import Floats, frozen
 
 MOST_CELLS = 260
 MOST_OUTPUTS = 4000
 LEAST_TRIED = 0.02
 
 
-@value(eq=False)
+@frozen(eq=False)
 class Option:
     """A branch that may be drawn."""
 
@@ -58,7 +58,7 @@ class Option:
         return frozenset(name for block in self.blocks for name in block)
 
 
-@value(eq=False)
+@frozen(eq=False)
 class CellOption(Option):
     """A branch, and its scaled information on all cells."""
 
@@ -165,7 +165,7 @@ FEW_TABLES = 120
 MOST_HELD = MOST_WANTED_CELLS
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableOption(Option):
     """A branch, and what one of its records tells of each wanted table."""
 

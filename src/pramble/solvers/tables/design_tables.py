@@ -28,7 +28,7 @@ from pramble.solvers.tables.least_noise import (
     least_noise,
     proven_precisions,
 )
-from pramble.values import Floats, Reporter, Watcher, value
+from pramble.values import Floats, Reporter, Watcher, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MARGIN = 1 + Fraction(1, 10**6)
 
 
-@value(eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class TableDesign(Display, Tidy):
     r"""The answer of :func:`~pramble.design_tables`.
 

@@ -58,13 +58,13 @@ from pramble.privacy.largest_shift import (
 )
 from pramble.privacy.table_privacy import presence, shift_of
 from pramble.solvers.record.problem import as_columns
-from pramble.values import Floats, Reporter, value
+from pramble.values import Floats, Reporter, frozen
 
 Objective = Literal["variance", "relative", "largest"]
 OBJECTIVES = ("variance", "relative", "largest")
 
 
-@value(eq=False)
+@frozen(eq=False)
 class TableProblem:
     """Which tables are wanted of which columns, and how much each matters."""
 
@@ -172,7 +172,7 @@ BARRIERS = (1e-1, 1e-3, 1e-5, 1e-7)
 NEWTON_STEPS, NEARLY = 60, 0.01
 
 
-@value(eq=False)
+@frozen(eq=False)
 class LeastNoise:
     """Precisions of all kinds of parts, their cost, and what none can go below, at μ² = 1."""
 
