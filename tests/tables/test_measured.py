@@ -218,3 +218,15 @@ def test_progress_is_told():
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert {one.what for one in told} == {"counting", "adding noise", "done"}
+
+
+@pytest.mark.parametrize("more", [{}, {"rows_per_person": 2}])
+def test_covariances_of_cells_are_those_of_queries(more):
+    found = pramble.measure(data(), design(tables=[("a", "b", "c")], **more), key=bytes(32))
+    whole = pramble.estimate(found, by=["a", "b", "c"])
+    w = np.random.default_rng(2).normal(size=(3, *found.table(("a", "b", "c")).shape))
+    asked = pramble.estimate(
+        found, by=["a", "b", "c"], query={str(i): own for i, own in enumerate(w)}
+    )
+    flat = w.reshape(3, -1)
+    assert asked.covariance == pytest.approx(flat @ whole.covariance @ flat.T)

@@ -113,7 +113,18 @@ class TableAnswers:
         return np.asarray(found / self.n**2)
 
     def covariance(self) -> Floats:
-        return covariance_of(self, np.eye(len(self.p)))
+        """Return the covariance of the cells, without the products of as many queries."""
+        p, s, axes = self.p, self.squares, list(range(len(self.shape)))
+        moved, cross = 1 / len(p) - p, np.outer(p, s)
+        sampled = np.diag(s) - cross - cross.T + np.outer(p, p) * s.sum()
+        noise = self.total_variance * np.outer(moved, moved)
+        pairs = noise.reshape(self.shape * 2)
+        for margin, factor in self.factors.items():
+            # pairs of cells that are one in this margin
+            other = [axis if axis in margin else axis + len(axes) for axis in axes]
+            alike: Floats = np.einsum(pairs, [*axes, *other], list(dict.fromkeys([*axes, *other])))
+            alike += factor
+        return np.asarray(noise / self.n**2 + self.sampling * sampled)
 
 
 @frozen(eq=False)
