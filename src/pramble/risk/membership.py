@@ -24,8 +24,9 @@ from pramble.values import Floats, frozen
 
 # Columns up to which the probabilities of cells are exact: 3^8 steps for a cell and profile.
 MOST_EXACT = 8
-# Memberships that are drawn to estimate the probabilities of cells of more columns: to some 3 %.
-MEMBERSHIPS = 8000
+# Memberships that are drawn to estimate the probabilities of cells of more columns: to some 6 %,
+# and τ1 and τ2 to some 0.1 %, draw by draw.
+MEMBERSHIPS = 2000
 # Metropolis steps on logarithms in a sweep, and their sizes in turn: small ones are accepted where
 # a parameter is well known, large ones leave regions where it is not.
 MOVES, STEPS = 12, (0.1, 0.3, 1.0, 3.0)
