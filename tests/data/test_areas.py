@@ -261,6 +261,11 @@ def test_files_that_are_absent_or_too_large_or_no_text(written, tmp_path, monkey
     monkeypatch.setattr("pramble.mechanisms.json_form.MOST_DOCUMENT_BYTES", 10)
     with pytest.raises(InvalidData, match="bytes"):
         Areas.from_geojson(written(FOUR))
+    monkeypatch.setattr("pramble.geography.reading.MOST_DOCUMENT_BYTES", 10)
+    table = written("id,lon,lat\na,1,2\n", "areas.csv")
+    for read in (Areas.from_points, Areas.from_neighbours):
+        with pytest.raises(InvalidData, match="has 17 bytes"):
+            read(table)
 
 
 values = st.recursive(
@@ -345,11 +350,11 @@ def test_frames_are_tables_too():
         ("id,x,y\na,1,2\n", "longitude.*its columns are id, x, y. Say which"),
         ("id,lon,longitude,lat\na,1,1,2\n", "one column of longitudes"),
         ("lon,lat\n1,2\n", "column of labels"),
-        ("id,lon,lat\na,1,2\na,3,4\n", "'a' stands at positions 0 and 1"),
+        ("id,lon,lat\na,1,2\na,3,4\n", "'a' stands in rows 1 and 2"),
         ("id,lon,lat\na,1,2\n,3,4\n", "row 2 holds nothing"),
-        ("id,lon,lat\na,1,2\nb,,4\n", "'lon' must hold finite numbers; row 1"),
-        ("id,lon,lat\na,1,2\nb,east,4\n", "'lon' must hold numbers"),
-        ("id,lon,lat\na,1,2\nb,nan,4\n", "finite numbers"),
+        ("id,lon,lat\na,1,2\nb,,4\n", "row 2 of areas.csv holds no number"),
+        ("id,lon,lat\na,1,2\nb,east,4\n", "row 2 of areas.csv holds no number"),
+        ("id,lon,lat\na,1,2\nb,nan,4\n", "row 2 of areas.csv holds no number"),
         ("id,lon,lat\na,1,2\nb,4,91\n", "row 2 of areas.csv holds 91. Are"),
         ("id,lon,lat\na,181,2\n", "Subtract 360"),
     ],
@@ -384,10 +389,16 @@ def test_what_is_wrong_with_neighbours_is_said(data, words):
         ({True: (0, 0)}, "a bool"),
         ({}, "one at least"),
         ({"a": 3}, "longitude, latitude"),
-        ({"a": (None, 1)}, "'a' holds nan"),
+        ({"a": (1, 2, 3)}, "longitude, latitude"),
+        ({"a": "12"}, "longitude, latitude"),
+        ({"a": (None, 1)}, "'a' holds no number"),
+        ({"a": (True, 1)}, "'a' holds no number"),
+        ({"a": (1, [2])}, "'a' holds no number"),
+        (pd.DataFrame({"id": ["a", "a"], "lon": [1, 2], "lat": [3, 4]}), "in rows 1 and 2"),
+        (pd.DataFrame({"id": ["a"], "lon": [True], "lat": [3]}), "row 1 of .* holds no number"),
     ],
 )
-def test_what_is_wrong_with_a_mapping_is_said(data, words):
+def test_what_is_wrong_with_a_mapping_or_frame_is_said(data, words):
     with pytest.raises(InvalidData, match=words):
         Areas.from_points(data)
 

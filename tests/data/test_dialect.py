@@ -1,6 +1,7 @@
 """What is read from text files of any dialect."""
 
 import gzip
+import traceback
 
 import pyarrow as pa
 import pytest
@@ -62,7 +63,7 @@ def test_messages_never_hold_values(tmp_path):
     path.write_text("name,illness,year\n" + "Ann,HIV,1970\n" * 3 + "Secret,HIV\n")
     with pytest.raises(InvalidData, match=r"line 5 has 2 fields, the header 3") as error:
         read(path)
-    assert "Secret" not in str(error.value)
+    assert "Secret" not in "".join(traceback.format_exception(error.value))
 
 
 def test_columns_must_have_distinct_names(tmp_path):

@@ -68,8 +68,9 @@ def test_sheets(tmp_path):
     path = workbook(tmp_path / "a.xlsx", [["a"], [1]], more=[["b"], [2]])
     assert read(path).to_pydict() == {"a": [1]}
     assert read(path, sheet="more").to_pydict() == read(path, sheet=1).to_pydict() == {"b": [2]}
-    with pytest.raises(InvalidData, match="has no sheet 'other'; it has 'people', 'more'"):
-        read(path, sheet="other")
+    for name in ("other", ""):
+        with pytest.raises(InvalidData, match=f"has no sheet '{name}'; it has 'people', 'more'"):
+            read(path, sheet=name)
 
 
 def test_a_broken_workbook(tmp_path):

@@ -85,6 +85,18 @@ def test_a_quantile_has_the_error_of_its_share_over_the_density(ages):
     assert part(d, "quantile").standard_errors[0] == pytest.approx(expected, rel=0.05)
 
 
+def test_intervals_of_high_quantiles_cover_in_small_files():
+    labels, shares = ["0-9", "10-19", "20-29", "30-39"], np.array([0.85, 0.1, 0.04, 0.01])
+    m, rng = pramble.geometric(labels, 2.0), np.random.default_rng(1)
+    truth = np.interp(0.98, np.cumsum([0, *shares]), [0, 10, 20, 30, 40])
+    covered = []
+    for _ in range(150):
+        counts = rng.multinomial(40, shares @ m.matrix).tolist()
+        d = part(pramble.estimate(counts, m, counts=True).distribution(shares=[0.98]), "quantile")
+        covered.append(d.lower[0] <= truth <= d.upper[0])
+    assert np.mean(covered) > 0.89
+
+
 def test_groups_have_their_own_numbers_and_can_be_compared(by_sex):
     d = by_sex.distribution("x", shares=[0.5])
     law = by_sex.values.reshape(2, 20)

@@ -1,5 +1,6 @@
 """Areas out of files: tables of points or pairs of neighbours, and GeoJSON (RFC 7946)."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -8,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pramble.data.arrays import finite_numbers
 from pramble.data.labels import Label, label_key, texts_of, typed_texts
-from pramble.data.open import as_arrow, open_records
+from pramble.data.open import open_records
 from pramble.data.records import Records
 from pramble.errors import InvalidData, InvalidInput
+from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.json_form import document_in, read_bytes
 from pramble.values import Floats, read_only
 from pramble.words import hint_at, visible_names
@@ -26,6 +27,17 @@ DIGITS = 6
 # Rings of (n, 2) longitudes and latitudes, the last point again the first: outline, then holes.
 Polygon = tuple[Floats, ...]
 Shape = tuple[Polygon, ...]
+
+
+def open_table(data: Any) -> Records:
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
+        if path.is_file() and path.stat().st_size > MOST_DOCUMENT_BYTES:
+            raise InvalidData(
+                f"{path.name!r} has {path.stat().st_size:,} bytes; a table of areas of more than "
+                f"{MOST_DOCUMENT_BYTES:,} is not read."
+            )
+    return open_records(data)
 
 
 def column_values(records: Records, names: Sequence[str]) -> list[list[Any]]:
@@ -72,7 +84,7 @@ def pairs_from(
                     f"{place} is not a pair."
                 )
         return [(one, other) for one, other in data]
-    records = open_records(data)
+    records = open_table(data)
     names = tuple(columns or records.names[:2])
     if len(names) != 2 or isinstance(columns, str):
         raise InvalidInput(
@@ -89,15 +101,15 @@ def points_from(
 ) -> tuple[list[Label], Floats]:
     if isinstance(data, Mapping):
         try:
-            points = np.array([tuple(pair) for pair in data.values()], dtype=np.float64)
-        except (TypeError, ValueError):
-            points = np.zeros(0)
-        if points.shape != (len(data), 2):
+            pairs = [() if isinstance(pair, str) else tuple(pair) for pair in data.values()]
+        except TypeError:
+            pairs = []
+        if {len(pair) for pair in pairs} != {2}:
             raise InvalidData(
                 "Points map labels of areas to (longitude, latitude), one at least; these do not."
             )
-        return list(data), points
-    records = open_records(data)
+        return list(data), np.array([[as_number(one) for one in pair] for pair in pairs])
+    records = open_table(data)
     east = longitude or coordinate_column(records, LONGITUDES, "longitude")
     north = latitude or coordinate_column(records, LATITUDES, "latitude")
     others = [name for name in records.names if name not in (east, north)]
@@ -106,12 +118,27 @@ def points_from(
             f"{records.name} must have a column of labels next to {east} and {north}."
         )
     values, *coordinates = column_values(records, [label or others[0], east, north])
-    points = np.column_stack([
-        finite_numbers(as_arrow(column, name), name, decimal=records.reading.decimal)
-        for column, name in zip(coordinates, (east, north), strict=True)
-    ])  # fmt: skip
+    comma = records.reading.decimal == ","
+    points = np.array([[as_number(one, comma=comma) for one in own] for own in coordinates]).T
     refuse_off_the_globe(points, lambda i: f"row {i + 1} of {records.name}")
-    return as_area_labels([values], records, None), points
+    labels, first = as_area_labels([values], records, None), dict[Any, int]()
+    for row, one in enumerate(labels, 1):
+        if first.setdefault(label_key(one), row) != row:
+            raise InvalidData(
+                f"Every area must stand in one row of {records.name}; {one!r} stands in rows "
+                f"{first[label_key(one)]} and {row}. Keep one of them."
+            )
+    return labels, points
+
+
+def as_number(value: Any, *, comma: bool = False) -> float:
+    """Return a number, from its text where it is one; NaN for what is none."""
+    if isinstance(value, bool | np.bool_) or value is None:
+        return float("nan")
+    try:
+        return float(value.replace(",", ".") if comma and isinstance(value, str) else value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
 
 
 def coordinate_column(records: Records, options: Sequence[str], what: str) -> str:
@@ -131,15 +158,17 @@ def refuse_off_the_globe(points: Floats, where: Callable[[int], str]) -> None:
         if not len(wrong):
             continue
         found = points[wrong[0], column]
-        if abs(found) > 360:
+        holds = "holds no number" if np.isnan(found) else f"holds {found:g}"
+        if np.isnan(found):
+            advice = "Fill it in."
+        elif abs(found) > 360:
             advice = "These look like metres of a projected map: convert them to degrees (WGS 84)."
         elif what == "longitude":
             advice = "Subtract 360 from longitudes above 180."
         else:
             advice = "Are longitude and latitude swapped?"
         raise InvalidData(
-            f"A {what} must lie within ±{most} degrees; {where(int(wrong[0]))} holds {found:g}. "
-            f"{advice}"
+            f"A {what} must lie within ±{most} degrees; {where(int(wrong[0]))} {holds}. {advice}"
         )
 
 

@@ -4,11 +4,13 @@ from fractions import Fraction
 from itertools import product
 from types import MappingProxyType
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from scipy.special import gammaln
 from scipy.stats import chi2
@@ -21,8 +23,8 @@ from pramble.estimation.draws.chain import (
     PRIOR,
     Chain,
     start_distribution,
-    term_of,
     terms_of,
+    whole_term,
 )
 from pramble.estimation.draws.impute import imputation
 from pramble.estimation.draws.released import (
@@ -104,7 +106,7 @@ class TestExactPosterior:
 
     def test_law_and_originals_have_their_joint_posterior(self):
         _, release, _ = opened(self.data, self.plan, ["town"])
-        term = term_of(release, ("town", "x"), prior=FLAT)
+        term = whole_term(release)
         law = np.ones((2, 2))
         found = originals(release, [term], units_of(release), law, draws=4000)
         counts = np.bincount(found @ 2 ** np.arange(5, -1, -1), minlength=64)
@@ -282,6 +284,26 @@ def test_frames_come_back_in_the_library_types_and_order_of_the_caller(tmp_path)
     assert read["age"].to_pylist() == answers[2]["age"].to_pylist()
 
 
+def test_columns_of_text_keep_their_types_wherever_they_come_from(tmp_path):
+    texts = {"x": ["f", "m"] * 60, "town": ["n", "s", "w"] * 40}
+    table, plan = pa.table(texts), {"x": rr(["f", "m"], 2.0)}
+    pa.csv.write_csv(table, tmp_path / "released.csv")
+    pa.parquet.write_table(table, tmp_path / "released.parquet")
+    sources = [
+        tmp_path / "released.csv",
+        tmp_path / "released.parquet",
+        table.to_reader(),
+        duckdb.from_arrow(table),
+    ]
+    for source in sources:
+        (made,) = pramble.impute(source, plan, copies=1, seed=1)
+        assert made.schema.equals(table.schema)
+        assert made["town"].equals(table["town"])
+    lazy = pl.LazyFrame(texts)
+    (made,) = pramble.impute(lazy, plan, copies=1, seed=1)
+    assert made.schema == lazy.collect_schema()
+
+
 def test_tables_that_the_plan_cannot_give_are_left_out_with_a_warning():
     halves = [{"a": rr(3, 3.0)}, {"b": rr(2, 3.0)}]
     plan = pramble.Plan(branches=[pramble.Branch(Fraction(1, 2), own) for own in halves])
@@ -394,3 +416,27 @@ def test_all_columns_are_taken_together_where_their_cells_are_well_told():
     assert imputation(out, PLAN, copies=1, seed=1, tables="all").tables == (
         ("town", "income", "a", "b"),
     )
+
+
+def test_columns_that_depend_on_each_other_count_by_the_combinations_that_occur():
+    """A column that hangs on two others at once, of which one third of all combinations occur."""
+    rng = np.random.default_rng(0)
+    area, sex = rng.integers(0, 6, 8000), rng.integers(0, 2, 8000)
+    often = (area >= 3) ^ (sex == 1)
+    x = (rng.random(8000) < np.where(often, 0.9, 0.1)).astype(int)
+    data = pa.table({"area": area, "kind": 2 * (area % 3) + sex, "x": x})
+    plan = {"x": rr(2, 3.0)}
+    out = pramble.perturb(data, plan, key=bytes(32))
+    for frame in pramble.impute(out, plan, copies=3, seed=1):
+        found = frame["x"].to_numpy()
+        assert abs(found[often].mean() - x[often].mean()) < 0.03
+        assert abs(found[~often].mean() - x[~often].mean()) < 0.03
+
+
+def test_copies_of_one_column_do_not_multiply_the_cells_of_all_columns():
+    labels = np.arange(2000) % 40
+    columns = {f"u{i}": [f"{label}" for label in labels] for i in range(9)}
+    plan = {"x": rr(2, 3.0)}
+    out = pramble.perturb(pa.table(columns | {"x": labels % 2}), plan, key=bytes(32))
+    (made,) = pramble.impute(out, plan, copies=1, seed=1, tables="all")
+    assert (made["x"].to_numpy() == labels % 2).mean() > 0.9

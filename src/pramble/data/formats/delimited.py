@@ -275,13 +275,13 @@ def refuse_broken(path: Path, reading: Reading, *, quotes_alone: bool = False) -
         raise InvalidData(
             f"{path.name}: a quote that line {begun} opens is never closed. Close it, or say which "
             "quotes the file has."
-        )
+        ) from None
     if len(lengths) > 1 and not quotes_alone:
         (_, expected), (number, fields) = lengths
         raise InvalidData(
             f"{path.name}: line {number} has {fields} fields, the header {expected}. Mend the "
             "line, or say which separator and quotes the file has."
-        )
+        ) from None
 
 
 def missing_marks(reading: Reading) -> list[str]:

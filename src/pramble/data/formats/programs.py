@@ -125,7 +125,8 @@ def read_sheet(path: Path, wanted: Wanted) -> Iterator[Opened]:
     with sound_file(path, "excel", errors=(zipfile.BadZipFile, InvalidFileException, KeyError)):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
-        sheets, sheet = book.sheetnames, wanted.reading.sheet or 0
+        sheets, sheet = book.sheetnames, wanted.reading.sheet
+        sheet = 0 if sheet is None else sheet
         if isinstance(sheet, int) and 0 <= sheet < len(sheets):
             sheet = sheets[sheet]
         if sheet not in sheets:

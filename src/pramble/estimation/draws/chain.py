@@ -52,13 +52,17 @@ PRIOR = 2.0
 
 @frozen(eq=False)
 class ModelTerm:
-    """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``."""
+    """A table of the model: the place of cell (g, k) in it is ``high[g] + low[k]``.
+
+    The ``whole`` one has the cells of all groups that occur, and no others.
+    """
 
     table: Table
     high: Integers
     low: Integers
     size: int
     prior: float = PRIOR
+    whole: bool = False
 
     def counts(self, groups: Integers, places: Integers) -> Floats:
         found = np.bincount(self.high[groups] + self.low[places], minlength=self.size)
@@ -82,7 +86,19 @@ def terms_of(release: ReleasedPatterns, tables: Sequence[Table]) -> list[ModelTe
     return [everyone, *(term_of(release, table) for table in tables if table not in within)]
 
 
-def term_of(release: ReleasedPatterns, table: Table, *, prior: float = PRIOR) -> ModelTerm:
+def whole_term(release: ReleasedPatterns) -> ModelTerm:
+    groups, combinations = len(release.groups), math.prod(release.shape)
+    return ModelTerm(
+        (*release.given, *release.labels),
+        combinations * np.arange(groups),
+        np.arange(combinations),
+        release.cells,
+        prior=FLAT,
+        whole=True,
+    )
+
+
+def term_of(release: ReleasedPatterns, table: Table) -> ModelTerm:
     shape = table_sizes(release, table)
     strides = dict(zip(table, np.cumprod([1, *shape[:0:-1]])[::-1].tolist(), strict=True))
     high = np.zeros(len(release.groups), dtype=np.int64)
@@ -93,7 +109,7 @@ def term_of(release: ReleasedPatterns, table: Table, *, prior: float = PRIOR) ->
         codes = np.arange(release.shape[axis])
         others = [i for i in range(len(release.shape)) if i != axis]
         low += strides.get(name, 0) * np.expand_dims(codes, others)
-    return ModelTerm(table, high, low.reshape(-1), math.prod(shape), prior)
+    return ModelTerm(table, high, low.reshape(-1), math.prod(shape))
 
 
 def table_sizes(release: ReleasedPatterns, table: Table) -> list[int]:
@@ -182,8 +198,16 @@ def weighed(release: ReleasedPatterns, term: ModelTerm, weights: Floats) -> Floa
     tabulated = tabulate(release.records, release.plan, by=list(term.table), weights=weights)
     p, layout = fit_table(tabulated, method="inverse").p, tabulated.layout
     shares = np.zeros(term.size)
-    labels = {**release.given, **release.labels}
-    shares[cells_among(layout.labels(), term.table, labels)] = layout.flatten(p)
+    if term.whole:  # both have the groups that occur, in one order
+        own = {
+            name: [layout.categories[name][code] for code in codes]
+            for name, codes in layout.cells.items()
+        }
+        place = cells_among(own, tuple(release.labels), release.labels)
+        shares.reshape(len(release.groups), -1)[:, place] = p.reshape(len(release.groups), -1)
+    else:
+        labels = {**release.given, **release.labels}
+        shares[cells_among(layout.labels(), term.table, labels)] = layout.flatten(p)
     return np.asarray(release.rows * nearest_on_simplex(shares) + term.prior)
 
 
@@ -213,7 +237,7 @@ class TableModel:
 def chosen_model(release: ReleasedPatterns, tables: Any, *, reporter: Reporter) -> TableModel:
     """Return the model: as asked for, or all columns together where they are told, else pairs."""
     whole = (*release.given, *release.labels)
-    cells = math.prod(table_sizes(release, whole))
+    cells = release.cells
     if tables == "all" or (tables is None and cells <= MOST_WHOLE):
         value = complete_records(release, whole)
         if tables == "all" and not value:
@@ -221,7 +245,7 @@ def chosen_model(release: ReleasedPatterns, tables: Any, *, reporter: Reporter) 
                 "The plan cannot give the table of all columns; leave tables= to find out which."
             )
         if tables == "all" or value >= (PER_CELL * cells) ** 2:
-            return TableModel((term_of(release, whole, prior=FLAT),), value)
+            return TableModel((whole_term(release),), value)
     wanted = [
         table
         for table in tables_within(2 if tables is None else tables, list(whole))

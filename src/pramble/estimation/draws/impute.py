@@ -19,8 +19,8 @@ from pramble.estimation.draws.released import (
     Units,
     count_patterns,
     fitting_columns,
+    gathered_records,
     given_columns,
-    in_memory,
     refuse_no_whole,
     released_patterns,
     units_of,
@@ -78,7 +78,7 @@ def imputation(
         raise InvalidInput("The plan must randomise a column; without one nothing is to be filled.")
     reporter = Reporter(progress)
     records = open_records(data, reading)
-    records = in_memory(records, records.names)
+    records = gathered_records(records, records.names)
     given = given_columns(records, plan, None if using is None else names_of(using))
     counted = count_patterns(given.records, plan, given.columns)
     names, left = fitting_columns(counted, plan, given.columns)

@@ -125,7 +125,7 @@ class Banded:
         ends = self.finite_edges
         group = np.tile(np.arange(self.many), len(shares))
         wanted = np.repeat(shares, self.many)
-        rough = self.reached(group, wanted, np.zeros(len(group)))[:, 0]
+        (rough,) = self.reached(group, wanted, np.zeros(len(group))).T
         rough = np.clip(np.nan_to_num(rough, nan=ends[0]), ends[0], ends[-1])
         found = self.reached(group, wanted, self.half_lengths(group, rough), near=rough)
         # quantiles of larger shares are larger
@@ -166,9 +166,9 @@ class Banded:
     def reached(
         self, group: Integers, shares: Floats, halves: Floats, *, near: Floats | None = None
     ) -> Floats:
-        """Return where shares are reached by the averaged F, and by its upper and lower ends.
+        """Return where shares are reached by the averaged F, read at all edges.
 
-        The curves are read at all edges, and more closely ``near`` some numbers.
+        ``near`` some numbers it is read more closely, and so are its upper and lower ends.
         """
         ends = self.finite_edges
         places = np.tile(ends, (len(group), 1))
@@ -177,11 +177,13 @@ class Banded:
             places = np.sort(np.concatenate([places, close], axis=1), axis=1)
         each = np.repeat(np.arange(len(group)), places.shape[1])
         ratios = self.shares_below(group[each], places.ravel(), halves[each])
-        centre, errors = with_errors(ratios)
-        fitted = np.where(np.isfinite(errors), ratios.values, np.nan)
-        reach = normal_quantile(self.estimate.level) * errors
-        found = np.empty((len(group), 3))
-        for column, curve in enumerate((fitted, centre + reach, centre - reach)):
+        _, errors = with_errors(ratios)
+        read = [np.where(np.isfinite(errors), ratios.values, np.nan)]
+        if near is not None:
+            lower, upper = ratios.intervals(level=self.estimate.level)
+            read += [upper, lower]
+        found = np.empty((len(group), len(read)))
+        for column, curve in enumerate(read):
             curves = np.clip(curve, 0.0, 1.0).reshape(places.shape)
             curves[:, 0] = 0.0
             if len(ends) == len(self.edges):
@@ -289,9 +291,9 @@ def distribution(
     mean                  31.1   0.8467  29.43  32.82
     variance            459.29    30.23  400.7  521.1
     standard deviation  21.431   0.7053  20.02  22.83
-    0.25 quantile       12.767    0.929  11.19  14.83
-    0.5 quantile         28.02    1.331  25.71  30.92
-    0.75 quantile       46.967    1.086  44.78  49.04
+    0.25 quantile       12.767   0.9238  11.17  14.79
+    0.5 quantile         28.02    1.337  25.69  30.93
+    0.75 quantile       46.967    1.106   44.8  49.14
     -------------------------------------------------
     Errors cover sampling and randomisation.
     """
