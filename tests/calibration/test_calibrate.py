@@ -246,3 +246,11 @@ def test_a_prior_for_some_columns_only_is_noted(people):
     )
     assert any("distribution of the file itself" in note for note in some.notes)
     assert not any("distribution of the file itself" in note for note in every.notes)
+
+
+@pytest.mark.parametrize("column", [{"age": 3.0}, ["age", "age"]])
+def test_columns_are_named_once_and_share_alpha_equally(people, column):
+    with pytest.raises(pramble.InvalidInput, match="each once"):
+        pramble.calibrate(
+            people, keys=["age"], population_size=N, column=column, measure="tau2", at_most=2.0
+        )

@@ -203,3 +203,10 @@ BAD_STEPS = [
 def test_bad_steps_are_refused(make, message):
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+@pytest.mark.parametrize("end", ["NaT", "-2020", "99999999", "2020-13", ""])
+@pytest.mark.parametrize("by", ["year", "month"])
+def test_ends_of_dates_are_years_or_months(by, end):
+    with pytest.raises(InvalidInput, match="from and to such as"):
+        as_bands({"by": by, "from": end, "to": end})

@@ -162,3 +162,11 @@ def test_what_is_no_text_is_refused_in_text_files(tmp_path):
         with pytest.raises(InvalidData, match="cannot be written as CSV"):
             write(pa.table({"a": values, "b": [1]}), tmp_path / "a.csv")
         assert [one.name for one in tmp_path.iterdir()] == ["source.parquet"]
+
+
+def test_repairs_belong_to_plans(tmp_path):
+    (tmp_path / "a.csv").write_text("sex\nf\nm\n", encoding="utf-8")
+    plan = {"sex": pramble.randomized_response(["f", "m"], 1.0)}
+    for reading in ({"repairs": [1]}, pramble.Reading(repairs=({"never": {"sex": "f"}},))):
+        with pytest.raises(pramble.InvalidInput, match=r"repairs|Repairs"):
+            pramble.perturb_file(tmp_path / "a.csv", tmp_path / "b.csv", plan, reading=reading)

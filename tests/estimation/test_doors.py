@@ -268,3 +268,16 @@ def test_nothing_larger_than_the_table_is_held(tmp_path):
     assert e.n == 3_000_000
     assert most < 3 * 8 * e.n / 2
     assert left < 10**6
+
+
+def test_truths_and_coded_texts_are_numbers():
+    m = pramble.randomized_response(["a", "b"], 2.0)
+    rows = pa.table({"x": ["a", "b", "a", "b"] * 50, "works": [True, False, True, True] * 50})
+    plain = rows.set_column(1, "works", rows["works"].cast(pa.float64()))
+    mean = pramble.estimate(rows, {"x": m}, by="x", mean="works").values
+    assert mean.tolist() == pramble.estimate(plain, {"x": m}, by="x", mean="works").values.tolist()
+    weights = pa.chunked_array([pa.array(["1", "2"] * 100).dictionary_encode()])
+    numbers = np.tile([1.0, 2.0], 100)
+    found = pramble.estimate(rows, {"x": m}, by="x", weights=weights).values
+    expected = pramble.estimate(rows, {"x": m}, by="x", weights=numbers).values
+    assert found.tolist() == expected.tolist()

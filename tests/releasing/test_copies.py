@@ -187,3 +187,16 @@ def test_the_setting_is_read_and_written():
             tried({**given, "copies": copies})
     with pytest.raises(InvalidPlan, match="copies are in other formats than the data"):
         tried({**given, "copies": ["csv"], "output": "csv"})
+
+
+@pytest.mark.parametrize("word", ["excel", "stata", "spss"])
+def test_numbers_of_a_text_file_that_a_copy_would_round_are_refused(tmp_path, word):
+    source = tmp_path / "people.csv"
+    lines = "".join(f"{'fm'[i % 2]},{2**53 + 1}\n" for i in range(20))
+    source.write_text("sex,n\n" + lines, encoding="utf-8")
+    with pytest.raises(InvalidData, match="whole numbers"):
+        pramble.release(
+            source, tmp_path / "out", columns={"sex": {"categories": ["f", "m"]}}, alpha=1.0,
+            prior="uniform", output="csv", copies=[word], ledger=False, pages=False,
+        )  # fmt: skip
+    assert not (tmp_path / "out").exists()

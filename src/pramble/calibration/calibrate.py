@@ -147,6 +147,8 @@ def calibrate(
             progress=lambda made: assessing.report(made.what, made.share),
         )
     names = names_of((column if columns is None else columns) or ())
+    if isinstance(column, Mapping) or len(set(names)) < len(names):
+        raise InvalidInput(f"Give the columns to randomise by their names, each once: {names}.")
     for name in names:
         if name not in before.keys:
             raise InvalidInput(

@@ -217,7 +217,10 @@ def finite_numbers(
     array([1.5, 2. ])
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        exact = numbers(decimal_points(values) if decimal == "," else values, column=what)
+        plain = without_dictionary(values)
+        if pa.types.is_boolean(plain.type) or pa.types.is_null(plain.type):
+            plain = plain.cast(pa.float64())
+        exact = numbers(decimal_points(plain) if decimal == "," else plain, column=what)
         # large integers are rounded
         values = exact.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     try:

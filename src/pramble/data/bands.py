@@ -16,6 +16,7 @@ from pramble.errors import InvalidData, InvalidInput
 
 MONTHS_IN = {"year": 12, "month": 1}
 EXAMPLES = {"year": "2020", "month": "2020-01"}
+YEAR = re.compile(r"\d{4}")
 MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
 
@@ -28,16 +29,13 @@ def period_labels(by: str, first: str, last: str) -> tuple[int, tuple[str, ...]]
     """
     if by not in MONTHS_IN:
         raise InvalidInput(f"bands must be by {', '.join(MONTHS_IN)}; found {by!r}.")
-    unit = f"datetime64[{by[0].upper()}]"
-    try:
-        ends = np.array([first, last], dtype=unit)
-    except (ValueError, TypeError):
-        ends = np.array([], dtype=unit)
-    if ends.astype(str).tolist() != [first, last]:
+    form = MONTH if by == "month" else YEAR
+    if not all(form.fullmatch(str(end)) for end in (first, last)):
         raise InvalidInput(
             f"bands by {by} must have from and to such as {EXAMPLES[by]!r}, known without the "
             f"file; found {first!r} and {last!r}."
         )
+    ends = np.array([first, last], dtype=f"datetime64[{by[0].upper()}]")
     periods = np.arange(ends[0], ends[1] + 1)
     if len(periods) < 2:
         raise InvalidInput(f"bands must be two or more; found {first!r} to {last!r}.")

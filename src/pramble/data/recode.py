@@ -394,10 +394,12 @@ def as_reading(given: Reading | Mapping[str, Any] | None) -> Reading:
     if given is None:
         return Reading()
     if isinstance(given, Reading):
+        if given.repairs:
+            raise InvalidInput("Repairs belong to the rules of a plan: possible = [...].")
         return given
     if not isinstance(given, Mapping):
         raise InvalidInput(f"reading must be a Reading or a mapping; found {type(given).__name__}.")
-    known = Reading.__dataclass_fields__
+    known = [name for name in Reading.__dataclass_fields__ if name != "repairs"]
     unknown = [name for name in given if name not in known]
     if unknown:
         raise InvalidInput(f"reading has no {unknown[0]!r}; it has {', '.join(known)}.")

@@ -95,7 +95,7 @@ def unknown_container(data: Any, plan: str) -> InvalidData:
         f"{plan.capitalize()} cannot be applied to a {type(data).__name__}. One mechanism is for a "
         "list, NumPy array, Series or Arrow array; a mapping from column names to mechanisms for "
         "a frame of pandas, polars, pyarrow, DuckDB or Spark, or a mapping of columns. Files are "
-        "for perturb_file, or for perturb with spark=."
+        "for perturb_file."
     )
 
 

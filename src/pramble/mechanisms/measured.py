@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 Exact = NDArray[Any]
 
 
+# A stranger's total beyond it counts no people, and may be no float.
+MOST_RECORDS = 10**15
+
+
 @frozen(eq=False, repr=False)
 class Measured(Display):
     r"""The noisy parts of all wanted tables; every number in it may be published.
@@ -66,6 +70,8 @@ class Measured(Display):
     parts: Mapping[Columns, Exact]
 
     def __post_init__(self) -> None:
+        if abs(self.total) > MOST_RECORDS:
+            raise InvalidData("Protected tables are of at most 10^15 records.")
         if set(self.parts) != set(self.plan.parts):
             raise InvalidData("Protected tables have the parts that their plan states.")
         exact = {part: as_exact(numbers) for part, numbers in self.parts.items()}

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Any, overload
 
-from pramble.errors import InvalidInput
+from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.evidence import ShuffleEvidence, evidence_of
@@ -59,6 +59,8 @@ class CentralGuarantee(Display):
 
     @property
     def promise(self) -> CentralPromise:
+        if math.isinf(self.epsilon):
+            raise PrivacyError("Nothing is proven of this file at this δ.")
         return CentralPromise(Fraction(self.epsilon), Fraction(self.delta), self.rows_per_person)
 
     def curve(self, epsilon: float) -> float:

@@ -176,7 +176,7 @@ def stated_rows(document: Mapping[str, Any]) -> int:
 def stated(document: Mapping[str, Any], name: str, sign: str = "") -> Fraction:
     """Return a number that a document states exactly, and as a float rounded up."""
     exact = rational(document[f"{name}_exact"], InvalidData)
-    if float_above(exact) != document[name]:
+    if exact > LARGEST_TOTAL or float_above(exact) != document[name]:
         raise InvalidData(
             f"A promise must state one {sign or name}; found {short(document[name])} and "
             f"{short(exact)}."

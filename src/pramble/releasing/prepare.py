@@ -249,10 +249,10 @@ def check_output(records: Records, spec: ReleaseSpec) -> None:
     """Refuse an output that cannot hold the types of the file."""
     if isinstance(records, MixedRecords):
         filled = {n: [one for one in v if one == one] for n, v in records.columns.items()}
-        name = next(name for name, values in filled.items() if mixed(values))
+        several = [name for name, values in filled.items() if mixed(values)] or list(filled)
         raise InvalidData(
-            f"Column {name!r} must hold values of one type to be released; it holds several. Make "
-            "them texts first."
+            f"Column {several[0]!r} must hold values of one type to be released; it holds several. "
+            "Make them texts first."
         )
     if not format_of(Path(spec.data_file)).typed:
         for field in records.schema:

@@ -93,10 +93,7 @@ class PromiseComparison:
         self.scans: dict[str, Scanned] = {}
 
     def spec(self, kind: str, promise: float) -> ReleaseSpec:
-        """Return the plan under one promise, checked.
-
-        The kind "shuffled" is a central promise that is kept by records in random order.
-        """
+        """Return the plan under one promise, checked."""
         changes: dict[str, Any] = (
             {"alpha": promise} if kind == "local" else {"central": promise, "delta": self.delta}
         )
@@ -111,8 +108,6 @@ class PromiseComparison:
         """Return the design that keeps a kind of promise: the stated one, where it can."""
         plan = {} if self.plan is None else plan_document(self.plan)
         stated = plain_design({**plan, **self.settings}.get("design"))
-        if kind == "shuffled":
-            return RECORDS
         if kind == "central":
             return stated if stated in (RECORDS, TABLES) else TABLES
         return stated if stated in RANDOMISED else RECORDS

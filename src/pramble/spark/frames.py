@@ -24,6 +24,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.engine.block import PlanColumn
 from pramble.engine.perturb import check_names, column_rows, perturbed_schema
 from pramble.engine.record import BoundPlan
+from pramble.errors import InvalidData
 from pramble.spark.records import SparkRecords, counted, spans_of
 from pramble.spark.workers import Batches, current_partition, functions_for, map_partitions, quoted
 from pramble.values import frozen
@@ -97,9 +98,18 @@ def partition_rows(columns: int) -> int:
 
 
 def outcome_schema(schema: Any, record: BoundPlan) -> Any:
+    from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
     from pyspark.sql.types import LongType, StructField, StructType
 
+    for field in schema:
+        try:
+            to_arrow_schema(StructType([field]))
+        except (PySparkException, NotImplementedError, ValueError) as error:
+            raise InvalidData(
+                f"Column {field.name!r} is of type {field.dataType.simpleString()}, which Spark "
+                "cannot hand to Python. Cast it, or leave it out."
+            ) from error
     randomised = StructType([field for field in schema if field.name in record.columns])
     drawn = from_arrow_schema(perturbed_schema(to_arrow_schema(randomised), record))
     changed = {field.name: field for field in drawn}

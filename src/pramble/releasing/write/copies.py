@@ -234,10 +234,15 @@ def write_copies(release: Release, words: Sequence[str]) -> list[dict[str, Any]]
             kind = LIMITED[word]
             about["sentence"] = kind.sentence
             table = release.synthetic if complete else release.data
+            labels = released_labels(release.plan)
+            # Texts of a CSV file have become numbers and dates only when it was opened.
+            others = [name for name in table.column_names if name not in labels]
+            for name in others:
+                refuse_type(kind, name, table[name].type)
+            refuse_values(kind, table.select(others).combine_chunks(), others)
             if kind.form is EXCEL:
                 write_workbook(path, table)
             else:
-                labels = released_labels(release.plan)
                 about["columns"] = write_statistics(kind, path, table, labels)
         found.append({**stated_file(release.folder, path.name, word), **about})
     return found

@@ -87,10 +87,9 @@ FEWEST = 3
 def circle(categories: int | Iterable[Label], alpha: float) -> Arcs:
     r"""Return arcs around a circle of cells that are equally likely, for numbers of any kind.
 
-    Numbers are banded first, at quantiles of a public distribution (or of private ones, as ``bands
-    = {quantiles = 256, …}`` in a plan finds them). The two ends of the scale are neighbours. With
-    N equally likely cells the information lies below the universal bound by a part of about
-    :math:`1/N^2`, and no data at this α could carry more than the bound.
+    Numbers are banded first, at quantiles of a public distribution. The two ends of the scale are
+    neighbours. With N equally likely cells the information lies below the universal bound by a part
+    of about :math:`1/N^2`, and no data at this α could carry more than the bound.
 
     Parameters
     ----------

@@ -60,18 +60,18 @@ CLOSE, TRIES = 2e-3, 40
 def central_terms(central: Any, rows: Any, rows_per_person: Any) -> tuple[float, dict[str, Any]]:
     """Return the ε that is asked for, and the other terms as `central_guarantee` has them."""
     try:
-        epsilon, delta = central
+        epsilon, delta = map(float, central)
     except (TypeError, ValueError):
         raise InvalidInput(f"central is a pair (epsilon, delta); found {central!r}.") from None
     if rows is None:
         raise InvalidInput("A central promise needs rows=, the number of rows in the file.")
-    if not 0 < float(epsilon) < math.inf or not 0 < float(delta) < 1:
+    if not 0 < epsilon < math.inf or not 0 < delta < 1:
         raise InvalidInput(
             f"central is (epsilon, delta) with epsilon > 0 and 0 < delta < 1; found {central!r}."
         )
-    return float(epsilon), {
+    return epsilon, {
         "rows": positive_count(rows, "rows"),
-        "delta": float(delta),
+        "delta": delta,
         "rows_per_person": positive_count(rows_per_person, "rows_per_person"),
     }
 
