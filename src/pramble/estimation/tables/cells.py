@@ -118,11 +118,11 @@ class TableAnswers:
         moved, cross = 1 / len(p) - p, np.outer(p, s)
         sampled = np.diag(s) - cross - cross.T + np.outer(p, p) * s.sum()
         noise = self.total_variance * np.outer(moved, moved)
-        pairs = noise.reshape(self.shape * 2)
+        pairs: Any = noise.reshape(self.shape * 2)
         for margin, factor in self.factors.items():
             # pairs of cells that are one in this margin
             other = [axis if axis in margin else axis + len(axes) for axis in axes]
-            alike: Floats = np.einsum(pairs, [*axes, *other], list(dict.fromkeys([*axes, *other])))
+            alike = np.einsum(pairs, [*axes, *other], list(dict.fromkeys([*axes, *other])))
             alike += factor
         return np.asarray(noise / self.n**2 + self.sampling * sampled)
 
