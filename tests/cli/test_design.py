@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import pramble
 from pramble.cli import main
+from pramble.cli.app import app
+from pramble.errors import PrambleError
 from pramble.mechanisms.csv_form import read_csv, write_csv
 
 
@@ -152,3 +155,18 @@ def test_a_record_is_designed_by_distance(run):
     wrong = run("design", "--alpha", 1, "--columns", "age=3,town=3", "--distance", "aeg=path")
     assert wrong.returncode == 2
     assert "aeg='path' is no distance of a column" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "design --alpha 1 --uniform 4 --set family=circle",
+        "design --alpha 1 --uniform 4 --set progress=1",
+        "design --alpha 1 --uniform 4 --set tolerance=x",
+        "design --alpha 1 --uniform 4 --set time_limit=abc",
+        "design --alpha 4 --columns a=2,b=3 --set tables=1",
+    ],
+)
+def test_settings_with_options_of_their_own_or_of_another_kind_are_refused(words):
+    answer = CliRunner().invoke(app, words.split())
+    assert isinstance(answer.exception, PrambleError), answer.exception

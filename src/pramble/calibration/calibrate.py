@@ -147,7 +147,7 @@ def calibrate(
             progress=lambda made: assessing.report(made.what, made.share),
         )
     names = names_of((column if columns is None else columns) or ())
-    if isinstance(column, Mapping) or len(set(names)) < len(names):
+    if columns is None and (isinstance(column, Mapping) or len(set(names)) < len(names)):
         raise InvalidInput(f"Give the columns to randomise by their names, each once: {names}.")
     for name in names:
         if name not in before.keys:

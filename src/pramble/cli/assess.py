@@ -20,6 +20,7 @@ from pramble.cli.inputs import (
     Population,
     Text,
     Verify,
+    keywords,
     listed_names,
     new_file,
     new_picture,
@@ -27,7 +28,6 @@ from pramble.cli.inputs import (
     read_plan,
     structural_zeros,
     tables_in,
-    with_settings,
     write_json,
 )
 from pramble.errors import InvalidInput, InvalidPlan
@@ -213,6 +213,9 @@ def calibrate(
     """
     if (column is None) == (columns is None):
         raise typer.BadParameter("give --column, or --columns for one plan", param_hint="--column")
+    verb = pramble.design if columns is None else pramble.design_record
+    wanted = {} if tables is None else {"tables": tables_in(tables)}
+    design = keywords(verb, given, taken=("alpha", "columns", "central", "rows"), **wanted)
     with shown_progress() as progress:
         k = pramble.calibrate(
             file,
@@ -224,7 +227,7 @@ def calibrate(
             level=level,
             population_size=population,
             model=model,
-            design=with_settings({"tables": tables_in(tables)}, given),
+            design=design,
             progress=progress,
         )
     print_answer(as_json, k.summary, k)

@@ -128,6 +128,7 @@ def design(
         settings = keywords(
             pramble.design_record,
             given,
+            taken=("columns", "alpha", "tables", "central", "rows"),
             objective=objective or "estimation",
             distance=None if distance is None else ordered_columns(distance, labels),
             possible=structural_zeros(impossible or []) or None,
@@ -140,7 +141,12 @@ def design(
     elif alpha is not None:
         own = None if categories is None else names_in(categories)
         settings = keywords(
-            pramble.design, given, objective=objective, categories=own, distance=distance
+            pramble.design,
+            given,
+            taken=("prior", "alpha", "family"),
+            objective=objective,
+            categories=own,
+            distance=distance,
         )
         answer = pramble.design(given_prior(prior, uniform), alpha, family=family, **settings)
     print_answer(as_json, lambda: document_of_design(answer), answer, *shown)

@@ -49,7 +49,7 @@ def estimate(
     given: Annotated[Text, option("Shares within each combination of these columns: a,b.")] = None,
     query: Annotated[
         list[str] | None,
-        option("The share of some cells, as 'sex=f,region=north|south'; repeat for more."),
+        option("The share of some cells, as 'sex=f,town=a|b'; repeat for more."),
     ] = None,
     mean: Annotated[Text, option("A numeric column: its mean in each cell.")] = None,
     weights: Annotated[Text, option("The column of survey weights.")] = None,

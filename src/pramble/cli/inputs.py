@@ -3,7 +3,7 @@
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
@@ -59,7 +59,7 @@ Population = Annotated[float | None, option("How many people the file was sample
 ModelName = Annotated[str, option(f"The model of the population. {list_models()}.")]
 Impossible = Annotated[
     list[str] | None,
-    option("A combination that cannot occur: 'age=under 15,marital=married|widowed'."),
+    option("A combination that cannot occur: 'age=under 15,job=yes'."),
 ]
 Verify = Annotated[
     Path | None, option("Public key (PEM) of who made the release; refuse what it did not sign.")
@@ -107,13 +107,23 @@ def merge(settings: dict[str, Any], more: Mapping[str, Any]) -> None:
             settings[name] = own
 
 
-def keywords(verb: Callable[..., Any], given: Sequence[str] | None, **options: Any) -> Any:
-    """Return what ``--set`` and other options give to a verb; refuse what it does not take."""
+def keywords(
+    verb: Callable[..., Any],
+    given: Sequence[str] | None,
+    *,
+    taken: Collection[str] = (),
+    **options: Any,
+) -> Any:
+    """Return what ``--set`` and other options give to a verb; refuse what it does not take.
+
+    Settings that are ``taken`` have options of their own.
+    """
     found = with_settings(options, given)
     parameters = signature(verb).parameters
     known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
     if len(known) < len(parameters):
         known += SearchOptions.__annotations__  # the verb takes them by **search
+    known = [name for name in known if name not in (*taken, "progress")]
     for name in found:
         if name not in known:
             hint = hint_at(name, known)

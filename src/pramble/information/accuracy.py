@@ -70,7 +70,7 @@ class TableOutcome:
 
     @property
     def text(self) -> str:
-        if math.isinf(self.cost):
+        if self.half_width >= 1:  # wider than any share can be wrong
             return "cannot be told"
         return f"± {numbers.points(self.half_width)} points"
 

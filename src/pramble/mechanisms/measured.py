@@ -35,7 +35,7 @@ Exact = NDArray[Any]
 
 
 # A stranger's total beyond it counts no people, and may be no float.
-MOST_RECORDS = 10**15
+MOST_RECORDS = 10**20
 
 
 @frozen(eq=False, repr=False)
@@ -71,7 +71,7 @@ class Measured(Display):
 
     def __post_init__(self) -> None:
         if abs(self.total) > MOST_RECORDS:
-            raise InvalidData("Protected tables are of at most 10^15 records.")
+            raise InvalidData("Protected tables are of at most 10^20 records.")
         if set(self.parts) != set(self.plan.parts):
             raise InvalidData("Protected tables have the parts that their plan states.")
         exact = {part: as_exact(numbers) for part, numbers in self.parts.items()}

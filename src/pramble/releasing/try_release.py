@@ -306,4 +306,4 @@ def width_text(half_width: float) -> str:
     """
     if math.isnan(half_width):
         return ""
-    return f"± {numbers.points(half_width)} points" if half_width < math.inf else "not identifiable"
+    return f"± {numbers.points(half_width)} points" if half_width < 1 else "not identifiable"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from pramble.errors import InvalidInput
+from pramble.privacy.gaussian import stated_number
 from pramble.values import Reporter, Watcher
 
 # Elementary operations in a unit of effort: about a second of one processor of 2024.
@@ -116,5 +116,5 @@ def budget_of(tolerance: float, search: Mapping[str, Any]) -> SearchBudget:
 
 def checked_positive(name: str, given: float | None) -> None:
     """Refuse anything but a positive finite number, or None where none is given."""
-    if given is not None and not (math.isfinite(float(given)) and float(given) > 0):
-        raise InvalidInput(f"{name} must be positive and finite; found {given!r}.")
+    if given is not None:
+        stated_number(given, name, is_positive=True)
