@@ -250,7 +250,7 @@ def test_a_prior_for_some_columns_only_is_noted(people):
 
 @pytest.mark.parametrize("column", [{"age": 3.0}, ["age", "age"]])
 def test_columns_are_named_once_and_share_alpha_equally(people, column):
-    with pytest.raises(pramble.InvalidInput, match="each once"):
+    with pytest.raises(pramble.InvalidInput, match="to randomise"):
         pramble.calibrate(
             people, keys=["age"], population_size=N, column=column, measure="tau2", at_most=2.0
         )

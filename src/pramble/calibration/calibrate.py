@@ -146,14 +146,7 @@ def calibrate(
             model="none" if measure == "error" and population_size is None else model,
             progress=lambda made: assessing.report(made.what, made.share),
         )
-    names = names_of((column if columns is None else columns) or ())
-    if columns is None and (isinstance(column, Mapping) or len(set(names)) < len(names)):
-        raise InvalidInput(f"Give the columns to randomise by their names, each once: {names}.")
-    for name in names:
-        if name not in before.keys:
-            raise InvalidInput(
-                f"Columns to randomise must be among the keys {before.keys}; found {name!r}."
-            )
+    names = keys_to_randomise(column if columns is None else columns, before.keys)
     if columns is None:
         propose = designs_by_column(names, before.table, settings)
     else:
@@ -202,12 +195,26 @@ def calibration_notes(target: Target, best: Trial, *, high: float, own_prior: bo
 Proposal = tuple[Mapping[str, Any], Plan, Mapping[str, float], float, float]
 
 
+def keys_to_randomise(given: Any, keys: Sequence[str]) -> list[str]:
+    if isinstance(given, Mapping):
+        raise InvalidInput("Columns to randomise are given by their names: they share α equally.")
+    names = names_of(given or ())
+    for name in names:
+        if name not in keys:
+            raise InvalidInput(
+                f"Columns to randomise must be among the keys {keys}; found {name!r}."
+            )
+    return names
+
+
 def designs_by_column(
     names: Sequence[str], table: Crosstab, settings: Mapping[str, Any]
 ) -> Callable[[float], Proposal]:
     """Return the function from α to the designs of the columns, which share it equally."""
     if not names:
         raise InvalidInput("At least one column to randomise is needed; found none.")
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"Name each column to randomise once; found {names!r}.")
     prior, rest = settings.get("prior"), without_labels(settings)
     labels = column_categories(names, table, settings)
     priors = {}
