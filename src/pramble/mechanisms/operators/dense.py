@@ -147,7 +147,7 @@ class DenseOperator(MechanismOperator):
         try:
             G = np.linalg.inv(M) if S == T else weighted_inverse(M, released)
         except np.linalg.LinAlgError:
-            G = np.full((T, S), np.inf)
+            G = np.full((T, S), np.nan)  # infinity times zero would warn
         # A singular matrix need not show in G: MG must be the identity up to rounding.
         inverts = np.abs(M @ G - np.eye(S)).max() < 1e-6
         if not (np.abs(G).sum(axis=1).max() < LARGEST_INVERSE and inverts):
