@@ -1,6 +1,6 @@
 """Randomising on Spark, beside Spark's own copy of the same Parquet files, on this machine's cores.
 
-Three columns, two of them randomised. The copy, perturb of the path and perturb of the frame take
+Three columns, two of them randomised. The copy and perturb of the frame take
 turns in one session, after a small run of each; then the way of a frame is timed up to some points,
 each ending in Spark's sink that writes nothing.
 Last come whole releases, each once after a small one: of a path that workers read, of a frame, in a

@@ -394,8 +394,6 @@ def as_reading(given: Reading | Mapping[str, Any] | None) -> Reading:
     if given is None:
         return Reading()
     if isinstance(given, Reading):
-        if given.repairs:
-            raise InvalidInput("Repairs belong to the rules of a plan: possible = [...].")
         return given
     if not isinstance(given, Mapping):
         raise InvalidInput(f"reading must be a Reading or a mapping; found {type(given).__name__}.")

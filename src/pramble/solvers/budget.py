@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from pramble.privacy.gaussian import stated_number
+from pramble.errors import InvalidInput
 from pramble.values import Reporter, Watcher
 
 # Elementary operations in a unit of effort: about a second of one processor of 2024.
@@ -116,5 +116,8 @@ def budget_of(tolerance: float, search: Mapping[str, Any]) -> SearchBudget:
 
 def checked_positive(name: str, given: float | None) -> None:
     """Refuse anything but a positive finite number, or None where none is given."""
-    if given is not None:
-        stated_number(given, name, is_positive=True)
+    if given is None:
+        return
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not (is_number and math.isfinite(given) and given > 0):
+        raise InvalidInput(f"{name} must be positive and finite; found {given!r}.")

@@ -104,7 +104,7 @@ def outcome_schema(schema: Any, record: BoundPlan) -> Any:
 
     for field in schema:
         try:
-            to_arrow_schema(StructType([field]))
+            to_arrow_schema(StructType([field]), timezone="UTC")
         except (PySparkException, NotImplementedError, ValueError) as error:
             raise InvalidData(
                 f"Column {field.name!r} is of type {field.dataType.simpleString()}, which Spark "
