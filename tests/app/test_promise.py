@@ -47,9 +47,11 @@ def test_figures_follow_the_slider_and_nothing_is_written(page, served, small_fi
     page.keyboard.press("ArrowRight")
     page.get_by_text("α = 3: half sure becomes").wait_for()
     page.locator("dd", has_text="× 20").wait_for()
+    page.get_by_role("img", name="α = 3, has a ring").wait_for()
+    page.get_by_role("region", name="Expected precision of tables").wait_for()
+    page.locator("dd").nth(2).wait_for()  # the figures of the file come after the promise's own
     second = cards(page)
     assert all(one != two for one, two in zip(first, second, strict=True))
-    page.get_by_role("img", name="α = 3, has a ring").wait_for()
     page.keyboard.press("ArrowLeft")  # the slider has kept the focus
     page.keyboard.press("ArrowLeft")
     page.get_by_role("img", name="α = 1.5, has a ring").wait_for()
