@@ -211,7 +211,7 @@ def test_the_guarantee_of_a_design_at_another_delta():
 @pytest.mark.parametrize(
     "wrong",
     [{"delta": 0.0}, {"delta": 1.0}, {"delta": math.nan}, {"delta": "x"}, {"delta": True},
-     {"delta": 0.1, "rows_per_person": 2}, {"delta": 0.1, "additional": 0.5}],
+     {"delta": 0.1, "rows_per_person": 2}],
 )  # fmt: skip
 def test_what_a_guarantee_of_tables_refuses(wrong):
     d = pramble.design_tables({"a": 2, "b": 3}, 1.0, 1e-6)

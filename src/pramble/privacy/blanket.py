@@ -5,19 +5,9 @@ up to an exchange of labels make the same promise, so three of each class are en
 and for a crowd next to it. Proportional columns reveal the same and are one. The *blanket*
 :math:`b_z = \min_x M_{xz}` is over all rows; the integers decide it.
 
-*Statement.* Let n records be randomised by M, each by itself, and put into random order. Replace
-one of them, x by x'. With :math:`b_z = \min_w M_{wz}`, :math:`\gamma = \sum_z b_z`,
-:math:`N \sim \mathrm{Bin}(n, \gamma)` and :math:`Z_i \sim b/\gamma`,
-
-.. math:: P(E) - e^\varepsilon P'(E) \le \frac1n\, E\Big[\sum_{i \le N}
-          \frac{M_{xZ_i} - e^\varepsilon M_{x'Z_i}}{b_{Z_i}}\Big]_+
-          + \sum_{z: b_z = 0} (M_{xz} - e^\varepsilon M_{x'z})_+
-
-for every event E, whatever the other n − 1 records are (:doc:`/proofs`). Over all ordered pairs it
-covers both directions.
-
-The sum over N is a sum of n independent values: :math:`(M_{xz} - e^\varepsilon M_{x'z})/b_z` with
-probability :math:`b_z`, and 0 with probability :math:`1 - \gamma`.
+What it proves of n records in random order is :ref:`an expectation <proof-blanket>`: the excess of
+a sum of n independent values, :math:`(M_{xz} - e^\varepsilon M_{x'z})/b_z` with probability
+:math:`b_z` and else 0. Over all ordered pairs it covers both directions.
 
 The transform of all pairs at a point is one product of matrices,
 :math:`\sum_z b_z e^{tM_{xz}/b_z} e^{-te^\varepsilon M_{x'z}/b_z}`.
@@ -179,6 +169,8 @@ MARGIN = 1e-6
 TIED = 1e-9
 # Rounds of finding the worst pair at an ε, before every step of the search looks at all pairs.
 MOST_ROUNDS = 8
+# Of ε, the first step from one pair's ε to that of a worse one.
+NEXT = 0.01
 # Entries of the exponentials of one chunk of points.
 AT_ONCE = 2**17
 # Points of a contour that serves all pairs at once.
@@ -278,6 +270,8 @@ def worst_pair(crowd: Crowd, epsilon: float, *, rows: int, known: Pair) -> tuple
     if not summand.terms:
         worst = np.unravel_index(int(np.where(left, bare, -1.0).argmax()), bare.shape)
         return max(best, float(bare[worst])), (int(worst[0]), int(worst[1]))
+    if not summand.largest:  # to within its rounding; there is no saddle to look for
+        return 1.0, known
     steepest = LARGEST_EXPONENT / all_pairs(crowd, factor).largest
     theta = min(saddle(summand, rows), steepest)
     left &= chernoff(crowd, theta, factor, rows=rows) + bare > best
@@ -338,23 +332,31 @@ def blanket_epsilon(crowd: Crowd, allowed: Curve, *, rows: int, most: float) -> 
     The search is over one pair; then all are checked, and the worst takes its place.
     """
     known, low = first_pair(crowd), 0.0
+    step = deviation(pair_summand(crowd, known, 1.0), rows) or most
     for _ in range(MOST_ROUNDS):
 
         def enough(epsilon: float, pair: Pair = known) -> bool:
             found = pair_above(crowd, pair, epsilon, rows=rows)
             return found <= allowed(epsilon) * (1 - MARGIN)
 
-        low = smallest_epsilon(enough, low=low, high=most)
+        low = smallest_epsilon(enough, low=low, most=most, step=step)
         if math.isinf(low):
             return low
         found, known = worst_pair(crowd, low, rows=rows, known=known)
         if found <= allowed(low):
             return low
+        step = NEXT * low or step
     return smallest_epsilon(
         lambda epsilon: blanket_delta(crowd, epsilon, rows=rows) <= allowed(epsilon),
-        low=0.0,
-        high=most,
+        low=low,
+        most=most,
+        step=step,
     )
+
+
+def deviation(summand: Summand, rows: int) -> float:
+    """Return the standard deviation of the mean of a file's summands (a guide)."""
+    return math.sqrt(float(summand.probabilities @ summand.values**2) / rows)
 
 
 @frozen
@@ -406,3 +408,15 @@ def corner_summand(branches: Sequence[Corners], factor: float) -> Summand:
 def corner_delta(branches: tuple[Corners, ...], epsilon: float, *, rows: int) -> float:
     """Return a δ for every matrix with these ratios and blankets."""
     return excess_above(corner_summand(branches, factor_below(epsilon)), rows)
+
+
+def corner_epsilon(
+    branches: tuple[Corners, ...], allowed: Curve, *, rows: int, most: float
+) -> float:
+    """Return an ε at which every matrix with these ratios and blankets has the allowed δ."""
+    return smallest_epsilon(
+        lambda epsilon: corner_delta(branches, epsilon, rows=rows) <= allowed(epsilon),
+        low=0.0,
+        most=most,
+        step=deviation(corner_summand(branches, 1.0), rows) or most,
+    )

@@ -9,7 +9,6 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.one_thread import one_thread
 from pramble.privacy.evidence import ShuffleEvidence, evidence_of
 from pramble.privacy.gaussian import stated_number
-from pramble.privacy.hockey_stick import UNIT
 from pramble.privacy.promise import CentralPromise
 from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
 from pramble.shown import Display, Facts
@@ -31,8 +30,8 @@ class CentralGuarantee(Display):
     lower : float
         No smaller ε holds at this δ: an explicit attack shows it.
     method : str
-        Which bound was the best: ``"blanket"`` (of this very matrix), ``"corners"`` (its ratios and
-        the blanket's weights) or ``"local"`` (α itself).
+        Which bound was the best: ``"exact"`` (two outputs), ``"blanket"`` (of this very matrix),
+        ``"corners"`` (its ratios and the blanket's weights) or ``"local"`` (α itself).
     alpha : float
         The local α of a record, which holds too.
     rows, rows_per_person : int
@@ -65,7 +64,7 @@ class CentralGuarantee(Display):
 
     def curve(self, epsilon: float) -> float:
         """Return the proven δ at another ε, rounded up."""
-        return person_delta(self.evidence, epsilon, people=self.rows_per_person)[0]
+        return self.evidence.delta(stated_number(epsilon, "epsilon"))[0]
 
     def attack(self, epsilon: float) -> float:
         """Return a δ that no proof at this ε can go below, rounded down."""
@@ -115,7 +114,6 @@ def central_guarantee(
     rows: int,
     delta: float | None = None,
     rows_per_person: int = 1,
-    additional: float = 0.0,
 ) -> CentralGuarantee: ...
 
 
@@ -125,7 +123,6 @@ def central_guarantee(
     rows: int | None = None,
     delta: float | None = None,
     rows_per_person: int = 1,
-    additional: float = 0.0,
 ) -> CentralGuarantee | TableGuarantee:
     r"""Return the central (ε, δ) of a shuffled file of randomised records, or of noisy tables.
 
@@ -136,8 +133,8 @@ def central_guarantee(
     It holds if every released column is randomised or blank, the rows stand in secure random order,
     and the number of rows is public. The smallest of all proven bounds is returned: the privacy
     blanket of this very matrix over all pairs of records (Balle, Bell, Gascón and Nissim 2019), the
-    same for the worst matrix with these ratios and this blanket, and the local α. Every float is on
-    the safe side.
+    same for the worst matrix with these ratios and this blanket, the exact value of a mechanism
+    with two outputs, and the local α. Every float is on the safe side.
 
     Parameters
     ----------
@@ -149,10 +146,7 @@ def central_guarantee(
     delta : float
         The δ at which ε is found; ``curve`` of the guarantee is δ at any ε.
     rows_per_person : int, optional
-        The most rows of one person. If one row has :math:`(\varepsilon_1, \delta_1)`, k rows have
-        :math:`(k\varepsilon_1, \delta_1 \sum_{i<k} e^{i\varepsilon_1})`.
-    additional : float, optional
-        What was spent on a row in addition, without a δ, as on a private prior.
+        The most rows of one person, all of which may be replaced.
 
     Returns
     -------
@@ -175,71 +169,33 @@ def central_guarantee(
     """
     plan = getattr(plan_or_mechanism, "plan", plan_or_mechanism)
     if isinstance(plan, TablePlan):
-        if rows_per_person != 1 or additional:
+        if rows_per_person != 1:
             raise InvalidInput(
                 "The guarantee of tables follows from their plan and delta alone: leave out "
-                "rows_per_person and additional."
+                "rows_per_person."
             )
         return table_guarantee(plan, delta=delta)
     n, people = positive_count(rows, "rows"), positive_count(rows_per_person, "rows_per_person")
     target = stated_number(delta, "delta", most=1.0)
-    beside = stated_number(additional, "additional")
-    known = evidence_of(plan_or_mechanism, rows=n, additional=beside)
+    known = evidence_of(plan_or_mechanism, rows=n, people=people)
     with one_thread():
-        proven, method = person_epsilon(known, target, people=people)
+        proven, method = known.epsilon(target)
         lower = known.lower(target, proven=proven)
     return CentralGuarantee(proven, target, lower, method, known.alpha, n, people, known)
 
 
 def proven_epsilon(
-    plan_or_mechanism: Any,
-    *,
-    rows: int,
-    delta: float,
-    rows_per_person: int,
-    additional: float = 0.0,
+    plan_or_mechanism: Any, *, rows: int, delta: float, rows_per_person: int
 ) -> float:
-    known = evidence_of(plan_or_mechanism, rows=rows, additional=additional)
-    return person_epsilon(known, delta, people=rows_per_person)[0]
+    return evidence_of(plan_or_mechanism, rows=rows, people=rows_per_person).epsilon(delta)[0]
 
 
 def is_proven(
-    plan_or_mechanism: Any,
-    *,
-    epsilon: float,
-    rows: int,
-    delta: float,
-    additional: float,
-    rows_per_person: int,
+    plan_or_mechanism: Any, *, epsilon: float, rows: int, delta: float, rows_per_person: int
 ) -> bool:
     """Whether a stated (ε, δ) is proven: by the least ε at δ, or by the δ at this very ε."""
-    known = evidence_of(plan_or_mechanism, rows=rows, additional=additional)
-    return (
-        person_epsilon(known, delta, people=rows_per_person)[0] <= epsilon
-        or person_delta(known, epsilon, people=rows_per_person)[0] <= delta
-    )
-
-
-def group_factor(epsilon: float, people: int) -> float:
-    r"""Return :math:`\sum_{i<k} e^{i\varepsilon}`, rounded up."""
-    if people == 1:
-        return 1.0
-    exponents = (math.exp(min(i * epsilon, 700.0)) for i in range(people))
-    return sum(exponents) * (1 + 8 * people * UNIT)
-
-
-def person_epsilon(known: ShuffleEvidence, delta: float, *, people: int) -> tuple[float, str]:
-    """Return the smallest proven ε of a person at δ, and which bound it is."""
-    found, method = known.epsilon(lambda epsilon: delta / group_factor(epsilon, people))
-    return (found if people == 1 else math.nextafter(found * people, math.inf)), method
-
-
-def person_delta(known: ShuffleEvidence, epsilon: float, *, people: int) -> tuple[float, str]:
-    """Return the smallest proven δ of a person at ε, and which bound it is."""
-    total = stated_number(epsilon, "epsilon")
-    one = total if people == 1 else math.nextafter(total / people, 0.0)
-    found, method = known.delta(one)
-    return min(found * group_factor(one, people) * (1 + UNIT), 1.0), method
+    known = evidence_of(plan_or_mechanism, rows=rows, people=rows_per_person)
+    return known.epsilon(delta)[0] <= epsilon or known.delta(epsilon)[0] <= delta
 
 
 def positive_count(number: Any, name: str, *, most: int = LARGEST_ROWS) -> int:

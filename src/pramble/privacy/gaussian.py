@@ -14,6 +14,7 @@ evaluated as balls that contain them, and every answer is rounded to the safe si
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from pramble.errors import InvalidInput
@@ -91,6 +92,29 @@ def largest_mu_squared(epsilon: float, delta: float) -> Fraction:
             f"epsilon = {epsilon!r} and delta = {delta!r} are too small for any release."
         )
     return Fraction(math.nextafter(smallest_float(is_too_much), 0.0))
+
+
+@lru_cache(maxsize=1000)
+def mu_squared_of(epsilon: float) -> Fraction:
+    r"""Return a μ² for which every release with this ε, and no δ, is μ-Gaussian: rounded up.
+
+    The trade-off of errors under ε has its corner where both are :math:`1/(1 + e^\varepsilon)`; the
+    curve of :math:`\mu = -2\,\Phi^{-1}(1/(1 + e^\varepsilon))` goes through it and is convex.
+    """
+    if not epsilon:
+        return Fraction(0)
+
+    def is_enough(mu: float) -> bool:
+        from flint import arb, ctx
+
+        before, ctx.prec = ctx.prec, BITS
+        try:
+            half = (arb(mu) / (2 * arb(2).sqrt())).erfc() / 2
+            return bool(half * (1 + arb(epsilon).exp()) <= 1)
+        finally:
+            ctx.prec = before
+
+    return Fraction(smallest_float(is_enough)) ** 2
 
 
 def delta_ball(epsilon: float, mu_squared: Fraction) -> Any:

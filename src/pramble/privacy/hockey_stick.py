@@ -29,24 +29,10 @@ taken away: :math:`\sum_{j \ge 1} e^{-\theta jP}(E|Y| + jP)`, and for :math:`j \
 is off by at most :math:`e = 2^{-52}(J + 48 + 8|z| \max|u|)(K(\theta) + 1)`, hence
 :math:`K^n` by at most :math:`n e (|\hat K| + e)^{n-1}`. These errors are summed beside the terms,
 and the values' own rounding is a shift of the whole sum.
-
-**Several releases.** The loss :math:`L = \log P/P'` of a release with (ε, δ) is dominated by that
-of randomised response: ±ε with the chances :math:`e^{\pm\varepsilon/2}` in proportion, and infinite
-with the chance δ (Kairouz, Oh and Viswanath 2015). A larger ε dominates too, so ε is rounded up to
-a grid. All releases together are dominated by independent draws, whose losses add up (Zhu, Dong and
-Wang 2022), and
-
-.. math:: \delta(\varepsilon) = E\left[1 - e^{\varepsilon - L}\right]_+ .
-
-The sum's distribution is found by one Fourier transform of those *tilted* by
-:math:`e^{\theta L}`, so that errors are small beside :math:`\delta` itself, however small. All
-masses are rounded up: a larger measure dominates.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -177,6 +163,8 @@ def excess_above(summand: Summand, trials: int, *, smoothing: float = FINE) -> f
     r"""Return an upper bound of :math:`E[S]_+/n`."""
     if not summand.terms or summand.values.max() + summand.slack <= 0:
         return 0.0
+    if not summand.largest:  # no value but zero, to within its rounding
+        return summand.slack * (1 + UNIT)
     line = contour(summand, trials, smoothing=smoothing)
     height = summand.moments(line.theta)[0] + summand.slack * line.theta
     if trials * height < -HOPELESS:
@@ -263,18 +251,28 @@ def at_frequencies(
     return terms, powers / (np.abs(z) ** 2)[:, None]
 
 
-def smallest_epsilon(enough: Callable[[float], bool], *, low: float, high: float) -> float:
-    """Return an ε between low and high that is enough, near the least; infinite if high is not.
+def smallest_epsilon(
+    enough: Callable[[float], bool], *, low: float, most: float, step: float
+) -> float:
+    """Return an ε from low on that is enough, near the least; infinite if none up to most is.
+
+    The bracket grows from below, each step twice the last: at the upper end a bound may have lost
+    all that it proves lower down.
 
     Examples
     --------
-    >>> 0.5 <= smallest_epsilon(lambda epsilon: epsilon >= 0.5, low=0.0, high=8.0) < 0.5001
+    >>> near = smallest_epsilon(lambda e: 0.5 <= e < 3, low=0.0, most=40.0, step=0.01)
+    >>> 0.5 <= near < 0.5001
     True
     """
     if enough(low):
         return low
-    if not enough(high):
-        return math.inf
+    high = min(low + step, most)
+    while not enough(high):
+        if high >= most:
+            return math.inf
+        low, step = high, 2 * step
+        high = min(low + step, most)
     while high - low > TOLERANCE * high and high > TOLERANCE**3:
         middle = math.sqrt(low * high) if low > high / 1e3 else high / 30
         if enough(middle):
@@ -292,85 +290,3 @@ def factor_below(epsilon: float) -> float:
 def rounding(largest: float, factor: float) -> float:
     """Return how far a difference of two ratios, computed in floats, may be off."""
     return 64 * UNIT * largest * (1 + factor)
-
-
-# Relative: above all that the elementary functions of a mass round.
-SAFE = 1e-12
-# Of θ times the largest loss: masses tilted by more would be no floats.
-STEEPEST = 200.0
-
-
-@frozen(eq=False)
-class LossSum:
-    """The sum of the losses of independent releases: each ± so many steps of a grid, or infinite.
-
-    - ``releases``: How often there is a release with so many steps and such a δ.
-    """
-
-    step: float
-    releases: Mapping[tuple[int, float], int]
-
-    @staticmethod
-    def of(promises: Iterable[tuple[float, float]], *, step: float) -> "LossSum":
-        """Return what dominates mechanisms with these (ε, δ), each ε rounded up to the grid."""
-        # Exactly: a quotient of floats may be rounded down to a step below ε.
-        steps = ((max(math.ceil(Fraction(own) / Fraction(step)), 1), d) for own, d in promises)
-        return LossSum(step, Counter(steps))
-
-    @property
-    def never(self) -> float:
-        """The probability of an infinite loss, rounded up."""
-        total = sum(delta * times for (_, delta), times in self.releases.items())
-        return min(total * (1 + SAFE), 1.0)
-
-    @property
-    def reach(self) -> int:
-        return sum(steps * times for (steps, _), times in self.releases.items())
-
-    def steepness(self, epsilon: float) -> float:
-        r"""Return θ that nearly minimises :math:`\log E e^{\theta L} - \theta\varepsilon`."""
-        losses = [(steps * self.step, times) for (steps, _), times in self.releases.items()]
-        low, high = 0.0, STEEPEST / max(*(loss for loss, _ in losses), 1e-300)
-        for _ in range(40):
-            theta = (low + high) / 2
-            mean = sum(times * loss * math.tanh((0.5 + theta) * loss) for loss, times in losses)
-            low, high = (theta, high) if mean < epsilon else (low, theta)
-        return low
-
-    def delta(self, epsilon: float) -> float:
-        """Return δ at ε, rounded up."""
-        if epsilon >= self.reach * self.step * (1 + SAFE):
-            return self.never
-        theta = self.steepness(epsilon)
-        combined, height, wrong = self.tilted_sum(theta)
-        losses = self.step * np.arange(-self.reach, self.reach + 1)
-        slack = SAFE * (1 + abs(epsilon)) + 8 * UNIT * self.reach * self.step
-        above = losses > epsilon - slack
-        excess = -np.expm1(epsilon - slack - losses[above])
-        weights = np.exp(-theta * (losses[above] - epsilon)) * excess
-        found = float(np.maximum(combined[above], 0.0) @ weights) + wrong
-        scale = math.exp(min(height - theta * epsilon, 700.0)) * (1 + 1e-9)
-        return min(found * scale + self.never, 1.0)
-
-    def tilted_sum(self, theta: float) -> tuple[Floats, float, float]:
-        r"""Return the tilted law of the sum, the logarithm of its total, and how far it may be off.
-
-        A transform of N points is off by at most :math:`16 \cdot 2^{-52} \log_2 N` of its norm,
-        that of one loss by at most :math:`16 \cdot 2^{-52}` at each point.
-        """
-        size = 1 << (2 * self.reach).bit_length()
-        whole = np.ones(size // 2 + 1, dtype=np.complex128)
-        height = wrong = 0.0
-        for (steps, delta), times in self.releases.items():
-            loss = steps * self.step
-            # −ε is likelier than ε by e^-ε, and by e^-2θε once both are tilted
-            odds = math.exp(-(1 + 2 * theta) * loss)
-            places = np.arange(len(whole)) * (2 * steps) % size
-            waves = np.exp(places * (-2j * math.pi / size))
-            whole *= ((odds + waves) / (1 + odds)) ** times
-            mass = max(1 - delta, 0.0) / (1 + math.exp(-loss)) * (1 + SAFE)
-            height += times * (math.log(mass * (1 + odds)) + theta * loss)
-            wrong += times * 32 * UNIT
-        combined = np.fft.irfft(whole, size)[: 2 * self.reach + 1]
-        off = 16 * UNIT * math.log2(size) * float(np.linalg.norm(combined))
-        return np.asarray(combined), height, (wrong + off) * math.sqrt(size)

@@ -11,7 +11,8 @@ and :math:`\mu^2 = G`.
 
 Where tables are chosen from the file (:mod:`pramble.mechanisms.table_plan`), what is stated is a
 bound for every choice, :math:`k^2 \max(G, H + u_\emptyset) + 4 k^2 m u_0`. The measured plan is
-held against it again.
+held against it again. Where noisy counts of people decided on k, they spend
+:math:`2 u_{\text{people}}` in addition.
 """
 
 import math
@@ -103,12 +104,13 @@ def table_guarantee(plan: TablePlan, *, delta: float | None = None) -> TableGuar
                 "The tables and the choice of them spend more than their plan states."
             )
         mu_squared = stated
+    mu_squared += plan.people_squared
     asked = plan.delta if delta is None else delta
     target = stated_number(asked, "delta", most=1.0, is_positive=True)
     proven = epsilon_above(target, mu_squared)
     if alone > largest.bound:
         largest = LargestShift(alone, (), attained=True)
-    attained = largest.attained and plan.choice is None
+    attained = largest.attained and plan.choice is None and plan.people_precision is None
     return TableGuarantee(proven, target, mu_squared, largest.columns, attained, k)
 
 

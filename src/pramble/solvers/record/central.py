@@ -54,7 +54,9 @@ from pramble.solvers.record.problem import RecordDesign, RecordProblem
 from pramble.solvers.record.search import plan_for_alpha
 from pramble.values import Floats
 
+# How near to the limit a search ends; and where every step designs a plan, which takes seconds.
 CLOSE, TRIES = 2e-3, 40
+CLOSE_OF_PLANS, TRIES_OF_PLANS = 2e-2, 10
 
 
 def central_terms(central: Any, rows: Any, rows_per_person: Any) -> tuple[float, dict[str, Any]]:
@@ -77,7 +79,13 @@ def central_terms(central: Any, rows: Any, rows_per_person: Any) -> tuple[float,
 
 
 def largest_scale(
-    proven: Callable[[float], float], limit: float, *, start: float, high: float
+    proven: Callable[[float], float],
+    limit: float,
+    *,
+    start: float,
+    high: float,
+    close: float = CLOSE,
+    tries: int = TRIES,
 ) -> float:
     """Return nearly the largest scale up to ``high`` whose proven ε is within a limit.
 
@@ -85,15 +93,15 @@ def largest_scale(
     limit. What is returned was itself proven; zero if no scale was.
     """
     good, bad, scale = (0.0, 0.0), (math.inf, math.inf), min(start, high)
-    for tried in range(TRIES):
+    for tried in range(tries):
         found = proven(scale)
         if found <= limit:
             good = max(good, (scale, found))
-            if scale >= high or found >= limit * (1 - CLOSE):
+            if scale >= high or found >= limit * (1 - close):
                 break
         else:
             bad = min(bad, (scale, found))
-        scale = min(next_scale(good, bad, limit * (1 - CLOSE / 2), halve=tried % 4 == 3), high)
+        scale = min(next_scale(good, bad, limit * (1 - close / 2), halve=tried % 4 == 3), high)
         if bad[0] < good[0] * (1 + CLOSE) or scale < start * 1e-12:
             break
     return good[0]
@@ -134,7 +142,6 @@ def response_plan(problem: RecordProblem, *, noise: float) -> Plan:
 
 
 MOST_RESPONSE_CELLS = 100_000
-ROUNDS = 5
 LARGEST_ALPHA = 30.0
 # A response this near to the untouched file is not beaten by more.
 NEARLY = 0.02
@@ -151,11 +158,8 @@ def best_file(
     response = response_design(problem, proven, epsilon)
     best = response
     if response is None or response.gap >= NEARLY:
-        high = LARGEST_ALPHA if response is None else response.alpha
-        local = local_plan(problem, budget, proven, epsilon, high=high)
-        found = [one for one in (response, local) if one is not None]
-        least = min if problem.objective == "estimation" else max
-        best = least(found, key=lambda one: one.value, default=None)
+        low = epsilon / terms["rows_per_person"]
+        best = local_plan(problem, budget, proven, epsilon, low=low, rival=response) or response
     if best is None:
         raise InvalidInput(
             f"No plan that was tried keeps ε = {epsilon:.6g} at δ = {terms['delta']:.3g} "
@@ -210,24 +214,48 @@ def local_plan(
     proven: Callable[[Plan], float],
     epsilon: float,
     *,
-    high: float,
+    low: float,
+    rival: RecordDesign | None,
 ) -> RecordDesign | None:
-    """Return the best plan for the largest α whose shuffled file keeps the promise, if found."""
+    """Return the best plan for the largest α whose shuffled file keeps the promise.
+
+    At the α ``low`` it is kept without a crowd. None if the rival, a response, is better.
+    """
     # No matrix of the same α has a better blanket than randomised response, so α is at most its α.
+    high = max(LARGEST_ALPHA if rival is None else rival.alpha, low)
     if any(problem.counts(table) > MOST_WANTED_CELLS for table in problem.tables):
         return None
-    good, low = None, min(epsilon, high / 2)
-    for tried in range(ROUNDS):
-        if tried and budget.is_over():
-            break
-        alpha = math.sqrt(low * high)
-        part = budget.part(budget.tolerance, effort=max(budget.left() / 2, 0.2), quiet=True)
-        found = plan_for_alpha(replace(problem, alpha=alpha), part)
-        if proven(found.plan) <= epsilon:
-            good, low = found, alpha
-        else:
-            high = alpha
-    if good is None:
+    plans: dict[float, RecordDesign] = {}
+    share = budget.left() / TRIES_OF_PLANS  # alike for all, so that ε grows evenly with α
+
+    def is_better(one: RecordDesign) -> bool:
+        sign = 1 if problem.objective == "estimation" else -1
+        return rival is None or sign * one.value < sign * rival.value
+
+    def planned(alpha: float) -> RecordDesign:
+        part = budget.part(budget.tolerance, quiet=True)
+        part.limit = share
+        return plan_for_alpha(replace(problem, alpha=alpha), part)
+
+    # ε grows like α while α is small and like its exponential's root then: a power of this scale.
+    def proven_at(scale: float) -> float:
+        if plans and budget.seconds_left() <= 0:
+            return math.inf
+        plans[scale] = planned(max(math.log1p(scale), low))
+        # Of a plan that is no better nothing need be proven: only a larger α is of use.
+        return proven(plans[scale].plan) if is_better(plans[scale]) else 0.0
+
+    best = largest_scale(
+        proven_at,
+        epsilon,
+        start=math.expm1(math.sqrt(low * high)),
+        high=math.expm1(high),
+        close=CLOSE_OF_PLANS,
+        tries=TRIES_OF_PLANS,
+    )
+    # A little below it α alone is enough, whatever was tried.
+    good = plans[best] if best else planned(low * (1 - 1e-9))
+    if not is_better(good) or (not best and proven(good.plan) > epsilon):
         return None
     return replace(good, alpha=certify(good.plan).alpha, bound=untouched_bound(problem))
 

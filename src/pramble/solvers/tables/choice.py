@@ -13,6 +13,7 @@ private.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -81,9 +82,10 @@ def with_chosen(plan: TablePlan, chosen: tuple[Columns, ...]) -> TablePlan:
         raise InvalidPlan("The first measurement may spend at most half of what the tables may.")
     if chosen == plan.chosen:
         return plan
-    return plan_of_choice(
+    found = plan_of_choice(
         plan.labels, plan.choice, chosen, delta=plan.delta, rows_per_person=plan.rows_per_person
     )
+    return replace(found, people_precision=plan.people_precision)
 
 
 def plan_of_choice(

@@ -2,6 +2,7 @@ r"""The verb: the least noise with which tables can be published under a central
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -220,7 +221,38 @@ def design_tables(
     >>> d.guarantee.epsilon <= 1.0, d.gap < 1e-4
     (True, True)
     """
-    budget = largest_mu_squared(stated_number(epsilon, "epsilon"), stated_number(delta, "delta"))
+    return design_for_people(
+        columns,
+        epsilon,
+        delta,
+        tables=tables,
+        rows_per_person=rows_per_person,
+        importance=importance,
+        objective=objective,
+        progress=progress,
+    )
+
+
+def gaussian_budget(epsilon: float, delta: float) -> Fraction:
+    """Return the largest μ² that keeps a central promise."""
+    return largest_mu_squared(stated_number(epsilon, "epsilon"), stated_number(delta, "delta"))
+
+
+def design_for_people(
+    columns: Mapping[str, Any],
+    epsilon: float,
+    delta: float,
+    *,
+    tables: int | str | Sequence[Any] = 2,
+    rows_per_person: int,
+    importance: Mapping[Any, float] | None = None,
+    objective: Objective = "variance",
+    people_precision: float | None = None,
+    progress: Watcher | None = None,
+) -> TableDesign:
+    """Return the design; noisy counts of people, with a precision, may have decided on the rows."""
+    whole = gaussian_budget(epsilon, delta)
+    budget = whole - 2 * Fraction(people_precision or 0)
     k = positive_count(rows_per_person, "rows_per_person", most=int(LARGEST_TOTAL))
     chosen = isinstance(tables, str) and tables == "auto"
     if chosen and (importance is not None or objective != "variance"):
@@ -232,12 +264,14 @@ def design_tables(
     problem = as_table_problem(columns, tables=stated, importance=importance, objective=objective)
     if chosen and len(problem.labels) > 2:
         plan = plan_with_choice(problem.labels, budget, delta=float(delta), rows_per_person=k)
-        return design_of_chosen(plan, float(epsilon))
+        return design_of_chosen(replace(plan, people_precision=people_precision), float(epsilon))
     reporter = Reporter(progress)
     found = least_for_objective(problem, objective, reporter, has_total=k > 1)
     precision = proven_precisions(problem, found.precision, budget / (k * k), has_total=k > 1)
-    plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k)
-    value, bound = value_of(problem, plan, objective), found.bound * k * k / float(budget)
+    plan = TablePlan(
+        problem.labels, problem.tables, precision, float(delta), k, None, people_precision
+    )
+    value, bound = value_of(problem, plan, objective), found.bound * k * k / float(whole)
     reporter.report("done", 1.0)
     return TableDesign(plan, float(epsilon), float(delta), objective, value, min(bound, value))
 
