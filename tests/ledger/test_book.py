@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 
 from pramble.cli.app import app
 from pramble.data.open import open_records
-from pramble.errors import InvalidData, InvalidInput, PrivacyError
+from pramble.errors import InvalidData, InvalidInput, PrambleError, PrivacyError
 from pramble.ledger.account import open_account
-from pramble.ledger.book import NOTHING, KnownFile, Ledger, default_ledger, smaller
+from pramble.ledger.book import Ledger, default_ledger
+from pramble.ledger.entries import NOTHING, Budgets, KnownFile, smaller
 from pramble.privacy.promise import CentralPromise, LocalPromise, composed
 
 
@@ -40,8 +41,13 @@ FILE = KnownFile("people.csv", "f", 100, ("sex", "age"))
 
 def enter(ledger, who, alpha, **options):
     promise = LocalPromise(Fraction(alpha))
-    settings = {"file": FILE, "columns": ["a"], "target": "out", **options}
+    settings = {"file": FILE, "columns": ["a"], "target": "out", **with_budgets(options)}
     return ledger.enter(who, promise, **settings)
+
+
+def with_budgets(options):
+    budgets = Budgets(options.pop("budget", None), options.pop("central_budget", None))
+    return {**options, "budgets": budgets}
 
 
 def digest(path):
@@ -51,7 +57,7 @@ def digest(path):
 def test_totals_add_up_exactly(ledger, people):
     who = ledger.fingerprint(digest(people))
     for _ in range(10):
-        ledger.confirm(enter(ledger, who, 0.1))
+        ledger.confirm(enter(ledger, who, 0.1).id)
     assert ledger.total(who).alpha == 10 * Fraction(0.1)
     assert ledger.total("somebody else").alpha == 0
     assert [entry.state for entry in ledger.entries()] == ["done"] * 10
@@ -97,28 +103,29 @@ def test_whatever_is_asked_the_budget_holds(tmp_path_factory, amounts, budget):
     assert ledger.total("x").alpha <= Fraction(budget)
 
 
-def test_only_pending_releases_can_be_cancelled(ledger):
-    first = enter(ledger, "x", Fraction(1))
-    second = enter(ledger, "x", Fraction(1))
-    ledger.confirm(first)
-    ledger.cancel(second.id)
-    assert ledger.total("x").alpha == 1
-    for number in (first.id, second.id, 99):
-        with pytest.raises(InvalidInput, match="no pending release"):
+def test_only_what_was_never_about_to_be_published_can_be_cancelled(ledger):
+    done, moving, pending = (enter(ledger, "x", Fraction(1)) for _ in range(3))
+    ledger.confirm(done.id)
+    ledger.publish(moving.id)
+    ledger.cancel(pending.id)
+    assert ledger.total("x").alpha == 2
+    for number, why in ((done.id, "was published"), (moving.id, "may have been published")):
+        with pytest.raises(InvalidInput, match=f"{why}.*counts"):
+            ledger.cancel(number)
+    for number in (pending.id, 99):
+        with pytest.raises(InvalidInput, match="no release"):
             ledger.cancel(number)
 
 
-def test_a_release_cancelled_while_it_ran_counts_when_it_is_complete(ledger):
+def test_a_release_cancelled_while_it_ran_is_not_published(ledger):
     entry = enter(ledger, "x", Fraction(1, 3))
     ledger.cancel(entry.id)
     later = enter(ledger, "x", Fraction(1))
-    ledger.confirm(entry)
-    assert ledger.total("x").alpha == Fraction(4, 3)
+    for mark in (ledger.publish, ledger.confirm):
+        with pytest.raises(PrambleError, match=r"was cancelled|no release"):
+            mark(entry.id)
+    assert ledger.total("x").alpha == 1
     assert later.id != entry.id
-    assert [(e.id, e.state) for e in ledger.entries()] == [
-        (entry.id, "done"),
-        (later.id, "pending"),
-    ]
 
 
 def test_only_the_owner_reads_it(ledger):
@@ -145,7 +152,7 @@ from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.privacy.promise import LocalPromise
 from pramble.ledger.book import Ledger
-from pramble.ledger.book import KnownFile
+from pramble.ledger.entries import Budgets, KnownFile
 ledger = Ledger(sys.argv[1])
 file = KnownFile("f", "f", 1, ("a",))
 print("ready", flush=True)
@@ -153,7 +160,9 @@ for _ in range(int(sys.argv[2])):
     try:
         limit = LocalPromise(Fraction(5))
         spent = LocalPromise(Fraction(1, 8))
-        ledger.confirm(ledger.enter("x", spent, file=file, columns=["a"], target="", budget=limit))
+        budgets = Budgets(limit)
+        entry = ledger.enter("x", spent, file=file, columns=["a"], target="", budgets=budgets)
+        ledger.confirm(entry.id)
     except PrivacyError:
         pass
 """
@@ -195,8 +204,8 @@ def test_a_budget_stays_with_the_people(ledger):
     enter(ledger, "y", 2)
     with pytest.raises(PrivacyError, match="at most 1 is left"):
         enter(ledger, "x", 2, budget=LocalPromise(Fraction(9)))  # a larger one does not replace it
-    assert ledger.budgets("x")[0].alpha == 3
-    assert ledger.budgets("y")[0] is None
+    assert ledger.budgets("x").local.alpha == 3
+    assert ledger.budgets("y").local is None
     ledger.set_budget("x", LocalPromise(Fraction(5)))
     enter(ledger, "x", 2)
     assert ledger.total("x").alpha == 4
@@ -234,8 +243,9 @@ def enter_central(ledger, epsilon, delta=0, *, people="x", alpha=8, **options):
     spent = LocalPromise(Fraction(alpha))
     given = None if epsilon is None else CentralPromise(Fraction(epsilon), Fraction(delta))
     return ledger.enter(
-        people, spent, file=FILE, columns=["sex"], target="out", central=given, **options
-    )
+        people, spent, file=FILE, columns=["sex"], target="out", central=given,
+        **with_budgets(options),
+    )  # fmt: skip
 
 
 def test_local_and_central_sums_are_kept_apart(ledger):
@@ -266,7 +276,7 @@ def test_a_central_budget_is_none_on_alpha_and_the_other_way_round(ledger):
     enter_central(ledger, Fraction(1, 10), alpha=50, central_budget=MOST)
     with pytest.raises(PrivacyError, match="of the budget 60"):
         enter_central(ledger, Fraction(1, 10), alpha=20, budget=LocalPromise(Fraction(60)))
-    assert ledger.budgets("x") == (None, MOST)
+    assert ledger.budgets("x") == Budgets(None, MOST)
 
 
 @settings(max_examples=40)
@@ -316,7 +326,7 @@ import sys
 from fractions import Fraction
 from pramble.errors import PrivacyError
 from pramble.ledger.book import Ledger
-from pramble.ledger.book import KnownFile
+from pramble.ledger.entries import Budgets, KnownFile
 from pramble.privacy.promise import CentralPromise
 from pramble.privacy.promise import LocalPromise
 ledger = Ledger(sys.argv[1])
@@ -329,7 +339,7 @@ for _ in range(int(sys.argv[2])):
         ledger.confirm(ledger.enter(
             "x", LocalPromise(Fraction(9)), file=file, columns=["a"], target="",
             central=CentralPromise(Fraction(1) / int(sys.argv[3]), Fraction(1, 10**6)),
-            central_budget=most))
+            budgets=Budgets(None, most)).id)
         print("got", flush=True)
     except PrivacyError:
         print("refused", flush=True)
@@ -375,15 +385,16 @@ def test_an_old_ledger_is_written_on_and_opened_again(tmp_path):
         entry = enter_central(
             ledger, Fraction(1, 8), Fraction(1, 10**6), people="staff", alpha=Fraction(1, 2)
         )
-        ledger.confirm(entry)
+        ledger.confirm(entry.id)
     ledger = Ledger(old)
     assert [entry.id for entry in ledger.entries()] == [1, 4, 5, 6, 7]
     assert ledger.central_total("staff").epsilon == Fraction(7, 2) + Fraction(1, 4)
     with pytest.raises(PrivacyError, match="of the budget 5"):
         enter_central(ledger, Fraction(1, 8), people="staff", alpha=1)
-    ledger.cancel(4)
+    with pytest.raises(InvalidInput, match="may have been published"):
+        ledger.cancel(4)
     assert ledger.fingerprint("digest") == fingerprint
-    assert ledger.total("staff").alpha == Fraction(5, 2)
+    assert ledger.total("staff").alpha == Fraction(9, 2)
 
 
 def test_two_processes_may_open_an_old_ledger_at_once(tmp_path):

@@ -75,6 +75,17 @@ def test_an_old_ledger_counts_its_releases_as_unshuffled(tmp_path):
     assert (staff["budget"], staff["central_budget"]) == (5.0, None)
 
 
+def test_two_spellings_in_an_old_ledger_are_the_same_people(tmp_path):
+    path = old_ledger(tmp_path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO people VALUES ('Staff ', NULL)")
+        connection.execute("UPDATE spent SET people = 'Staff ' WHERE id = 4")
+    connection.close()
+    last = in_ledger(path)[1]
+    assert last["total"] == 3.5
+    assert last["budget"] == 5.0
+
+
 def released(folder, name, **options):
     """A shuffled release of the same people, entered in the ledger of a folder."""
     given = {"central": 2.0, "delta": 1e-5, "design": "records", "tables": 2, **options}

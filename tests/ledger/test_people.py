@@ -1,6 +1,7 @@
 """A ledger that knows people: what was released once is recognised, however the file changed."""
 
 import gzip
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +9,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from tests.releasing.conftest import in_ledger
+from typer.testing import CliRunner
 
 import pramble
+from pramble.cli.app import app
 from pramble.errors import PrivacyError
 
 RNG = np.random.default_rng(5)
@@ -131,6 +134,31 @@ def test_the_very_same_file_is_not_released_under_another_name(office):
     folder, _, _ = office
     with pytest.raises(PrivacyError, match="This very file was released before"):
         released(folder, "people.parquet", "second", people="others")
+
+
+@pytest.mark.parametrize("name", ["People ", "PEOPLE", "\tpeople"])
+def test_a_name_in_another_spelling_is_the_same_name(office, name):
+    folder, people, book = office
+    second = released(folder, as_csv(people, folder), "second", people=name)
+    assert second.outcome.ledger_total.alpha == 4
+    with pytest.raises(PrivacyError, match="at most 1 is left"):
+        released(folder, "people.parquet", "third", people=name)
+    with pytest.raises(PrivacyError, match="does not raise"):
+        released(folder, "people.parquet", "third", people=name, budget=9.0)
+    assert [entry["people"] for entry in in_ledger(book)] == ["people", "people"]
+    asked = ["ledger", "--ledger", str(book), "--people", name]
+    assert CliRunner().invoke(app, [*asked, "--budget", "4"]).exit_code == 0
+    assert json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)[1]["budget"] == 4
+
+
+def test_new_people_get_no_name_in_another_spelling(office):
+    folder, _, book = office
+    pq.write_table(pa.table({"rooms": [1, 2] * 50}), folder / "People.v2.parquet")
+    plan = {"alpha": 1.0, "columns": {"rooms": {"categories": [1, 2]}}}
+    pramble.release(
+        folder / "People.v2.parquet", folder / "flats", plan=plan, ledger=book, pages=False
+    )
+    assert in_ledger(book)[-1]["people"] == "People-2"
 
 
 def test_a_release_does_not_raise_a_budget(office):

@@ -10,21 +10,34 @@ from pramble.cli.console import messages, print_csv, print_json, show
 from pramble.cli.inputs import AsCsv, AsJson, Text, option
 from pramble.errors import InvalidInput
 from pramble.ledger.account import as_central
-from pramble.ledger.book import Entry, Ledger, central_sum, central_text, default_ledger, local_sum
+from pramble.ledger.book import Ledger, default_ledger
+from pramble.ledger.entries import (
+    PUBLISHING,
+    Budgets,
+    Entry,
+    central_sum,
+    central_text,
+    fold,
+    local_sum,
+    units_differ,
+)
 from pramble.privacy.promise import LocalPromise, composed
 from pramble.shown import Grid
 from pramble.words import first_names
 
+MIXED = " They differ in whose rows they protect: the sums hold for a row alone."
 # Columns of a release that are named one by one in a table.
 MOST_COLUMNS = 3
 
 
 def ledger(
-    path: Annotated[Path | None, option("Ledger file; your own by default.", "--ledger")] = None,
+    path: Annotated[
+        Path | None, option("Ledger file; $PRAMBLE_LEDGER or your own by default.", "--ledger")
+    ] = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     cancel: Annotated[
-        int | None, option("Remove this pending entry, of which nothing was published.")
+        int | None, option("Cancel this pending entry, which was never about to be published.")
     ] = None,
     people: Annotated[Text, option("List only releases of these people.")] = None,
     budget: Annotated[
@@ -37,7 +50,8 @@ def ledger(
     """List the releases in a ledger, with the running total of each group of people.
 
     Local α and central ε and δ are added up separately. A release that is not shuffled, or that
-    holds untouched columns, spends as much ε as α.
+    holds untouched columns, spends as much ε as α. The last line is the seal of all entries: with
+    it a later ledger shows that none was lost.
 
     Examples
     --------
@@ -49,21 +63,27 @@ def ledger(
 
       pramble ledger --people employees --central-budget 2,1e-5
     """
-    book = Ledger(path or default_ledger())
+    book = Ledger(path or default_ledger(), make=False)
     if cancel is not None:
         book.cancel(cancel)
-        messages().print(f"Removed pending release {cancel}.")
+        messages().print(f"Cancelled pending release {cancel}.")
         return
     if budget is not None or central_budget is not None:
         set_budgets(book, people, budget, central_budget)
         return
-    rows = [row for row in running_totals(book) if people is None or row["people"] == people]
+    rows = running_totals(book)
+    if people is not None:
+        rows = [row for row in rows if fold(row["people"]) == fold(people)]
     if as_json:
         print_json(rows)
     elif as_csv:
         names = ["id", "created", "people", "file", "columns", "alpha", "total", "budget"]
         names += ["epsilon", "delta", "total_epsilon", "total_delta", "together", "target", "state"]
-        written = ({**row, "columns": " ".join(row["columns"])} for row in rows)
+        names += ["unit", "by"]
+        written = (
+            {**row, "columns": " ".join(row["columns"]), "unit": unit_text(row["unit"])}
+            for row in rows
+        )
         print_csv(names, [[row[name] for name in names] for row in written])
     else:
         print_releases(book, rows)
@@ -71,18 +91,37 @@ def ledger(
 
 def print_releases(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
     """Print a line for each release, and below them what each people's add up to."""
-    head = ["id", "created", "people", "file", "columns", "state", "α", "ε", "δ"]
+    head = ["id", "created", "people", "file", "columns", "of", "state", "α", "ε", "δ"]
     lines = [
         [
             str(row["id"]), row["created"][:10], row["people"], row["file"],
-            first_names(row["columns"], MOST_COLUMNS), row["state"],
+            first_names(row["columns"], MOST_COLUMNS), unit_text(row["unit"]), row["state"],
             "—" if row["alpha"] is None else f"{row['alpha']:.4g}", f"{row['epsilon']:.4g}",
             f"{row['delta']:.2g}" if row["delta"] else "",
         ]
         for row in rows
     ]  # fmt: skip
     latest = {row["people"]: row for row in rows}.values()
-    show(Grid(f"Releases in {book.path}", head, lines, left=6), *map(total_sentence, latest))
+    unclear = [
+        f"Release {row['id']} may have been published when its run ended, so it counts."
+        for row in rows
+        if row["state"] == PUBLISHING
+    ]
+    show(
+        Grid(f"Releases in {book.path}", head, lines, left=7),
+        *map(total_sentence, latest),
+        *unclear,
+        f"Seal: {book.seal}",
+    )
+
+
+def unit_text(unit: dict[str, Any]) -> str:
+    """Return whose rows a promise is about, in a word or two.
+
+    >>> unit_text({"of": "person", "rows": 3, "columns": ["patient"], "stated": True})
+    'person, 3 rows'
+    """
+    return f"{unit['of']}, {unit['rows']} rows" if unit["rows"] > 1 else str(unit["of"])
 
 
 def total_sentence(row: dict[str, Any]) -> str:
@@ -93,11 +132,12 @@ def total_sentence(row: dict[str, Any]) -> str:
     delta = f", δ = {row['total_delta']:.2g}" if row["total_delta"] else ""
     best = ""
     if row["together"] < row["total_epsilon"]:
-        best = f"; ε = {row['together']:.4g} at δ = {2 * row['total_delta']:.2g}"
+        best = f"; ε = {row['together']:.4g} at δ = {row['together_delta']:.2g}"
     whole = "no α holds over all" if row["total"] is None else f"α = {row['total']:.4g} in all"
     return (
         f"{row['people']}: {whole}{limit}; against readers of the releases "
         f"ε = {row['total_epsilon']:.4g}{delta}{central}{best}."
+        f"{MIXED if row['mixed_units'] else ''}"
     )
 
 
@@ -105,7 +145,7 @@ def set_budgets(
     book: Ledger, people: str | None, budget: float | None, central: str | None
 ) -> None:
     """Store the budgets of people that the ledger knows."""
-    if people not in {entry.people for entry in book.entries()}:
+    if people is None or not book.entries(people):
         raise InvalidInput("A budget is of people that the ledger knows; name them with --people.")
     if budget is not None:
         if not 0 < budget < math.inf:
@@ -121,22 +161,28 @@ def set_budgets(
 def running_totals(book: Ledger) -> list[dict[str, Any]]:
     """Return every release with what was spent on its people up to then, and their budgets.
 
-    ``together`` is the ε of all releases of the same people at twice the δ that they add up to.
+    ``together`` is the ε of all releases of the same people, at the δ of their budget, or at twice
+    the δ that they add up to.
     """
     rows: list[dict[str, Any]] = []
     spent: dict[str, list[Entry]] = {}
+    budgets: dict[str, Budgets] = {}
     for entry in book.entries():
         own = spent.setdefault(entry.people, [])
         own.append(entry)
         total, central = local_sum(own), central_sum(own)
-        limit, most = book.budgets(entry.people)
+        limits = budgets.setdefault(entry.people, book.budgets(entry.people))
+        most = limits.central
+        delta = 2 * central.shown_delta if most is None else most.shown_delta
         rows.append({
             **entry.as_row(),
             "total": None if total.is_unbounded else total.shown,
-            "budget": limit and limit.shown,
+            "budget": limits.local and limits.local.shown,
             "total_epsilon": central.shown,
             "total_delta": central.shown_delta,
-            "together": composed([one.central for one in own], delta=2 * central.shown_delta),
+            "together": composed([one.central for one in own], delta=delta),
+            "together_delta": delta,
+            "mixed_units": units_differ([one.unit for one in own]),
             "central_budget": most and [most.shown, most.shown_delta],
         })  # fmt: skip
     return rows

@@ -1,7 +1,9 @@
 """The ledger: releasing the same people twice adds up, and this remembers it.
 
-A release is entered before anything is written and confirmed when it is complete, so that two runs
-at once cannot pass a budget together, and a run that was killed still counts until it is cancelled.
+It is a log of events in an SQLite file, to which events are only added, each sealed with all before
+it under the ledger's secret. A release is entered before anything is written, marked before its
+folder gets its name, and confirmed after: runs at once cannot pass a budget together, and of a run
+that was killed all counts that may have been published.
 """
 
 import hmac
@@ -9,230 +11,40 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from fractions import Fraction
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pramble.data.records import Records
-from pramble.errors import InvalidData, InvalidInput, PrivacyError
-from pramble.privacy.promise import CentralPromise, LocalPromise, no_local_promise
-from pramble.values import frozen
-
-Budgets = tuple[LocalPromise | None, CentralPromise | None]
-NOTHING = CentralPromise(Fraction(0), Fraction(0))
-
-G = TypeVar("G", LocalPromise, CentralPromise)
-
-
-def refuse_beyond(budget: G | None, *, before: G, more: G) -> None:
-    """Refuse to spend beyond a budget, saying what is left of it."""
-    if budget is None or budget.allows(before + more):
-        return
-    if isinstance(budget, CentralPromise):
-        raise PrivacyError(
-            f"This release would spend {central_text(more)}; these people have spent "
-            f"{central_text(before)} of the central budget {central_text(budget)} already. Nothing "
-            "was released."
-        )
-    if before.is_unbounded or more.is_unbounded:
-        which = (
-            "This release has" if more.is_unbounded else "An earlier release of these people has"
-        )
-        raise PrivacyError(
-            f"{which} protected tables, which no budget of α can count: give a central budget "
-            "(central_budget, --set central_budget=2,1e-5) in its place. Nothing was released."
-        )
-    left = max(budget.alpha - before.alpha, Fraction(0))
-    raise PrivacyError(
-        f"This release would spend {more.shown:.6g}; these people have spent {before.shown:.6g} "
-        f"of the budget {budget.shown:.6g} already, so at most {float(left):.6g} is left. Nothing "
-        "was released."
-    )
-
-
-def central_text(central: Any) -> str:
-    return f"ε = {central.shown:.6g}, δ = {central.shown_delta:.3g}"
-
-
-def smaller(one: G | None, two: G | None) -> G | None:
-    if one is None or two is None:
-        return one if two is None else two
-    if isinstance(one, CentralPromise) and isinstance(two, CentralPromise):
-        return CentralPromise(min(one.epsilon, two.epsilon), min(one.delta, two.delta))
-    return one if two.allows(one) else two
-
-
-# Numbers of rows that differ by at most this share are alike.
-ALIKE_ROWS = 0.1
-
-
-@frozen
-class KnownFile:
-    """What a ledger remembers of a file.
-
-    ``fingerprint`` is of the content, keyed by the ledger's secret; ``name`` is without its folder.
-    """
-
-    # A ledger that knows bytes alone is evaded by accident: packed anew, written in another format,
-    # one person fewer, rows or columns in another order. So the columns and the number of rows are
-    # remembered too, and a file that could hold the same people is asked about.
-
-    name: str
-    fingerprint: str
-    rows: int | None
-    columns: tuple[str, ...]
-
-    def may_hold_the_people_of(self, other: "KnownFile", released: Collection[str]) -> bool:
-        """Whether this file looks like another, of which some columns were released.
-
-        It does if the one with fewer columns shares at least half of them, or if it has one of the
-        released columns and about as many rows. Names of columns are compared without case.
-
-        >>> file = KnownFile("people.csv", "a", 1000, ("id", "sex", "age"))
-        >>> copy = KnownFile("copy.parquet", "b", 999, ("AGE", "SEX"))
-        >>> flats = KnownFile("flats.csv", "c", 1000, ("rent", "rooms", "age"))
-        >>> copy.may_hold_the_people_of(file, ["sex"]), flats.may_hold_the_people_of(file, ["sex"])
-        (True, False)
-        """
-        mine, theirs = lowered(self.columns), lowered(other.columns)
-        if 2 * len(mine & theirs) >= min(len(mine), len(theirs)):
-            return True
-        if not mine & lowered(released):
-            return False
-        if self.rows is None or other.rows is None:
-            return True
-        return abs(self.rows - other.rows) <= ALIKE_ROWS * max(self.rows, other.rows)
-
-
-def lowered(names: Collection[str]) -> set[str]:
-    return {name.strip().lower() for name in names}
-
-
-def file_facts(records: Records, *, rows: int | None = None) -> dict[str, Any]:
-    name = "" if records.path is None else records.path.name
-    return {
-        "name": name,
-        "rows": records.rows if rows is None else rows,
-        "columns": tuple(records.names),
-    }
-
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), bytes BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, budget TEXT, central_budget TEXT);
-CREATE TABLE IF NOT EXISTS spent (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  created TEXT NOT NULL,
-  people TEXT NOT NULL REFERENCES people (name),
-  file TEXT NOT NULL,
-  fingerprint TEXT NOT NULL,
-  rows INTEGER,
-  file_columns TEXT NOT NULL,
-  columns TEXT NOT NULL,
-  alpha TEXT NOT NULL,
-  rows_per_person INTEGER NOT NULL,
-  target TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('pending', 'done')),
-  epsilon TEXT,
-  delta TEXT,
-  mu_squared TEXT
-);
-CREATE INDEX IF NOT EXISTS by_people ON spent (people);
-"""
-
-# Columns that ledgers of earlier versions lack.
-LATER = {"spent": ("epsilon", "delta", "mu_squared"), "people": ("central_budget",)}
-
-FIELDS = (
-    "id, created, people, file, fingerprint, rows, file_columns, columns, alpha, rows_per_person, "
-    "epsilon, delta, mu_squared, target, state"
+from pramble.data.save import write_new
+from pramble.errors import InvalidData, InvalidInput, PrambleError, PrivacyError
+from pramble.ledger.entries import (
+    DONE,
+    PENDING,
+    PUBLISHING,
+    Budgets,
+    Entry,
+    KnownFile,
+    central_sum,
+    local_sum,
 )
+from pramble.ledger.log import FORMAT, Log, append, make_log, replayed, seal_of, stamp, take_over
+from pramble.ledger.sketch import SketchJob
+from pramble.privacy.promise import CentralPromise, LocalPromise
+from pramble.privacy.unit import Unit
 
-
-@frozen
-class Entry:
-    """One release in the ledger.
-
-    - ``people``: Which people: releases of one name add up.
-    - ``columns``: The randomised columns.
-    - ``spent``: What it spent, exactly, whatever happens to the file; infinite for protected
-      tables, which have no local promise.
-    - ``central``: What it spent towards those who only read the release; ε = α where nothing
-      more is proven.
-    - ``state``: "done", or "pending": not complete, or killed; it counts until cancelled.
-    """
-
-    id: int
-    created: str
-    people: str
-    file: KnownFile
-    columns: tuple[str, ...]
-    spent: LocalPromise
-    central: CentralPromise
-    target: str
-    state: str
-
-    def as_row(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "created": self.created,
-            "people": self.people,
-            "file": self.file.name,
-            "columns": list(self.columns),
-            "alpha": None if self.spent.is_unbounded else self.spent.shown,
-            "epsilon": self.central.shown,
-            "delta": self.central.shown_delta,
-            "target": self.target,
-            "state": self.state,
-        }
-
-    def as_values(self) -> tuple[Any, ...]:
-        """Return the entry as a row of the database, in the order of ``FIELDS``."""
-        file = self.file
-        return (
-            self.id, self.created, self.people, file.name, file.fingerprint, file.rows,
-            json.dumps(file.columns), json.dumps(self.columns), str(self.spent.alpha),
-            self.spent.rows, str(self.central.epsilon), str(self.central.delta),
-            None if self.central.mu_squared is None else str(self.central.mu_squared),
-            self.target, self.state,
-        )  # fmt: skip
-
-    @classmethod
-    def from_values(cls, row: Sequence[Any]) -> "Entry":
-        number, created, people, name, fingerprint, rows, names, columns, alpha, most = row[:10]
-        epsilon, delta, mu_squared, target, state = row[10:]
-        spent = no_local_promise(most) if alpha == "inf" else LocalPromise(Fraction(alpha), most)
-        if epsilon is None:  # entries of earlier versions say nothing of it
-            central = CentralPromise.of_local(spent)
-        else:
-            gaussian = None if mu_squared is None else Fraction(mu_squared)
-            central = CentralPromise(Fraction(epsilon), Fraction(delta), most, gaussian)
-        return cls(
-            number,
-            created,
-            people,
-            KnownFile(name, fingerprint, rows, tuple(json.loads(names))),
-            tuple(json.loads(columns)),
-            spent,
-            central,
-            target,
-            state,
-        )
-
-
-def local_sum(entries: Sequence[Entry]) -> LocalPromise:
-    return sum((one.spent for one in entries), LocalPromise(Fraction(0)))
-
-
-def central_sum(entries: Sequence[Entry]) -> CentralPromise:
-    return sum((one.central for one in entries), NOTHING)
+# How long to wait for others, who write for an instant each, before somebody has to be asked.
+LOCK_SECONDS = 60
+VARIABLE = "PRAMBLE_LEDGER"
+DAMAGED = "it is damaged, or was changed by hand"
 
 
 def default_ledger() -> Path:
+    """Return the ledger that the environment names, or the user's own."""
+    if os.environ.get(VARIABLE):
+        return Path(os.environ[VARIABLE])
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "pramble" / "ledger.sqlite"
 
@@ -244,12 +56,15 @@ class Ledger:
     ----------
     path : str or Path
         The file; it is made, readable by its owner only, when absent.
+    make : bool
+        Whether to make it; else an absent one is refused.
 
     - ``is_new``: Whether the file was made just now.
 
     Examples
     --------
     >>> import tempfile
+    >>> from fractions import Fraction
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(Path(folder.name) / "ledger.sqlite")
     >>> file = KnownFile("people.csv", ledger.fingerprint("…"), 1000, ("sex", "age"))
@@ -261,51 +76,120 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, make: bool = True) -> None:
         self.path = Path(path)
-        self.is_new = not self.path.exists()
+        self.is_new = False
+        self._known: tuple[int, str] | None = None  # number and seal of the last event that was met
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Made readable by its owner only, before SQLite opens it.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            if not self.path.exists():
+                if not make:
+                    raise InvalidInput(f"There is no ledger {str(self.path)!r}.")
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self.is_new = made(self.path)
         except OSError as error:
-            raise InvalidInput(
-                f"The ledger {str(self.path)!r} cannot be opened: {error}."
-            ) from None
+            reason = error.strerror or type(error).__name__
+            raise self._unusable(f"it cannot be opened ({reason})", InvalidInput) from None
         with self._transaction() as connection:
-            for statement in SCHEMA.split(";"):
-                connection.execute(statement)
-            for table, columns in LATER.items():
-                known = {row[1] for row in connection.execute(f"PRAGMA table_info ({table})")}
-                for column in set(columns) - known:
-                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
-            connection.execute(
-                "INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(32),)
-            )
+            is_old = self._format(connection) < FORMAT
+        if is_old:
+            with self._transaction(write=True) as connection:
+                # Another process may have done so meanwhile.
+                if self._format(connection) < FORMAT:
+                    take_over(connection)
+        self._log()
+
+    def _unusable(self, reason: str, kind: type[InvalidInput | InvalidData]) -> Exception:
+        return kind(f"The ledger {str(self.path)!r} cannot be used: {reason}.")
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open the file, take the write lock, and commit at the end or roll back."""
+    def _transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """Open the file, and commit at the end or roll back; a missing one is never made."""
         try:
-            connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+            connection = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode=rw", timeout=LOCK_SECONDS,
+                isolation_level=None, uri=True,
+            )  # fmt: skip
         except sqlite3.Error as error:
-            raise InvalidData(f"The ledger {str(self.path)!r} cannot be read: {error}.") from None
+            raise self._unusable(f"it cannot be opened ({error})", InvalidData) from None
         try:
             # The write lock is taken at once, so that what is read stays true until it is written.
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             yield connection
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise InvalidData(f"The ledger {str(self.path)!r} cannot be used: {error}.") from None
+        except PrambleError:
+            raise
+        except sqlite3.OperationalError as error:
+            raise self._unusable(self._trouble(error), InvalidData) from None
+        except (sqlite3.Error, UnicodeError, ValueError, LookupError, TypeError) as error:
+            # Whatever stands in a damaged file, it ends in one sentence.
+            raise self._unusable(f"{DAMAGED} ({type(error).__name__})", InvalidData) from None
         finally:
             connection.close()
+
+    def _trouble(self, error: sqlite3.OperationalError) -> str:
+        code = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
+        if code & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return str(error)
+        whom = "its owner"
+        with suppress(OSError, KeyError, NotImplementedError):
+            whom = f"{self.path.owner()!r}, who owns it"
+        return (
+            f"another program has held it for {LOCK_SECONDS} s. Try again; if that goes on, ask "
+            f"{whom}, and whoever else works with it, which program has it open"
+        )
+
+    def _format(self, connection: sqlite3.Connection) -> int:
+        """Return the format, refusing what is no ledger."""
+        (number,) = connection.execute("PRAGMA user_version").fetchone()
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if number > FORMAT:
+            raise self._unusable("a later version of pramble wrote it; use that one", InvalidInput)
+        if number == FORMAT and {"secret", "event"} <= names:
+            return FORMAT
+        if number == 0 and {"secret", "people", "spent"} <= names and "event" not in names:
+            return 1
+        raise self._unusable(f"it is empty, no ledger, or {DAMAGED[6:]}", InvalidData)
+
+    def _read(self, connection: sqlite3.Connection) -> Log:
+        """Return the log, every seal verified."""
+        self._format(connection)
+        ((key, count, last),) = connection.execute("SELECT bytes, events, seal FROM secret")
+        rows = connection.execute("SELECT number, text, seal FROM event ORDER BY number").fetchall()
+        seals = [seal_of(key, "", "")]
+        for place, (number, text, seal) in enumerate(rows, start=1):
+            if number != place or seal != seal_of(key, seals[-1], text):
+                raise self._unusable(f"event {place} is missing or {DAMAGED[6:]}", InvalidData)
+            seals.append(seal)
+        if count != len(rows) or last != seal_of(key, seals[-1], "last"):
+            raise self._unusable("its last events are missing", InvalidData)
+        number, seal = self._known or (0, seals[0])
+        if number >= len(seals) or seals[number] != seal:
+            raise self._unusable("another file or an older copy took its place", InvalidData)
+        self._known = len(rows), seals[-1]
+        return replayed(key, [json.loads(text) for _, text, _ in rows], seals)
+
+    def _log(self) -> Log:
+        with self._transaction() as connection:
+            return self._read(connection)
+
+    def _add(self, connection: sqlite3.Connection, event: str, log: Log, **more: Any) -> None:
+        """Add the next event to a log that was read in the same transaction."""
+        append(connection, log.key, before=log.seals, events=[{"event": event, **stamp(), **more}])
+
+    @property
+    def seal(self) -> str:
+        """What the log ends with: a later log that has it has lost nothing up to there."""
+        return self._log().seals[-1]
 
     def fingerprint(self, digest: str) -> str:
         """Return the fingerprint of a file's content, keyed by this ledger's secret."""
         # Who has the ledger without its secret cannot test whether a given file was released.
-        with self._transaction() as connection:
-            (key,) = connection.execute("SELECT bytes FROM secret").fetchone()
-        return hmac.new(key, digest.encode(), sha256).hexdigest()
+        return hmac.new(self._log().key, digest.encode(), sha256).hexdigest()
+
+    def sketching(self, columns: Sequence[str], *, person: Sequence[str] = ()) -> SketchJob:
+        """Return the job that sketches what a file holds, keyed by this ledger's secret."""
+        key = hmac.new(self._log().key, b"sketch", sha256).digest()
+        return SketchJob(columns, key, person=person)
 
     def total(self, people: str) -> LocalPromise:
         """Return what was spent on these people so far, pending releases included."""
@@ -316,109 +200,127 @@ class Ledger:
         return central_sum(self.entries(people))
 
     def budgets(self, people: str) -> Budgets:
-        """Return the most α, and the most central ε and δ, that may ever be spent on them."""
-        with self._transaction() as connection:
-            return self._budgets(connection, people)
-
-    @staticmethod
-    def _budgets(connection: sqlite3.Connection, people: str) -> Budgets:
-        found = connection.execute(
-            "SELECT budget, central_budget FROM people WHERE name = ?", (people,)
-        ).fetchone()
-        local, central = found or (None, None)
-        epsilon, delta = central.split() if central else ("", "")
-        return (
-            None if local is None else LocalPromise(Fraction(local)),
-            CentralPromise(Fraction(epsilon), Fraction(delta)) if central else None,
-        )
-
-    @staticmethod
-    def _store_budgets(connection: sqlite3.Connection, people: str, budgets: Budgets) -> None:
-        local, central = budgets
-        connection.execute(
-            "INSERT INTO people (name, budget, central_budget) VALUES (?, ?, ?) ON CONFLICT (name) "
-            "DO UPDATE SET budget = excluded.budget, central_budget = excluded.central_budget",
-            (
-                people,
-                None if local is None else str(local.alpha),
-                None if central is None else f"{central.epsilon} {central.delta}",
-            ),
-        )
+        log = self._log()
+        return log.budgets.get(log.spelling(people), Budgets())
 
     def set_budget(self, people: str, budget: LocalPromise | CentralPromise) -> None:
         """Store the most that may ever be spent on these people: α, or central ε and δ."""
-        with self._transaction() as connection:
-            local, central = self._budgets(connection, people)
-            one = (local, budget) if isinstance(budget, CentralPromise) else (budget, central)
-            self._store_budgets(connection, people, one)
+        with self._transaction(write=True) as connection:
+            log = self._read(connection)
+            people = log.spelling(people)
+            old = log.budgets.get(people, Budgets())
+            if isinstance(budget, CentralPromise):
+                self._add_budgets(connection, log, people, replace(old, central=budget))
+            else:
+                self._add_budgets(connection, log, people, replace(old, local=budget))
+
+    def _add_budgets(
+        self, connection: sqlite3.Connection, log: Log, people: str, budgets: Budgets
+    ) -> None:
+        local, central = budgets.local, budgets.central
+        self._add(
+            connection,
+            "budgets",
+            log,
+            people=people,
+            local=None if local is None else str(local.alpha),
+            central=None if central is None else [str(central.epsilon), str(central.delta)],
+        )
 
     def enter(
         self,
-        people: str,
+        people: str | Callable[[list[Entry]], str],
         spent: LocalPromise,
         *,
         file: KnownFile,
         columns: Sequence[str],
         target: str,
         central: CentralPromise | None = None,
-        budget: LocalPromise | None = None,
-        central_budget: CentralPromise | None = None,
+        unit: Unit | None = None,
+        budgets: Budgets | None = None,
     ) -> Entry:
         """Enter a release as pending, unless all of these people would pass a budget.
 
-        A budget is stored with the people unless they have a smaller one.
+        Who they are may be decided by all entries that there are when it is entered. Budgets are
+        stored with the people unless they have smaller ones.
         """
-        created = datetime.now(UTC).isoformat(timespec="seconds")
         # What is not shuffled, or holds untouched columns, spends as much against readers.
         read = CentralPromise.of_local(spent) if central is None else central
-        with self._transaction() as connection:
-            stored = self._budgets(connection, people)
-            limits = smaller(budget, stored[0]), smaller(central_budget, stored[1])
-            before = self._entries(connection, people)
-            refuse_beyond(limits[0], before=local_sum(before), more=spent)
-            refuse_beyond(limits[1], before=central_sum(before), more=read)
-            self._store_budgets(connection, people, limits)
-            # Numbers are never used twice, also after a pending release was cancelled.
-            last = connection.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()[0] or 0
+        whose = unit or Unit()
+        with self._transaction(write=True) as connection:
+            log = self._read(connection)
+            name = people if isinstance(people, str) else people(log.of_people(None))
+            name = log.spelling(name)
+            known = log.budgets.get(name, Budgets())
+            limits = known.within(budgets or Budgets())
+            limits.refuse_beyond(log.of_people(name), spent=spent, central=read, unit=whose)
+            now = stamp()
             entry = Entry(
-                last + 1, created, people, file, tuple(columns), spent, read, target, "pending"
-            )
-            self._write(connection, entry)
+                log.last + 1, now["created"], name, file, tuple(columns), spent, read, whose,
+                target, now["by"],
+            )  # fmt: skip
+            self._add(connection, "entered", log, **entry.to_json())
+            if limits != known:
+                self._add_budgets(connection, self._read(connection), name, limits)
         return entry
 
-    @staticmethod
-    def _write(connection: sqlite3.Connection, entry: Entry) -> None:
-        marks = ", ".join("?" * len(entry.as_values()))
-        connection.execute(
-            f"INSERT INTO spent ({FIELDS}) VALUES ({marks}) "  # noqa: S608 (constants)
-            "ON CONFLICT (id) DO UPDATE SET state = excluded.state",
-            entry.as_values(),
-        )
+    def publish(self, number: int) -> None:
+        """Mark a pending release before its folder gets its name; it then stays."""
+        self._move(number, {PENDING}, PUBLISHING)
 
-    def confirm(self, entry: Entry) -> None:
-        """Mark a pending release as done; one that was cancelled meanwhile is entered again."""
-        done = Entry.from_values([*entry.as_values()[:-1], "done"])
-        with self._transaction() as connection:
-            self._write(connection, done)
+    def confirm(self, number: int) -> None:
+        """Mark a release as done."""
+        self._move(number, {PENDING, PUBLISHING}, DONE)
 
-    def cancel(self, number: int) -> None:
-        """Remove a pending release of which nothing was published; a done one stays for good."""
-        with self._transaction() as connection:
-            gone = connection.execute(
-                "DELETE FROM spent WHERE id = ? AND state = 'pending'", (number,)
-            ).rowcount
-        if not gone:
-            raise InvalidInput(f"The ledger has no pending release {number}.")
+    def cancel(self, number: int, *, is_unpublished: bool = False) -> None:
+        """Take back a release of which nothing was published.
+
+        Of one that was about to be, only who knows that its folder never got its name may say so.
+        """
+        allowed = {PENDING, PUBLISHING} if is_unpublished else {PENDING}
+        self._move(number, allowed, "cancelled")
+
+    def _move(self, number: int, allowed: set[str], state: str) -> None:
+        with self._transaction(write=True) as connection:
+            log = self._read(connection)
+            entry = log.entries.get(number)
+            if entry is None and state == PUBLISHING:
+                raise PrivacyError(
+                    f"Release {number} was cancelled in the ledger while it ran. Nothing was "
+                    "released."
+                )
+            if entry is None:
+                raise InvalidInput(f"The ledger has no release {number}.")
+            if entry.state not in allowed:
+                why = "was published"
+                if entry.state == PUBLISHING:
+                    why = "may have been published when its run ended"
+                raise InvalidInput(f"Release {number} {why}: it stays in the ledger and counts.")
+            self._add(connection, state, log, id=number)
 
     def entries(self, people: str | None = None) -> list[Entry]:
         """Return all releases in order, or those of some people."""
-        with self._transaction() as connection:
-            return self._entries(connection, people)
+        return self._log().of_people(people)
 
-    @staticmethod
-    def _entries(connection: sqlite3.Connection, people: str | None) -> list[Entry]:
-        rows = connection.execute(
-            f"SELECT {FIELDS} FROM spent WHERE people = coalesce(?, people) ORDER BY id",  # noqa: S608 (constants)
-            (people,),
-        )
-        return [Entry.from_values(row) for row in rows]
+
+def made(path: Path) -> bool:
+    """Make an empty ledger that only its owner reads; False if another process was first."""
+    # It appears whole: an empty file under the name is a damaged ledger, never a new one.
+    with sqlite3.connect(":memory:", isolation_level=None) as connection:
+        make_log(connection, secrets.token_bytes(32), [])
+        content = connection.serialize()
+    connection.close()
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        write_new(partial, content)
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links: who reads it half written refuses it
+            write_new(path, content)
+    except FileExistsError:
+        return False
+    finally:
+        partial.unlink(missing_ok=True)
+    return True
