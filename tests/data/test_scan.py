@@ -16,8 +16,9 @@ from pramble.data.labels import as_labels
 from pramble.data.open import open_records
 from pramble.data.records import scan
 from pramble.errors import InvalidData, PrambleError, bad_row, rows_later, with_values
+from pramble.releasing.contributions import PeopleJob
 from pramble.releasing.profile.columns import ProfileJob
-from pramble.releasing.scan import BrokenRules, JointCounts, RowsOfPeople, ValueCounts
+from pramble.releasing.scan import BrokenRules, JointCounts, ValueCounts
 
 LABELS = ["NA", "b", "c", "d", "e", None]
 RULE = {"never": {"one": "b", "two": [1, 2]}, "repair": {"two": 3}}
@@ -97,7 +98,12 @@ def rules(records):
 
 
 def people(records):
-    return [RowsOfPeople("who")]
+    return [PeopleJob(["who"])]
+
+
+def rows_of_people(jobs):
+    (job,) = jobs
+    return [part.tolist() for part in job.by_person()] if job.rows else job.rows, job.bits
 
 
 def column_looks(records):
@@ -106,7 +112,15 @@ def column_looks(records):
 
 def told_by_looks(jobs):
     return [
-        (set(map(str, job.labels())), job.rows, job.empty, job.kind, job.is_many) for job in jobs
+        (
+            # Rows are counted while no value is left out.
+            {str(label): job.is_many or rows for label, rows in job.labels().items()},
+            job.rows,
+            job.empty,
+            job.kind,
+            job.is_many,
+        )
+        for job in jobs
     ]
 
 
@@ -116,7 +130,7 @@ KINDS = {
     "tabulation": (tabulation, told_by_tabulation),
     "strays": (strays, told_by_strays),
     "rules": (rules, lambda jobs: (jobs[0].counts, jobs[0].first, jobs[0].rows)),
-    "people": (people, lambda jobs: jobs[0].held and jobs[0].most()),
+    "people": (people, rows_of_people),
     "looks": (column_looks, told_by_looks),
 }
 
@@ -126,7 +140,7 @@ def small_limits(monkeypatch):
     monkeypatch.setattr(looks, "MOST_DISTINCT", 2)
     monkeypatch.setattr(tables, "MOST_COUNTED", 60)
     monkeypatch.setattr("pramble.data.crosstab.MERGED_AT", 5)
-    monkeypatch.setattr("pramble.releasing.scan.MERGED_AT", 3)
+    monkeypatch.setattr("pramble.releasing.contributions.MOST_HELD", 8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -178,4 +192,4 @@ def test_a_mark_of_missing_values_in_a_later_part_is_kept():
     first.add(pa.table({"a": ["b", "c", "d"]}))
     later.add(pa.table({"a": ["e", "NA"]}))
     first.merge(later)
-    assert first.labels() == ["b", "c", "d", "NA"]
+    assert list(first.labels()) == ["b", "c", "d", "NA"]

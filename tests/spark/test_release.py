@@ -2,6 +2,7 @@
 
 import json
 import os
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,9 @@ import pramble
 import pramble.spark.write as spark_write
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import FileRecords
-from pramble.releasing.scan import RowsOfPeople
 from pramble.spark.records import SparkRecords
-from pramble.spark.write import PieceTask, failed_on_spark
+from pramble.spark.workers import failed_on_spark
+from pramble.spark.write import PieceTask
 
 KEY = bytes(range(32))
 ROWS = BATCH_ROWS + 30_000
@@ -55,8 +56,8 @@ def by_plan(plan, **options):
 
 
 CASES = {
-    "plain": by_plan(PLAN, drop=["person"]),
-    "shuffled": by_plan(PLAN, drop=["person", "town", "income"], shuffle=True),
+    "plain": by_plan(PLAN, drop=["person"], person=False),
+    "shuffled": by_plan(PLAN, drop=["person", "town", "income"], person=False, shuffle=True),
     "bands": by_plan(WITH_BANDS, **BANDS),
     "central": by_plan(plan_that_keeps(2.0), tables=2, central=40.0, design="records"),
 }
@@ -239,8 +240,7 @@ def test_a_piece_that_is_not_what_was_meant_is_refused(sessions, source, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_people_and_the_ledger_are_those_of_one_machine(sessions, tmp_path, monkeypatch):
-    monkeypatch.setattr(RowsOfPeople, "merge", lambda *_: pytest.fail("people came to the driver"))
+def test_people_and_the_ledger_are_those_of_one_machine(sessions, tmp_path):
     table = pa.table({"sex": ["f", "m"] * 300, "who": [f"person {i // 3}" for i in range(600)]})
     frame = sessions["classic"].createDataFrame(table)
     plan, told = pramble.Plan({"sex": PLAN["sex"]}), []
@@ -251,23 +251,57 @@ def test_people_and_the_ledger_are_those_of_one_machine(sessions, tmp_path, monk
         assert r.guarantee.rows == 3
         told.append(any("have spent" in str(one.message) for one in said))
     assert told == [False, True]
-    with pytest.raises(pramble.InvalidData, match="A person of column 'who' has 3 rows"):
-        release_by(plan, frame, tmp_path / "out", **settings, rows_per_person=2)
 
 
-def other_each_time(batches):
-    for batch in batches:
-        drawn = np.frombuffer(os.urandom(batch.num_rows), np.uint8) % 2
-        yield pa.RecordBatch.from_arrays([pa.array(np.array(["f", "m"])[drawn])], names=["sex"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_random_two_rows_of_each_are_those_of_one_machine(sessions, tmp_path, shuffle):
+    """Of a frame and of files that tasks read, over pieces that begin amid row groups."""
+    rng = np.random.default_rng(4)
+    few = rng.integers(0, 3000, 2 * BATCH_ROWS)
+    who = np.where(rng.random(len(few)) < 0.2, few, 10_000 + np.arange(len(few)))
+    table = pa.table({"sex": rng.choice(["f", "m"], len(few)), "who": who})
+    pq.write_table(table, tmp_path / "people.parquet", row_group_size=70_000)
+    verb = by_plan(
+        pramble.Plan({"sex": PLAN["sex"]}),
+        person="who", rows_per_person=2, drop=["who"], alpha=40.0, shuffle=shuffle,
+    )  # fmt: skip
+    here = verb(tmp_path / "people.parquet", tmp_path / "here")
+    assert here.manifest["rows"] == np.minimum(np.unique(who, return_counts=True)[1], 2).sum()
+    session = sessions["classic"]
+    frame = session.read.parquet(str(tmp_path / "people.parquet"))
+    same_release(verb(frame, tmp_path / "frame"), here)
+    same_release(verb(tmp_path / "people.parquet", tmp_path / "files", spark=session), here)
+
+
+def test_people_that_nobody_stated_are_found_where_the_rows_are(sessions, source, tmp_path):
+    with pytest.raises(pramble.PrivacyError, match="Rows share values of 'person'"):
+        release_by(
+            PLAN, source, tmp_path / "out", drop=["person"], spark=sessions["classic"], dry_run=True
+        )
+
+
+def one_more_each_time(folder):
+    """Rows of which one more is "f" each time that a part of them is read."""
+
+    def rows(batches):
+        for batch in batches:
+            read = sum(1 for _ in folder.iterdir())
+            (folder / str(uuid.uuid4())).touch()
+            sex = pa.array(np.where(np.arange(batch.num_rows) <= read, "f", "m"))
+            yield pa.RecordBatch.from_arrays([sex], names=["sex"])
+
+    rows.__module__ = "__main__"
+    return rows
 
 
 def test_rows_that_do_not_stand_still_are_refused(sessions, tmp_path):
-    other_each_time.__module__ = "__main__"
-    frame = sessions["classic"].range(3000).mapInArrow(other_each_time, "sex string")
+    read = tmp_path / "read"
+    read.mkdir()
+    frame = sessions["classic"].range(3000).mapInArrow(one_more_each_time(read), "sex string")
     plan = pramble.Plan({"sex": PLAN["sex"]})
     with pytest.raises(pramble.InvalidData, match="'sex' held other values when they were counted"):
         release_by(plan, frame, tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [read]
 
 
 def test_what_is_refused_reads_as_on_one_machine(sessions, tmp_path):
@@ -317,7 +351,7 @@ def test_what_is_not_done_on_spark_is_said(sessions, source, tmp_path):
 def test_a_dry_run_brings_few_rows(sessions, source, tmp_path, rows_stay):
     del rows_stay
     frame = read(sessions["classic"], source)
-    r = release_by(PLAN, frame, tmp_path / "out", drop=["person"], dry_run=True)
+    r = release_by(PLAN, frame, tmp_path / "out", drop=["person"], person=False, dry_run=True)
     assert r.outcome.data_file == "1 file in data/"
     assert list(tmp_path.iterdir()) == []
 

@@ -123,11 +123,6 @@ class Records(ABC):
         del columns, rows
         return self
 
-    def most_of_a_value(self, column: str) -> int | None:
-        """Return how many rows share a value of a column, where others than this machine count."""
-        del column
-        return None
-
     def scanned(self, jobs: "Sequence[Job]", watch: Watch | None) -> int:
         wanted, rows = columns_for(jobs, self.names), 0
         for batch in self.batches(wanted, coded=wanted, watch=watch):

@@ -22,6 +22,7 @@ ON_SPARK = {
     "read_frame": "pramble.spark.files",
     "map_items": "pramble.spark.workers",
     "perturb_spark": "pramble.spark.frames",
+    "selected_on_spark": "pramble.spark.records",
     "spec_on_spark": "pramble.spark.write",
     "write_on_spark": "pramble.spark.write",
 }

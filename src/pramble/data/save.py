@@ -52,6 +52,14 @@ def sync(path: Path) -> None:
             os.close(descriptor)
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that must be new, readable by its owner only."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 @contextmanager
 def saving(target: Path, schema: Any) -> Iterator[Writer]:
     """Give a writer of batches; the file stands under its name when all were written."""

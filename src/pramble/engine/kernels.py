@@ -79,3 +79,15 @@ def draw_arc(
         slot = positions[codes[i]] - (distances[stretch] + passed)  # may pass the circle's start
         out[i] = slots[slot + len(slots) if slot < 0 else slot]
     return found
+
+
+@compiled
+def hash_texts(ends: Any, data: Any) -> Any:
+    """Return 64 bits for each text, by FNV-1a, from where texts end in some bytes."""
+    found = np.empty(len(ends) - 1, np.uint64)
+    for i in range(len(found)):
+        h = np.uint64(14695981039346656037)
+        for j in range(ends[i], ends[i + 1]):
+            h = (h ^ np.uint64(data[j])) * np.uint64(1099511628211)
+        found[i] = h
+    return found

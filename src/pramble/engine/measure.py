@@ -8,7 +8,7 @@ from pramble.data.recode import Reading
 from pramble.data.records import Records
 from pramble.data.remote import spark_source
 from pramble.engine.keystream import checked_key
-from pramble.engine.table_counts import PersonCounts, TableCounter, count_everywhere
+from pramble.engine.table_counts import TableCounter, count_by_person, count_everywhere
 from pramble.engine.table_noise import measure_chosen, with_noise
 from pramble.errors import InvalidInput
 from pramble.mechanisms.measured import Measured
@@ -118,13 +118,7 @@ def measure_records(
     job = TableCounter(wanted, plan.labels, typed=records.typed, nulls=nulls)
     records.refuse_missing([*job.columns, *people])
     if people:
-        own = PersonCounts(
-            job, people, plan.rows_per_person, secret=key, together=records.rows_stay
-        )
-        count_everywhere(records, own, watch=watch)
-        own.tables.refuse_undeclared()
-        own.settle()
-        job = own.tables
+        count_by_person(records, job, people, most=plan.rows_per_person, secret=key, watch=watch)
     else:
         count_everywhere(records, job, watch=watch)
     counted = job.counts

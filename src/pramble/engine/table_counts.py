@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pramble.data.arrays import without_dictionary
@@ -123,6 +124,9 @@ class TableCounter:
 
 
 BLOCK = 16
+# Rows of people that are held at once, some 100 bytes each: of more, people are counted in several
+# parts, each in a pass of its own over the data.
+MOST_HELD = 1 << 24
 ARROW = pa.Array | pa.ChunkedArray
 
 
@@ -130,7 +134,8 @@ class PersonCounts:
     """Tables of at most so many rows of each person: a job for `pramble.data.records.scan`.
 
     ``together`` says that whoever has rows in a part of the data has all of them there: then a part
-    sends its tables, else its rows.
+    sends its tables, else its rows. People are counted in parts where they are many: ``bits`` says
+    in how many, and the job of the first part decides it.
     """
 
     def __init__(
@@ -141,27 +146,45 @@ class PersonCounts:
         *,
         secret: bytes,
         together: bool = False,
+        part: int = 0,
+        bits: int = 0,
     ) -> None:
         self.tables, self.person, self.most, self.together = tables, list(person), most, together
+        self.part, self.bits = part, bits
         self.secret = derived_key(secret, "rows of a person")
         self.columns = list(dict.fromkeys([*tables.columns, *person]))
         self.codes: list[NDArray[np.int32]] = []
         self.people: list[list[Any]] = []
         self.times: list[Integers] = []
+        self.words: list[NDArray[np.uint64]] = []
 
     def add(self, batch: Any, times: Integers | None = None) -> None:
         start = self.tables.rows if times is None else None
-        codes = self.tables.codes(batch, times)
-        self.codes.append(np.array(list(codes.values()), dtype=np.int32))
-        self.people.append([person_texts(batch[name], name, start) for name in self.person])
-        ones = np.ones(batch.num_rows, dtype=np.int64)
-        self.times.append(ones if times is None else times)
+        codes = np.array(list(self.tables.codes(batch, times).values()), dtype=np.int32)
+        texts = [person_texts(batch[name], name, start) for name in self.person]
+        self.codes.append(codes)
+        self.people.append(texts)
+        self.times.append(np.ones(batch.num_rows, dtype=np.int64) if times is None else times)
+        self.words.append(person_words(texts))
+        self.thin(len(self.words) - 1)
+        while not (self.part or self.together) and sum(map(len, self.words)) > MOST_HELD:
+            self.bits += 1
+            self.thin(0)
+
+    def thin(self, first: int) -> None:
+        """Drop the rows of people of other parts."""
+        for place in range(first, len(self.words) if self.bits else 0):
+            own = in_part(self.words[place], part=self.part, bits=self.bits)
+            self.words[place], self.times[place] = self.words[place][own], self.times[place][own]
+            self.codes[place] = self.codes[place][:, own]
+            self.people[place] = [texts.filter(pa.array(own)) for texts in self.people[place]]
 
     def merge(self, later: "PersonCounts") -> None:
         self.tables.merge(later.tables)
         self.codes += later.codes
         self.people += later.people
         self.times += later.times
+        self.words += later.words
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: tables, where nobody has rows elsewhere."""
@@ -174,7 +197,7 @@ class PersonCounts:
             return
         codes, times = np.concatenate(self.codes, axis=1), np.concatenate(self.times)
         people = [pa.concat_arrays(texts) for texts in zip(*self.people, strict=True)]
-        self.codes, self.people, self.times = [], [], []
+        self.codes, self.people, self.times, self.words = [], [], [], []
         ids = [texts.dictionary_encode().indices.to_numpy().astype(np.int64) for texts in people]
         sizes = [int(own.max(initial=0)) + 1 for own in ids]
         member, first = group(ids, sizes, rows=len(times))
@@ -197,6 +220,31 @@ class PersonCounts:
         names = self.tables.columns
         by_name = {name: own.astype(np.int64) for name, own in zip(names, codes, strict=True)}
         self.tables.add_codes(by_name, times)
+
+
+def count_by_person(
+    records: Records,
+    job: TableCounter,
+    person: Sequence[str],
+    *,
+    most: int,
+    secret: bytes,
+    watch: Watch | None = None,
+) -> None:
+    """Count at most so many rows of each person, in as many passes as memory needs."""
+    empty, part, bits = deepcopy(job), 0, 0
+    while not part or part < 1 << bits:
+        tables = deepcopy(empty) if part else job
+        together = records.rows_stay
+        own = PersonCounts(
+            tables, person, most, secret=secret, together=together, part=part, bits=bits
+        )
+        count_everywhere(records, own, watch=watch)
+        own.tables.refuse_undeclared()
+        own.settle()
+        if part:
+            job.merge(own.tables)
+        part, bits = part + 1, own.bits
 
 
 def count_everywhere(
@@ -232,7 +280,10 @@ def count_on_spark(records: Any, job: PersonCounts, watch: Watch | None) -> None
 
 
 def person_texts(values: Any, name: str, start: int | None) -> Any:
-    """Return what says whose each row is, as text: the same for 7 and "7"; refuse missing ones."""
+    """Return what says whose each row is, as text: the same for 7, "7" and " 07", "A" and "a".
+
+    Missing ones are refused.
+    """
     try:
         array = without_dictionary(values if isinstance(values, ARROW) else pa.array(values))
         if pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
@@ -244,11 +295,47 @@ def person_texts(values: Any, name: str, start: int | None) -> Any:
         ) from None
     if texts.null_count:
         gone = int(np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False))[0])
-        before, after = f"Column {name!r} must say whose each row is; ", "says nothing."
+        before = f"Column {name!r} must say whose each row is; "
+        after = "says nothing. Fill it in, or leave the row out."
         if start is None:
             raise InvalidData(f"{before}some row {after}")
         raise bad_row(f"{before}row ", start + gone, f" {after}")
+    # Two spellings of one person are worse than one of two: the former would have twice the rows.
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+    texts = pc.replace_substring_regex(texts, NUMBER, r"\1")
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+# A whole number as files without types have it, such as 007 and 7.0.
+NUMBER = r"^\+?0*(\d+)(\.0*)?$"
+
+
+def text_hashes(texts: Any) -> NDArray[np.uint64]:
+    """Return 64 bits for each text, on every machine the same."""
+    from pramble.engine.kernels import hash_texts
+
+    _, ends, data = texts.buffers()
+    places = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    found = hash_texts(places, np.frombuffer(data if data is not None else b"", np.uint8))
+    return np.asarray(found, dtype=np.uint64)
+
+
+# An odd number with no pattern in its bits, as a multiplier of hashes: 2^64 over the golden ratio.
+ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def person_words(texts: Sequence[Any]) -> NDArray[np.uint64]:
+    """Return 64 bits for each row that follow from what several columns say of whose it is."""
+    found = np.zeros(len(texts[0]), dtype=np.uint64)
+    for column in texts:
+        found = (found * ODD + text_hashes(column)) * ODD
+        found ^= found >> np.uint64(29)
+    return found
+
+
+def in_part(words: NDArray[np.uint64], *, part: int, bits: int) -> Any:
+    """Return which rows are of people of a part, of as many as the bits can tell apart."""
+    return slice(None) if not bits else words >> np.uint64(64 - bits) == part
 
 
 def person_digest(secret: bytes, parts: Sequence[str]) -> bytes:

@@ -143,6 +143,9 @@ class TablePlan:
     choice : TableChoice, optional
         How further tables are chosen from the file when it is measured; the promise is then of all
         plans that may come of it. Tables of more than two columns are those that were chosen.
+    people_precision : float, optional
+        One over the variance of the noise in counts of people by their rows, where those decided
+        on ``rows_per_person``; they are not published.
 
     Examples
     --------
@@ -158,6 +161,7 @@ class TablePlan:
     delta: float
     rows_per_person: int = 1
     choice: TableChoice | None = None
+    people_precision: float | None = None
 
     def __post_init__(self) -> None:
         names = set(self.labels)
@@ -180,7 +184,8 @@ class TablePlan:
         expected = set(parts_within(self.tables)) | ({()} if rows > 1 else set())
         if set(self.precision) != expected:
             raise InvalidPlan("A plan for tables states the precision of every part of each table.")
-        if not all(type(u) is float and LEAST <= u <= 1 / LEAST for u in self.precision.values()):
+        stated = [*self.precision.values(), self.people_precision or 1.0]
+        if not all(type(u) is float and LEAST <= u <= 1 / LEAST for u in stated):
             raise InvalidPlan(
                 f"A precision, one over the variance of the noise, is a float from {LEAST:g} to "
                 f"{1 / LEAST:g}."
@@ -201,6 +206,12 @@ class TablePlan:
     @property
     def total_is_public(self) -> bool:
         return () not in self.precision
+
+    @property
+    def people_squared(self) -> Fraction:
+        r"""What the choice of ``rows_per_person`` spends on a person, as :math:`\mu^2`."""
+        # In the place of another, a person moves two of the counts, each by one.
+        return 2 * Fraction(self.people_precision or 0)
 
     @cached_property
     def parts(self) -> tuple[Columns, ...]:
@@ -270,6 +281,9 @@ class TablePlan:
             "delta": self.delta,
             "rows_per_person": self.rows_per_person,
             **({} if self.choice is None else {"choice": self.choice.to_json()}),
+            **(
+                {} if self.people_precision is None else {"people_precision": self.people_precision}
+            ),
         }
 
     @staticmethod
@@ -278,7 +292,9 @@ class TablePlan:
         if not isinstance(document, Mapping) or document.get("schema") not in SCHEMAS:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
         has_choice = document["schema"] == WITH_CHOICE
-        fields = FIELDS | {"choice"} if has_choice else FIELDS
+        by_people = document.get("people_precision")
+        fields = FIELDS | ({"choice"} if has_choice else set())
+        fields |= set() if by_people is None else {"people_precision"}
         refuse_fields(document, fields, "A plan for tables")
         columns = entries_in(document["columns"], ("name", "categories"))
         tables = tuple(map(columns_in, list_in(document["tables"], "Tables")))
@@ -294,6 +310,7 @@ class TablePlan:
             document["delta"],
             document["rows_per_person"],
             TableChoice.from_json(document["choice"]) if has_choice else None,
+            None if by_people is None else number_in(by_people),
         )
 
 

@@ -27,6 +27,7 @@ from pramble.data.records import (
     recoded,
 )
 from pramble.data.remote import PartTask
+from pramble.data.selection import SelectedRecords, Selection
 from pramble.spark.records import SparkRecords, counted
 from pramble.spark.workers import Batches, map_partitions, quoted
 from pramble.values import frozen
@@ -40,7 +41,7 @@ class SparkFileRecords(SparkRecords):
     """Records of Parquet files that driver and workers see under the same paths.
 
     ``frame`` is any of the session, ``files`` what one machine would read, and ``groups`` the rows
-    of each row group of each file.
+    of each row group of each file; ``selection`` says which rows these are, if not all.
     """
 
     frame: Any
@@ -49,6 +50,7 @@ class SparkFileRecords(SparkRecords):
     name: str = "The data"
     files: Any = None
     groups: tuple[tuple[int, ...], ...] = ()
+    selection: Selection | None = None
 
     @classmethod
     def of(cls, files: Records, session: Any) -> Self:
@@ -71,7 +73,18 @@ class SparkFileRecords(SparkRecords):
 
     @property
     def rows(self) -> int:
-        return sum(map(sum, self.groups))
+        every = sum(map(sum, self.groups))
+        return every if self.selection is None else self.selection.selected
+
+    def selected(self, selection: Selection, job: Any) -> SparkRecords:
+        del job  # files stand still
+        return replace(self, selection=selection)
+
+    @property
+    def those_here(self) -> Records:
+        """The rows as this machine reads them."""
+        files: Records = self.files
+        return files if self.selection is None else SelectedRecords(files, self.selection)
 
     @property
     def raw_schema(self) -> Any:
@@ -83,7 +96,9 @@ class SparkFileRecords(SparkRecords):
     @cached_property
     def spans(self) -> Mapping[int, range]:
         """The numbers of the rows of each part: row groups together, of one file or several."""
-        ends = accumulate(rows for groups in self.groups for rows in groups)
+        ends: Iterator[int] = accumulate(rows for groups in self.groups for rows in groups)
+        if self.selection is not None:
+            ends = map(self.selection.until, ends)
         starts, start = [0], 0
         for end in ends:
             if end - start >= PART_ROWS or end == self.rows:
@@ -119,7 +134,14 @@ class SparkFileRecords(SparkRecords):
         coded: Collection[str],
     ) -> Any:
         numbers = self.session.range(len(ranges), numPartitions=max(len(ranges), 1))
-        read = partial(rows_between, self.files, self.groups, tuple(columns), tuple(coded))
+        read = partial(
+            rows_between,
+            self.files,
+            self.groups,
+            tuple(columns),
+            tuple(coded),
+            selection=self.selection,
+        )
 
         def on_ranges(batches: Batches) -> Iterator[Any]:
             for batch in batches:
@@ -132,11 +154,11 @@ class SparkFileRecords(SparkRecords):
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None
     ) -> Iterator[Any]:
-        yield from self.files.raw_batches(columns, coded, watch)
+        yield from self.those_here.raw_batches(columns, coded, watch)
 
     def here(self, columns: Sequence[str], *, rows: int | None = None) -> Any:
         del columns, rows
-        return self.files
+        return self.those_here
 
     def rows_in_spark(self) -> Any:
         """Return a frame of the rows before recoding."""
@@ -167,8 +189,14 @@ def rows_between(
     columns: tuple[str, ...],
     coded: tuple[str, ...],
     rows: range,
+    selection: Selection | None = None,
 ) -> Iterator[Any]:
-    """Yield recoded batches of consecutive rows of some files."""
+    """Yield recoded batches of consecutive rows of some files, or of those that are selected."""
+    if selection is not None:
+        there = selection.source(rows)
+        found = rows_between(files, groups, columns, coded, there)
+        yield from selection.batches(found, start=there.start)
+        return
     reading, needed = files.reading, tuple(needed_columns(files.reading, columns))
     schema = None if len(files.paths) == 1 else files.schema_of(needed, coded)
     start = 0

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramble.data.arrays import even_batches, is_text
+from pramble.data.arrays import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.recode import Reading
 from pramble.data.records import (
@@ -27,6 +27,7 @@ from pramble.data.records import (
     recoded,
 )
 from pramble.data.remote import PartTask
+from pramble.data.selection import Selection, rows_moved
 from pramble.errors import InvalidData, PrambleError, rows_later
 from pramble.spark.workers import (
     ANSWERS,
@@ -155,21 +156,15 @@ class SparkRecords(Records):
         table = (frame if rows is None else frame.limit(rows)).toArrow()
         return TableRecords(table, self.backend, self.reading, self.name)
 
-    def most_of_a_value(self, column: str) -> int | None:
-        """Return how many rows share a value of a column of texts or integers, none missing."""
-        self.refuse_missing([column])
-        field = self.raw_schema.field(column)
-        if self.reading.recode.get(column):
-            return None
-        if any(column in rule["repair"] for rule in self.reading.repairs):
-            return None
-        if not (is_text(field) or pa.types.is_integer(field.type)):
-            return None
-        F = functions_for(self.session)
-        values = self.rows_in_spark().groupBy(F.col(quoted(column)).alias("value")).count()
-        gone = F.max(F.col("value").isNull()).alias("gone")
-        found = values.agg(F.max("count").alias("most"), gone).toArrow().to_pylist()[0]
-        return None if found["gone"] or found["most"] is None else int(found["most"])
+    def selected(self, selection: Selection, job: Any) -> "SparkRecords":
+        parts = [part for part, span in self.spans.items() if span]
+        marks = dict(zip(parts, selection.marks, strict=True))
+        task = partial(
+            selected_rows, selection=selection, spans=self.spans, marks=marks, job=job,
+            reading=self.reading,
+        )  # fmt: skip
+        frame = map_partitions(self.frame, task, self.frame.schema)
+        return SparkRecords(frame, self.backend, self.reading, self.name)
 
     def rows_in_spark(self) -> Any:
         """Return a frame of the rows before recoding."""
@@ -178,7 +173,11 @@ class SparkRecords(Records):
     def gathered_by(self, key: Sequence[str], columns: Sequence[str]) -> "SparkRecords":
         """Return some columns with all rows of one key in one part; their order is another."""
         frame = self.rows_in_spark().select(*map(quoted, needed_columns(self.reading, columns)))
-        return SparkRecords(frame.repartition(*map(quoted, key)), reading=self.reading)
+        F = functions_for(self.session)
+        # Coarser than any two spellings of one person (`person_texts`), who must be in one part.
+        texts = (F.lower(F.col(quoted(name)).cast("string")) for name in key)
+        places = [F.regexp_replace(text, "[^1-9a-z]", "") for text in texts]
+        return SparkRecords(frame.repartition(*places), reading=self.reading)
 
     def digest(self) -> str:
         F = functions_for(self.frame.sparkSession)
@@ -190,12 +189,39 @@ class SparkRecords(Records):
         return hashlib.sha256(summed.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def selected_on_spark(records: SparkRecords, selection: Selection, job: Any) -> SparkRecords:
+    return records.selected(selection, job)
+
+
 def on_partition(
     batches: Batches, *, task: PartTask, reading: Reading, columns: Sequence[str]
 ) -> Iterator[Any]:
     if changes_values(reading):
         batches = (recoded(batch, reading, columns) for batch in batches)
     yield from task(iter(batches), current_partition())
+
+
+def selected_rows(
+    batches: Batches,
+    *,
+    selection: Selection,
+    spans: Mapping[int, range],
+    marks: Mapping[int, bytes],
+    job: Any,
+    reading: Reading,
+) -> Iterator[Any]:
+    """Yield the selected rows of a part, which must be those that were there when it was marked."""
+    part = current_partition()
+    span, again = spans.get(part, range(0)), pickle.loads(pickle.dumps(job))  # noqa: S301 (our own)
+
+    def seen() -> Iterator[Any]:
+        for batch in counted(batches, len(span), part):
+            again.add(recoded(batch, reading, again.columns))
+            yield batch
+
+    yield from selection.batches(seen(), start=span.start)
+    if again.rows and again.mark.digest() != marks[part]:
+        raise rows_moved(selection.rows)
 
 
 def spans_of(counts: Iterable[tuple[int, int]], *, first_row: int = 0) -> dict[int, range]:

@@ -7,6 +7,7 @@ that it reads as on one machine.
 import os
 import pickle
 import platform
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
-from pramble.errors import InvalidInput, PrambleError
+from pramble.errors import InvalidData, InvalidInput, PrambleError, with_values
 
 Batches = Iterable[Any]
 Task = Callable[[Batches], Iterator[Any]]
@@ -145,6 +146,11 @@ def map_items(session: Any, function: Callable[[Any], Any], items: Sequence[Any]
     return found
 
 
+OURS = re.compile(r"^pramble\.errors\.\w+: (.+)$", re.MULTILINE)
+RAISED = re.compile(
+    r"^(?:\w+\.)*(\w+(?:Error|Exception)|KeyboardInterrupt|SystemExit)\b", re.MULTILINE
+)
+
 # What a task made, or the error that it raised, with its number and how many rows it is of.
 ANSWERS = "number long, rows long, made binary"
 
@@ -157,8 +163,32 @@ def answer_line(number: int, made: Any, *, rows: int = 0) -> Any:
 
 def answers_in(frame: Any) -> list[tuple[int, int, Any]]:
     """Return numbers, rows and what was made by tasks, in the order of the numbers."""
-    lines = sorted(frame.toArrow().to_pylist(), key=itemgetter("number"))
+    from pyspark.errors import PySparkException
+
+    try:
+        found = frame.toArrow()
+    except PySparkException as error:
+        raise failed_on_spark(str(error)) from error
+    lines = sorted(found.to_pylist(), key=itemgetter("number"))
     return [(one["number"], one["rows"], pickle.loads(one["made"])) for one in lines]  # noqa: S301
+
+
+def failed_on_spark(said: str) -> InvalidInput:
+    """Return the error for a job that Spark gave up.
+
+    What pramble refused in a task is said as it is; the words of others may hold values of the
+    data.
+    """
+    own = OURS.search(said)
+    if own is not None:
+        return InvalidData(f"{own[1]} Nothing was released.")
+    kinds = RAISED.findall(said)
+    kind = f" ({kinds[-1]})" if kinds else ""
+    error = InvalidInput(
+        f"A task on Spark failed as often as Spark allows{kind}. Nothing was released. The "
+        "executors' logs say why; mend it and release again."
+    )
+    return with_values(error, said)
 
 
 def functions_for(session: Any) -> Any:

@@ -1,6 +1,5 @@
 """A data file of a release written on Spark: each piece by one task, and the whole verified."""
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +27,7 @@ from pramble.engine.shuffle import (
     taken,
     with_dictionaries,
 )
-from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrambleError, with_values
+from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrambleError
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import STEM, DataFile, file_sha256, piece_file
 from pramble.releasing.linkage import Links
@@ -151,11 +150,6 @@ ROWS_PER_FILE = 1 << 22
 # How often leftovers of attempts are removed, in case one of them is still at work.
 PATIENCE = 5
 
-OURS = re.compile(r"^pramble\.errors\.\w+: (.+)$", re.MULTILINE)
-RAISED = re.compile(
-    r"^(?:\w+\.)*(\w+(?:Error|Exception)|KeyboardInterrupt|SystemExit)\b", re.MULTILINE
-)
-
 
 def spec_on_spark(spec: ReleaseSpec) -> ReleaseSpec:
     """Return the settings that hold on Spark: data in pieces; refuse what one machine must do."""
@@ -204,12 +198,8 @@ def write_on_spark(
         )
         chunks = records.sent(assign, prepared.names, CHUNKS, coded=coded)
         frame = gathered_runs(chunks, task, ANSWERS, runs=len(file.files))
-    from pyspark.errors import PySparkException
-
     try:
         answers = [made for _, _, made in answers_in(frame)]
-    except PySparkException as error:
-        raise failed_on_spark(str(error)) from error
     finally:
         remove_attempts(folder / ATTEMPTS)
     reporter.report("randomising", 1.0)
@@ -222,24 +212,6 @@ def write_on_spark(
     refuse_other_rows(prepared, tally)
     checks = value_checks(prepared.rows, tally.rows, sum(piece["rows"] for piece in pieces))
     return tally, data_entry(prepared, links, pieces), (*checks, *drawn_checks(tally))
-
-
-def failed_on_spark(said: str) -> InvalidInput:
-    """Return the error for a job that Spark gave up.
-
-    What pramble refused in a task is said as it is; the words of others may hold values of the
-    data.
-    """
-    own = OURS.search(said)
-    if own is not None:
-        return InvalidData(f"{own[1]} Nothing was released.")
-    kinds = RAISED.findall(said)
-    kind = f" ({kinds[-1]})" if kinds else ""
-    error = InvalidInput(
-        f"A task on Spark failed as often as Spark allows{kind}. Nothing was released. The "
-        "executors' logs say why; mend it and release again."
-    )
-    return with_values(error, said)
 
 
 def refuse_other_rows(prepared: Prepared, tally: WrittenTally) -> None:
