@@ -3,11 +3,13 @@
 import os
 import shutil
 from html import escape
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+NUMBERS = count()
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"
 FLAGS = [
@@ -69,6 +71,21 @@ def leave_out(config, items, is_left):
     """Deselect some tests."""
     config.hook.pytest_deselected(items=list(filter(is_left, items)))
     items[:] = [item for item in items if not is_left(item)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_ledger_of_the_user(tmp_path_factory):
+    """No test reads or writes the ledger of whoever runs it; fixtures of modules share one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("xdg")))
+        patch.delenv("PRAMBLE_LEDGER", raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def ledger_of_the_test(no_ledger_of_the_user, monkeypatch):
+    """Each test begins without a ledger of its own: what others released is not its business."""
+    monkeypatch.setenv("XDG_DATA_HOME", f"{os.environ['XDG_DATA_HOME']}/{next(NUMBERS)}")
 
 
 UNDRAWN = ("attacks", "calibration", "contract", "estimation", "laws", "ledger", "releasing")

@@ -17,7 +17,7 @@ from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
 from pramble.releasing.spec.settings import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 55_600, 268
+MOST_LINES, MOST_MODULES = 58_300, 275
 # Functions and classes of one name in several modules.
 MOST_SHARED_NAMES = 10
 # Modules that one other alone imports.
@@ -50,9 +50,12 @@ DOORS = {
     "calibration": "calibration",
     "data": (
         "arrays bands crosstab decode encode formats.base formats.delimited formats.registry "
-        "frames labels open places recode records remote repair save"
+        "frames labels open places recode records remote repair save selection vocabulary"
     ),
-    "engine": "block canonical files keystream measure perturb record sampling shuffle",
+    "engine": (
+        "block canonical files keystream lattice_noise measure perturb record sampling shuffle "
+        "table_counts"
+    ),
     "estimation": (
         "draws.impute draws.synthesize estimate functionals.result "
         "records.channel_tables regression.families regression.result"
@@ -61,17 +64,17 @@ DOORS = {
     "information": (
         "accuracy consistent distributions fisher kernels measures proportional structural_zeros"
     ),
-    "ledger": "account book",
+    "ledger": "account book entries",
     "mechanisms": (
         "arcs base channel column_labels csv_form distance general geometric json_form "
         "measured operators.base operators.dense operators.uniform plan "
         "ratios table_plan uniform"
     ),
     "plots": "estimates images map mechanisms tradeoffs",
-    "privacy": "central certificate gaussian largest_shift notions promise table_privacy",
+    "privacy": "central certificate gaussian largest_shift notions promise table_privacy unit",
     "releasing": (
         "folder.build folder.layout folder.open linkage prepare profile.columns "
-        "profile.survey profile.vocabulary scan spec.document spec.settings "
+        "profile.survey scan spec.document spec.settings "
         "spec.spec try_release value_sample write.data write.verify"
     ),
     "report": "estimate_text outcome_text pages",
@@ -296,7 +299,7 @@ print(json.dumps([len(touched), deepest]))
 
 @pytest.mark.parametrize(
     ("verb", "files", "deep"),
-    [("release", 106, 15), ("design", 23, 9), ("estimate", 26, 7), ("assess", 18, 8)],
+    [("release", 110, 16), ("design", 23, 9), ("estimate", 26, 7), ("assess", 18, 8)],
 )
 def test_a_walk_through_a_verb_is_short(verb, files, deep):
     """How many files of the package a call touches, and through how many it goes at the deepest."""

@@ -45,6 +45,10 @@ MOST_LOSS_CATEGORIES = 5000
 # Distinct values above which a column without declared categories is not randomised.
 MOST_CATEGORIES_SEEN = 10_000
 
+# Rows below which a value that was seen in a file is shown to the curator: of so few people it may
+# be known whose it is. A usual threshold of statistical offices.
+LEAST_ROWS_OF_A_VALUE = 10
+
 # Cells of a table that is held as one array.
 MOST_CELLS = 50_000_000
 

@@ -6,7 +6,8 @@ confidential file are *raw*; ``without_raw`` leaves them out.
 """
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import Any
 
 from pramble.information.accuracy import TableOutcome
@@ -14,6 +15,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.certificate import Certificate
 from pramble.privacy.promise import CentralPromise, LocalPromise
+from pramble.privacy.unit import Unit
 from pramble.values import frozen
 
 Numbers = tuple[float, ...]
@@ -65,7 +67,6 @@ class ProtectedOutcome:
     noise: float  # root mean square over all their cells, in people
     gap: float  # by what share of its variance another linear Gaussian mechanism could have less
     worst: tuple[str, ...]  # people who differ in these columns are the easiest to distinguish
-    rows_per_person: int
     columns: tuple[FrequencyOutcome, ...]
     # The mean distance of the tables of the complete records from the protected ones, in people a
     # cell; None in a dry run.
@@ -171,7 +172,8 @@ class ReleaseOutcome:
     columns: tuple[ColumnOutcome, ...]
     untouched: tuple[str, ...]  # released as they are, **not protected**
     dropped: tuple[str, ...]
-    spent: LocalPromise  # what is spent on each person, with all their rows
+    unit: Unit  # who is protected
+    spent: LocalPromise  # what is spent on each of them, with all their rows
     limit: LocalPromise | CentralPromise  # what the plan allows
     warnings: tuple[str, ...]  # what the curator must read; the first ones matter most
     checks: tuple[Check, ...]  # of the written files; empty in a dry run
@@ -194,6 +196,9 @@ class ReleaseOutcome:
     # The number of records as it was measured, with noise where a person may have several rows:
     # the one that may be published.
     total: int | None = None
+    seen: tuple[str, ...] = ()  # what was read off the file and is revealed by that, in sentences
+    # By column, values that were seen and that few rows hold, with their rows (raw).
+    rare: Mapping[str, tuple[tuple[Any, int], ...]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -225,6 +230,7 @@ class ReleaseOutcome:
             protected=None if self.protected is None else self.protected.without_raw(),
             tables=() if self.has_confidential_prior else self.tables,
             warnings=(),
+            rare={},
             checks=(),
             risk=None,
             ledger_total=None,

@@ -83,7 +83,11 @@ def test_categories_are_merged_ordered_and_declared(columns):
     columns.get_by_role("button", name="Apply").first.click()
     columns.get_by_role("cell", name="divorced").wait_for()
     assert counted(columns)["divorced"] == "0"
-    columns.get_by_role("button", name="Confirm: these lists").click()
+    for name in ("sex", "age"):
+        columns.get_by_role("button", name=name, exact=True).click()
+        columns.get_by_role("heading", name=name, exact=True).wait_for()
+        columns.get_by_label("These are all there can be").check()
+        columns.get_by_role("button", name="Apply").first.click()
     warning.wait_for(state="hidden")
 
 
@@ -122,14 +126,25 @@ def test_tables_rules_keys_and_persons_are_taken_or_refused_in_place(columns):
     population.blur()
     columns.get_by_text("must be a positive whole number").wait_for(state="hidden")
     columns.get_by_text("Has a person several rows?").click()
-    columns.get_by_label("The column that says whose row it is").fill("id")
-    columns.get_by_label("The column that says whose row it is").blur()
+    columns.get_by_label("Whose rows these are").fill("id")
+    columns.get_by_label("Whose rows these are").blur()
     columns.reload()
     columns.get_by_text("Which records cannot occur?").click()
     assert '"0-14"' in rules.input_value()
     assert tables.input_value() == "sex + age\nstatus"
     assert columns.get_by_label("Every record keeps all its columns").is_checked()
     assert not faults(columns)
+
+
+def test_people_with_several_rows_are_shown_and_stated(page, tmp_path):
+    lines = ["patient_id;sex", *(f"p{i // 3:04d};{'mw'[i % 2]}" for i in range(900))]
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    open_file(page, path)
+    page.get_by_role("button", name="Go on: columns").click()
+    page.get_by_text("Rows share values of 'patient_id': 300 of 300 have 3 rows.").wait_for()
+    assert page.get_by_label("Whose rows these are").input_value() == "patient_id"
+    assert not faults(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

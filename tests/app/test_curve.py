@@ -163,11 +163,6 @@ def test_a_central_promise_is_refused_in_words_where_a_column_is_kept(desk):
 def test_what_stands_in_the_way_of_a_release(desk):
     assert ready.obstacles(Wizard()) == [("No file is open.", "open")]
     assert ready.obstacles(desk) == []
-    desk.declared = {"sex"}
-    [(sentence, step)] = ready.obstacles(desk)
-    assert step == "columns"
-    assert sentence.startswith("The categories of old are values seen in the file.")
-    desk.declared = {"sex", "old"}
     desk.document["alfa"] = 1
     assert "alpha" in ready.obstacles(desk)[0][0]
     del desk.document["alfa"]

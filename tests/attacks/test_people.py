@@ -28,10 +28,20 @@ def majority_is_right(released, sex):
 def test_a_majority_vote_over_the_rows_of_a_person(tmp_path):
     """It was right for 200 of 200 people at α = 0.5."""
     sex, table = voters()
-    with pytest.raises(PrivacyError, match="alike in 'sex'"):
-        pramble.release(
-            table, tmp_path / "out", columns=COLUMNS, alpha=0.5, ledger=False, design="paper"
-        )
+    for stated, words in (
+        ({}, "Rows share values of 'who'"),
+        ({"person": False}, "alike in 'sex'"),
+    ):
+        with pytest.raises(PrivacyError, match=words):
+            pramble.release(
+                table,
+                tmp_path / "out",
+                columns=COLUMNS,
+                alpha=0.5,
+                ledger=False,
+                design="paper",
+                **stated,
+            )
     knowingly = pramble.release(
         table,
         tmp_path / "knowingly",
@@ -39,6 +49,7 @@ def test_a_majority_vote_over_the_rows_of_a_person(tmp_path):
         alpha=0.5,
         ledger=False,
         allow=["who"],
+        person=False,
         design="paper",
         key=b"k" * 32,
     )
@@ -104,3 +115,30 @@ def test_a_certificate_of_a_release_counts_its_priors(tmp_path):
     assert pramble.certify(r.plan).satisfies(5.95)
     assert not pramble.certify(r).satisfies(5.95)
     assert pramble.certify(r).satisfies(6.0)
+
+
+def test_encounters_of_patients_whose_number_was_dropped(tmp_path):
+    """The promise was one to every person, and held for one of two to nine rows."""
+    rng = np.random.default_rng(5)
+    who = rng.permutation(np.repeat(np.arange(506), rng.integers(2, 10, 506)))
+    sex, born = rng.choice(["f", "m"], 506)[who], rng.integers(1930, 2010, 506)[who]
+    table = pa.table({"patient_id": who, "sex": sex, "born": born})
+    options = {"columns": COLUMNS, "drop": ["patient_id", "born"], "ledger": False}
+    with pytest.raises(PrivacyError, match="'patient_id': 506 of 506 have 2 to 9 rows"):
+        pramble.release(table, tmp_path / "out", central=1.0, **options)
+    r = pramble.release(
+        table, tmp_path / "out", central=1.0, person="patient_id", rows_per_person=9, **options
+    )
+    assert r.guarantee.rows == 9
+    assert r.manifest["promise"]["unit"]["columns"] == ["patient_id"]
+
+
+def test_a_number_that_the_plan_bands_still_names_people(tmp_path):
+    """400 people with 50 rows each: a reader was right for 400 of 400."""
+    _, table = voters(people=400, rows=50)
+    columns = COLUMNS | {"who": {"bands": list(range(0, 401, 100))}}
+    options = {"columns": columns, "alpha": 1.0, "ledger": False, "design": "columns"}
+    with pytest.raises(PrivacyError, match="Rows share values of 'who'"):
+        pramble.release(table, tmp_path / "out", **options)
+    rest = options | {"columns": COLUMNS, "drop": ["who"]}
+    assert pramble.release(table, tmp_path / "out", person="who", **rest).outcome.spent.rows == 50

@@ -1,7 +1,11 @@
 """``pramble init``: the same plan from every format, plans that release, and one sentence each."""
 
 import datetime as dt
+import os
+import pty
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -98,13 +102,16 @@ def test_the_plan_says_what_a_curator_would(plans):
     plan = tomllib.loads(plans["people.parquet"])
     columns = plan["columns"]
     assert columns == {
-        "sex": {"categories": ["female", "male"]},
-        "age": {"bands": [0, 15, 25, 35, 45, 55, 65, 75]},
-        "marital": {"categories": [1, 2, 3, 4, 10]},
-        "health": {"categories": ["bad", "fair", "good", "very good"]},
-        "band": {"categories": ["under 15", "15-24", "65+"], "missing": "missing"},
-        "children": {"categories": [0, 1, 2, 3, 4], "missing": -1},
-        "income": {"bands": [0, 2000, 4000, 6000]},
+        "sex": {"categories": {"seen": ["female", "male"]}},
+        "age": {"bands": {"standard": [0, 15, 25, 35, 45, 55, 65, 75]}},
+        "marital": {"categories": {"seen": [1, 2, 3, 4, 10]}},
+        "health": {"categories": {"seen": ["bad", "fair", "good", "very good"]}},
+        "band": {
+            "categories": {"seen": ["under 15", "15-24", "65+"]},
+            "missing": {"seen": "missing"},
+        },
+        "children": {"categories": {"seen": [0, 1, 2, 3, 4]}, "missing": {"seen": -1}},
+        "income": {"bands": {"seen": [0, 2000, 4000, 6000]}},
     }
     assert plan["drop"] == ["serial", "weight", "born", "remark", "place"]
     reasons = dict(re.findall(r'^  "(\w+)",  # ([\w ]+):', plans["people.parquet"], re.MULTILINE))
@@ -152,7 +159,8 @@ def test_declined_bands_are_left_open_unless_they_are_known_to_all(inside):
     (inside / "people.csv").write_text(text)
     run("init", "people.csv", "--decline-seen")
     columns = tomllib.loads((inside / "plan.toml").read_text())["columns"]
-    assert columns == {"age": {"bands": [0, 15, 25, 35, 45, 55, 65, 75]}, "salary": {"bands": []}}
+    usual = {"standard": [0, 15, 25, 35, 45, 55, 65, 75]}
+    assert columns == {"age": {"bands": usual}, "salary": {"bands": []}}
 
 
 def test_a_plan_is_refused_where_it_cannot_stand_before_the_file_is_read(csv):
@@ -197,7 +205,10 @@ def test_how_the_file_is_read_can_be_said_and_stands_in_the_plan(inside):
     assert plan["file"]["encoding"] == "latin-1"
     assert (plan["file"]["separator"], plan["file"]["decimal"]) == ("|", ",")
     assert plan["file"]["missing"] == ["zz", "-9"]
-    assert plan["columns"]["sexe"] == {"categories": ["h", "é"], "missing": "missing"}
+    assert plan["columns"]["sexe"] == {
+        "categories": {"seen": ["h", "é"]},
+        "missing": {"seen": "missing"},
+    }
 
 
 def test_a_sheet_can_be_named(inside):
@@ -277,3 +288,95 @@ def test_a_column_that_follows_from_another_is_not_proposed_beside_it(inside):
     assert "To randomise: sex, education." in said
     text = (inside / "plan.toml").read_text()
     assert '"education_level",  # categorical, not chosen: 3 values; as it is, it tells' in text
+
+
+@pytest.fixture
+def visits(tmp_path):
+    """Encounters: people with one to four rows."""
+    who = np.repeat(np.arange(120), np.arange(120) % 4 + 1)
+    path = tmp_path / "visits.csv"
+    frame = pl.DataFrame({"patient_id": who, "sex": np.where(who % 3, "f", "m")})
+    frame.write_csv(path)
+    return path
+
+
+def planned(path, *options):
+    """What is said, and the plan that is written."""
+    out = path.parent / "plan.toml"
+    answer = runner.invoke(app, ["init", str(path), "--out", str(out), "--accept-seen", *options])
+    assert answer.exit_code == 0, answer.stderr
+    return answer.stderr, out.read_text()
+
+
+def test_people_with_several_rows_are_reported_first_and_stated_in_the_plan(visits):
+    said, text = planned(visits)
+    first, second = said.splitlines()[:2]
+    assert first == "Rows share values of 'patient_id': 90 of 120 have 2 to 4 rows."
+    assert 'person = "patient_id", as nobody was there to ask' in second
+    assert tomllib.loads(text)["person"] == "patient_id"
+    assert "# rows_per_person = 3" in text
+    assert "1 row: 25.0%, 2 rows: 50.0%, 3 rows: 75.0%, 4 rows: 100.0%" in text
+    assert "patient_id" in tomllib.loads(text)["drop"]
+
+
+@pytest.mark.parametrize(
+    ("option", "stated"),
+    [
+        ("false", False),
+        ("patient_id", "patient_id"),
+        ("patient_id,sex", ["patient_id", "sex"]),
+        ('{household="patient_id"}', {"household": "patient_id"}),
+    ],
+)
+def test_whose_rows_these_are_is_said_beforehand(visits, option, stated):
+    said, text = planned(visits, "--person", option)
+    assert "nobody was there" not in said
+    plan = tomllib.loads(text)
+    assert plan["person"] == stated
+    assert not {"patient_id", "sex"} & set(plan.get("columns", {})) & set(option.split(","))
+
+
+def test_whose_rows_these_are_must_be_columns_of_the_file(visits):
+    command = ["init", str(visits), "--out", str(visits.parent / "plan.toml"), "--person"]
+    for option, reason in (("patent", "'patent', which the file"), ("{household=1}", "must be a")):
+        answer = runner.invoke(app, [*command, option])
+        assert answer.exit_code != 0
+        assert reason in str(answer.exception or answer.stderr)
+
+
+def test_on_a_terminal_you_are_asked(visits):
+    """The answer takes the place of what was found."""
+    terminal, theirs = pty.openpty()
+    command = "from pramble.cli import main; main()"
+    asked = subprocess.Popen(
+        [sys.executable, "-c", command, "init", str(visits), "--accept-seen"],
+        stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, cwd=visits.parent,
+    )  # fmt: skip
+    os.write(terminal, b"false\n")
+    assert asked.wait(timeout=240) == 0
+    said = os.read(terminal, 100_000).decode()
+    assert "Whose rows are these" in said
+    assert tomllib.loads((visits.parent / "plan.toml").read_text())["person"] is False
+
+
+def test_a_file_of_one_row_each_has_a_comment(tmp_path):
+    path = tmp_path / "people.csv"
+    pl.from_arrow(PEOPLE).write_csv(path)
+    _, text = planned(path)
+    assert "\n# person = false\n" in text
+    assert "person" not in tomllib.loads(text)
+
+
+def test_a_release_takes_the_option_as_toml(visits):
+    options = ["release", str(visits), "--columns", "sex", "--drop", "patient_id", "--central", "1"]
+    options += ["--dry-run", "--no-ledger"]
+    answer = runner.invoke(app, options)
+    assert answer.exit_code != 0
+    for option, warns in (
+        ("false", True),
+        ("patient_id", False),
+        ('{household="patient_id"}', False),
+    ):
+        answer = runner.invoke(app, [*options, "--person", option])
+        assert answer.exit_code == 0, answer.stderr
+        assert ("every row is another person" in answer.stderr) == warns

@@ -111,9 +111,9 @@ def test_typed_columns_with_missing_values_are_released():
     pq.write_table(table, "people.parquet")
     plan, released = released_by_init("people.parquet")
     columns = plan["columns"]
-    assert columns["smokes"]["categories"] == ["no", "yes"]
-    assert columns["rooms"] == {"categories": [0, 1, 2, 3], "missing": -1}
-    assert columns["floor"] == {"categories": [0, 1, 2], "missing": -1}
-    assert columns["town"]["categories"] == ["x", "y"]
+    assert columns["smokes"]["categories"] == {"standard": ["no", "yes"]}
+    assert columns["rooms"] == {"categories": {"seen": [0, 1, 2, 3]}, "missing": {"seen": -1}}
+    assert columns["floor"] == {"categories": {"seen": [0, 1, 2]}, "missing": {"seen": -1}}
+    assert columns["town"]["categories"] == {"seen": ["x", "y"]}
     assert set(released["smokes"].unique().to_pylist()) <= {"no", "yes", "missing", None}
     assert set(released["rooms"].unique().to_pylist()) <= {0, 1, 2, 3, -1, None}

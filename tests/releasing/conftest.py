@@ -111,7 +111,9 @@ def rewrite(folder, change):
 
 
 def in_ledger(path):
-    """What a ledger lists, release by release."""
+    """What a ledger lists, release by release; nothing where none was made."""
+    if not Path(path).exists():
+        return []
     answer = CliRunner().invoke(app, ["ledger", "--ledger", str(path), "--json"])
     assert answer.exception is None, repr(answer.exception)
     return json.loads(answer.stdout)

@@ -51,14 +51,13 @@ import pramble.releasing.write.verify as checking
 from pramble import release
 from pramble.data.formats import arrow
 from pramble.data.open import open_records
+from pramble.data.vocabulary import key_variable
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import BoundPlan
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
 from pramble.releasing.folder.reading import mistakes_in
 from pramble.releasing.linkage import Neighbours
 from pramble.releasing.profile.survey import survey_file
-from pramble.releasing.profile.vocabulary import key_variable
-from pramble.releasing.scan import RowsOfPeople
 from pramble.releasing.spec.document import COLUMN, RISK, spec_from, spec_to_toml
 from pramble.releasing.spec.document import PLAN as PLAN_SETTINGS
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -221,16 +220,6 @@ def test_a_private_prior_of_a_person_has_the_noise_of_all_rows(tmp_path, monkeyp
     assert len(rates) == len(several_rows.AGES)  # sex needs no prior
 
 
-def test_people_are_counted_over_batches_and_merges(monkeypatch):
-    monkeypatch.setattr("pramble.releasing.scan.MERGED_AT", 50)
-    rng = np.random.default_rng(3)
-    people = rng.integers(0, 40, 1000)
-    job = RowsOfPeople("p")
-    for block in np.array_split(people, 13):
-        job.add(pa.record_batch({"p": pa.array(block).dictionary_encode()}))
-    assert job.most() == np.bincount(people).max()
-
-
 def test_a_promise_that_no_plan_keeps_is_refused(tmp_path, monkeypatch):
     """A design that comes back with more than was asked for never reaches the disk."""
 
@@ -355,7 +344,7 @@ def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
 
 
 MANIFEST = {
-    "schema": "pramble/release/6",
+    "schema": "pramble/release/7",
     "software": {"name": "pramble", "version": "1"},
     "created": "2026-01-01",
     "rows": 3,
@@ -363,9 +352,11 @@ MANIFEST = {
     "promise": {
         "spent": {"notion": "record", "alpha": 1.0, "alpha_exact": "1"},
         "limit": {"notion": "record", "alpha": 1.0, "alpha_exact": "1"},
+        "unit": {"of": "row", "rows": 1, "columns": [], "stated": False},
         "relation": "replace one record",
         "sentence": "x",
         "conditional_on_prior": False,
+        "counted": False,
     },
     "plan": {"schema": "pramble/plan/1", "branches": [{}]},
     "design": {
@@ -380,7 +371,7 @@ MANIFEST = {
     },
     "columns": [
         {"name": "a", "randomised": False},
-        {"name": "b", "randomised": True, "categories_from": "plan"},
+        {"name": "b", "randomised": True, "categories_from": "declared"},
     ],
     "notes": ["x"],
 }

@@ -146,7 +146,7 @@ def test_trouble_while_moving_into_place(people_file, tmp_path, monkeypatch, tro
         with pytest.raises(KeyboardInterrupt):
             release(people_file, tmp_path / "out", plan=PLAN, ledger=ledger, pages=False)
         assert pramble.open_release(tmp_path / "out").data.num_rows == 6000
-        assert [entry["state"] for entry in in_ledger(ledger)] == ["pending"]
+        assert [entry["state"] for entry in in_ledger(ledger)] == ["publishing"]
     else:
         with pytest.raises(InvalidInput, match=r"Input/output error\. Nothing was released"):
             release(people_file, tmp_path / "out", plan=PLAN, ledger=ledger, pages=False)

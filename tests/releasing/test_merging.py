@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import pramble
 import pramble.releasing.linkage as links_module
+import pramble.releasing.repeats as repeats_module
 import pramble.releasing.value_sample as value_sample
+from pramble.data.open import open_records
 from pramble.engine.canonical import Canonical
 from pramble.engine.record import BoundPlan
 from pramble.releasing.linkage import Links
@@ -158,3 +160,30 @@ def test_texts_have_equal_hashes_where_they_are_equal():
     assert (
         len(set(value_sample.hashes(texts).tolist())) == 4
     )  # b, the empty one, a, and the long one
+
+
+@pytest.mark.parametrize("most", [200, 100_000])
+def test_people_are_found_whatever_the_parts(monkeypatch, most):
+    """Each part has a copy of the job, as on a cluster."""
+    monkeypatch.setattr(repeats_module, "MOST_SAMPLED", most)
+    monkeypatch.setattr(repeats_module, "LEAST_HELD", 1)
+    who = RNG.permutation(np.repeat(np.arange(300), 3))
+    columns = {
+        "sex": RNG.choice(["f", "m"], 300)[who],
+        "v1": who,
+        "patient_id": [f"P{i}" for i in who],
+    }
+    table = pa.table({**columns, "hospital": who % 7, "nr": who // 7})
+    empty = pickle.dumps(repeats_module.SharedValues(open_records(table)))
+    answers = []
+    for cuts in ([0, 900], [0, 1, 450, 451, 900]):
+        parts = [pickle.loads(empty) for _ in cuts[1:]]
+        for part, first, end in zip(parts, cuts[:-1], cuts[1:], strict=True):
+            for batch in table.slice(first, end - first).to_batches(max_chunksize=170):
+                part.add(batch)
+        for later in parts[1:]:
+            parts[0].merge(pickle.loads(pickle.dumps(later)))
+        answers.append(parts[0].found())
+    assert answers[0] == answers[1]
+    assert [one.columns for one in answers[0]] == [("patient_id",), ("v1",), ("hospital", "nr")]
+    assert all(one.is_sample == (most < 900) and set(one.sizes) == {3} for one in answers[0])

@@ -232,7 +232,7 @@ def test_seen_categories_work_and_are_warned_of(people_file, tmp_path):
     assert r.plan["RACESING"].categories == tuple(sorted(r.plan["RACESING"].categories))
     assert any("values that occur" in warning for warning in r.outcome.warnings)
     column = next(c for c in r.manifest["columns"] if c["randomised"])
-    assert column["categories_from"] == "data"
+    assert column["categories_from"] == "seen"
 
 
 def typed_file(tmp_path, ending):
@@ -445,13 +445,18 @@ def test_a_budget_is_a_positive_number(people_file, tmp_path, budget):
 def test_no_ledger_and_a_ledger_out_of_reach(people_file, tmp_path, monkeypatch):
     r = release(people_file, tmp_path / "a", plan=PLAN, ledger=False)
     assert r.outcome.ledger_total is None
+    assert "This release is in no ledger" in r.outcome.warnings[0]
+    assert "This release is in no ledger" in (tmp_path / "a-report.html").read_text()
     with pytest.raises(InvalidPlan, match="needs a ledger"):
         release(people_file, tmp_path / "b", plan=PLAN, ledger=False, budget=1.0)
     blocked = tmp_path / "file"
     blocked.write_text("x")
     monkeypatch.setenv("XDG_DATA_HOME", str(blocked))
-    r = release(people_file, tmp_path / "b", plan=PLAN)
-    assert "not in any ledger" in r.outcome.warnings[0]
+    with pytest.raises(InvalidInput, match=r"cannot be reached.*Nothing was released.*--no-ledger"):
+        release(people_file, tmp_path / "b", plan=PLAN, dry_run=True)
+    with pytest.raises(InvalidInput, match=r"cannot be opened.*Nothing was released.*--no-ledger"):
+        release(people_file, tmp_path / "b", plan=PLAN)
+    assert not (tmp_path / "b").exists()
 
 
 def test_progress_reaches_the_end(people_file, tmp_path):

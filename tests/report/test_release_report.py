@@ -19,6 +19,7 @@ from pramble.outcome import (
     RiskOutcome,
 )
 from pramble.privacy.promise import LocalPromise
+from pramble.privacy.unit import Unit
 from pramble.report.pages import report_page, summary_page
 
 CANARY = 314_159_265
@@ -63,6 +64,7 @@ def outcome(*columns, **changes):
         rows=1000,
         columns=columns or (column(),),
         untouched=("AGE",),
+        unit=Unit(),
         dropped=("NAME",),
         spent=LocalPromise(Fraction(1)),
         limit=LocalPromise(Fraction(1)),

@@ -23,6 +23,9 @@ from pramble.app.view import (
     when,
 )
 from pramble.app.wizard import Wizard
+from pramble.limits import LEAST_ROWS_OF_A_VALUE
+from pramble.releasing.profile.survey import rare_text
+from pramble.releasing.spec import settings as read
 from pramble.releasing.spec.document import COLUMN, PLAN, RISK
 from pramble.words import several, visible, visible_names
 
@@ -42,10 +45,8 @@ QUESTIONS = {
     "risk": ("What may an intruder know?", tuple(RISK)),
     "person": ("Has a person several rows?", ("person", "rows_per_person")),
 }
-GUESSED = (
-    "Single columns are proposed for a local promise, under which most pairs would be noise. "
-    "Protected tables, of a central promise, are of all pairs unless you choose here."
-)
+
+RARE = f"The release reveals that values occur that fewer than {LEAST_ROWS_OF_A_VALUE} rows hold:"
 
 
 @module.ui
@@ -67,7 +68,9 @@ def columns_ui() -> Tag:
 @module.server
 def columns_server(input: Inputs, output: Outputs, session: Session, view: PageView) -> None:
     wizard = view.wizard
-    view.fill("ahead", partial(missing_step, wizard), "source", "plan")
+    view.fill(
+        "ahead", lambda: TagList(people_found(wizard), missing_step(wizard)), "source", "plan"
+    )
     view.fill("listing", partial(listed_columns, wizard, session), "source")
     view.fill("column", partial(column_details, wizard, session), "source", "column")
     view.fill("counts", partial(column_counts, view), "counts", "column")
@@ -99,20 +102,33 @@ def serve_choices(input: Inputs, view: PageView) -> None:
             view.changed("plan", "columns")
         view.changed("column")
 
-    def declare_all() -> None:
-        wizard.declared |= set(wizard.columns)
+    def merge_rare() -> None:
+        assert wizard.picked is not None
+        wizard.merge_rare(wizard.picked)
         view.changed("plan", "column")
 
     def change() -> None:
         # Another column may have been picked since.
         name, sent = input.apply()["about"], input.apply()["value"]
         wizard.settle(name, settings_sent(wizard, name, sent))
-        wizard.declared = (wizard.declared - {name}) | ({name} if sent["declared"] else set())
 
     when(input.action, lambda: pick(input.action()["about"], input.action()["value"]))
     when(input.pick, lambda: pick(input.pick()["about"]))
-    when(input.declare_all, declare_all)
+    when(input.merge_rare, merge_rare)
     when(input.apply, lambda: view.attempt("counts", change, "plan"))
+
+
+def people_found(wizard: Wizard) -> TagChild:
+    """Say which columns look like people with several rows, if any."""
+    found = [] if wizard.survey is None else wizard.survey.repeats
+    if not found:
+        return None
+    title = QUESTIONS["person"][0]
+    return notice(
+        "warning",
+        *(tags.p(visible(str(one))) for one in found),
+        tags.p(f"Whose rows these are is stated below, in “{title}”: check it. "),
+    )
 
 
 def missing_step(wizard: Wizard) -> TagChild:
@@ -126,12 +142,9 @@ def missing_step(wizard: Wizard) -> TagChild:
     names = visible_names(wizard.undeclared)
     return notice(
         "warning",
-        tags.p(
-            f"The categories of {names} are values that occur in the file. A release reveals its "
-            "categories: rare values that only this file has would be given away. Look at them, "
-            "and add what else can occur."
-        ),
-        ui.input_action_button("declare_all", "Confirm: these lists are complete", class_="btn-sm"),
+        f"The categories of {names} were read off the file, and the release will say so. A release "
+        "reveals its categories: rare values that only this file has would be given away. Look at "
+        "them, add what else can occur, and confirm those that are known without the file.",
     )
 
 
@@ -189,6 +202,14 @@ def column_details(wizard: Wizard, session: Session) -> TagChild:
         about.append(notice("warning", "Released as it is: it has no protection at all."))
     if action != "randomise":
         return TagList(*about)
+    if look.rare and "merge" not in wizard.columns[name] and name in wizard.undeclared:
+        about.append(
+            notice(
+                "warning",
+                tags.p(f"{RARE} {visible(rare_text(look))}."),
+                ui.input_action_button("merge_rare", "Merge them into “other”", class_="btn-sm"),
+            )
+        )
     return TagList(
         *about,
         column_form(session, wizard, name),
@@ -206,10 +227,10 @@ def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
         *form.settings(first, wizard.columns[name]),
         form.tick(
             "declared",
-            "These are all there can be, whether they occur in this file or not",
-            is_on=name in wizard.declared,
+            "These are all there can be, and known without this file",
+            is_on=name not in wizard.undeclared,
         ),
-        tags.p(f"It also has: {'; '.join(meanings)}", class_="form-text") if meanings else None,
+        tags.p(f"In the file: {'; '.join(meanings)}", class_="form-text") if meanings else None,
         tags.details(
             tags.summary("Other settings of this column"),
             *form.settings(others, wizard.columns[name]),
@@ -222,11 +243,19 @@ def column_form(session: Session, wizard: Wizard, name: str) -> Tag:
 def settings_sent(wizard: Wizard, name: str, sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return a column's settings with what was written into its form."""
     found, look = dict(wizard.columns[name]), wizard.look(name)
+    sources = {one: read.source_and_value(one, found[one]) for one in read.SOURCED if one in found}
+    found |= {one: own for one, (_, own) in sources.items()}
     merged = (old for olds in found.get("merge", {}).values() for old in olds)
     known = [*look.labels, *found.get("categories", ()), *merged]
     for row in COLUMN.values():
         if row.name in sent:
             state(found, row, sent[row.name], known)
+    for one in set(read.SOURCED) & set(found):
+        source, before = sources.get(one, (read.DECLARED, None))
+        if source != read.STANDARD or found[one] != before:
+            # What is not confirmed may have been chosen by the counts that are shown.
+            source = read.DECLARED if sent["declared"] else read.SEEN
+        found[one] = found[one] if source == read.DECLARED else {source: found[one]}
     return found
 
 
@@ -259,14 +288,13 @@ def question_forms(wizard: Wizard, session: Session) -> TagChild:
     parts = []
     for name, (title, settings) in QUESTIONS.items():
         rows, stated = (RISK, wizard.risk) if name == "risk" else (PLAN, wizard.document)
-        is_guess = name == "tables" and wizard.tables_guessed
+        is_open = name == "tables" or (name == "person" and wizard.survey.repeats)
         parts.append(
             tags.details(
                 tags.summary(tags.h3(title)),
-                tags.p(GUESSED, class_="form-text") if is_guess else None,
                 *form.settings([rows[one] for one in settings], stated, columns),
                 class_="panel",
-                open="" if name == "tables" else None,
+                open="" if is_open else None,
             )
         )
     return tags.div(*parts, class_="requirements")
@@ -279,7 +307,6 @@ def take_requirement(view: PageView, about: str, value: Any) -> None:
     def change() -> None:
         if about not in RISK:
             state(wizard.document, PLAN[about], value)
-            wizard.tables_guessed &= about != "tables"
             return
         state(wizard.risk, RISK[about], value)
         wizard.document.pop("risk", None)

@@ -52,6 +52,7 @@ def setting_text(row: Setting, value: Any) -> str:
     >>> setting_text(FILE["separator"], "\t"), setting_text(COLUMN["bands"], [0, 16.5])
     ('tab', '0, 16.5')
     """
+    _, value = read.source_and_value(row.name, value)
     if value is None or value in ((), [], {}):
         return ""
     if row.read is read.merge_lists:
@@ -93,6 +94,8 @@ def setting_value(row: Setting, sent: Any, known: Iterable[Any] = ()) -> Any:
     if not text:
         return None
     if row.read in (read.values, read.names):
+        return names_in(text)
+    if row.read is read.person and "," in text and text[0] not in '{["':
         return names_in(text)
     if row.read is read.labels:
         return known_labels(lines, known)

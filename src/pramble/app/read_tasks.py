@@ -17,6 +17,7 @@ from pramble.estimation.regression.result import coefficient_lines, head_of, tit
 from pramble.limits import MOST_CELLS_DRAWN
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
+from pramble.privacy.notions import promise_from_json
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.report.estimate_text import MOST_ROWS, estimate_grid
 from pramble.shown import Facts, Grid, csv_text, shortened
@@ -112,14 +113,19 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
     names = [column["name"] for column in manifest["columns"]]
     promise = manifest["promise"]
     readers = promise.get("central", {})
-    local = f"{BEFORE_SHUFFLING * bool(readers)}{promise['sentence']}"
+    spent = promise_from_json(promise["spent"]).sentence()
+    central = [release.central.sentence()] if readers and release.central else []
     return FolderFacts(
         shown=release.shown(),
         columns={name: sizes.get(name, "as it was") for name in names},
         of_tables=of_tables,
         untouched=tuple(name for name in names if name not in sizes),
         details={
-            "The promise in full": (*filter(None, [readers.get("sentence")]), local),
+            "The promise in full": (
+                release.unit.sentence(),
+                *central,
+                f"{BEFORE_SHUFFLING * bool(readers)}{spent}",
+            ),
             "The protected tables": tables_of(plan) if isinstance(plan, TablePlan) else (),
             "What the manifest notes": tuple(manifest["notes"]),
             "What the promise against readers rests on": tuple(

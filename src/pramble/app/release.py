@@ -35,7 +35,7 @@ from pramble.outcome import ReleaseOutcome
 from pramble.releasing.folder.build import check_target
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import PLAN, spec_from
-from pramble.report.outcome_text import headline_figures, names_in_words, release_text
+from pramble.report.outcome_text import headline_figures, release_text
 from pramble.report.pages import SUMMARY
 from pramble.words import visible
 
@@ -52,10 +52,6 @@ def obstacles(wizard: Wizard) -> list[tuple[str, str]]:
     if not wizard.columns:
         return [("No column is randomised. Choose at least one.", "columns")]
     found = []
-    if wizard.undeclared:
-        names = names_in_words([visible(name) for name in wizard.undeclared])
-        seen = f"The categories of {names} are values seen in the file."
-        found.append((f"{seen} Say in step 2 that they are all there can be.", "columns"))
     try:
         spec = spec_from(wizard.plan)
         refuse_untouched(wizard.names, spec)

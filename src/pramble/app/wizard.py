@@ -15,9 +15,9 @@ from typing import Any
 
 from pramble.app.worker import PATIENCE, Work, Worker
 from pramble.data.repair import rule_columns
+from pramble.data.vocabulary import key_variable
 from pramble.releasing.profile.columns import ColumnProfile
 from pramble.releasing.profile.survey import FileProfile, column_lines
-from pramble.releasing.profile.vocabulary import key_variable
 from pramble.releasing.spec.document import (
     PLAN,
     default_design,
@@ -25,7 +25,7 @@ from pramble.releasing.spec.document import (
     spec_to_toml,
     without_others,
 )
-from pramble.releasing.spec.settings import TABLES
+from pramble.releasing.spec.settings import TABLES, seen_settings
 from pramble.releasing.spec.spec import DELTA
 from pramble.values import frozen
 
@@ -66,7 +66,6 @@ class Wizard:
         self.survey: FileProfile | None = None
         self.document: dict[str, Any] = {}  # all that was said; `plan` is what `release` takes
         self.risk: dict[str, Any] = {}  # what an intruder may know, as far as it was said
-        self.declared: set[str] = set()  # columns whose categories are confirmed to be complete
         self.picked: str | None = None  # the column whose details are shown
         self.counted_for: dict[str, Any] = {}  # the columns whose categories were counted last
         self.reading_folder = ""
@@ -76,7 +75,6 @@ class Wizard:
         self.found: dict[str, Any] = {}  # results of ended work, by its name
         self.delta = DELTA  # kept while the promise is local
         self.target, self.has_ledger = "", True  # an empty target is the proposed one
-        self.tables_guessed = False  # single columns are wanted because pairs would be noise
 
     def close(self) -> None:
         """End what goes on, and delete what was kept on disk."""
@@ -125,11 +123,9 @@ class Wizard:
         return bool(self.then)
 
     def take_survey(self, survey: FileProfile) -> None:
-        """Begin with a file that was looked at: its proposed plan, nothing declared."""
+        """Begin with a file that was looked at: its proposed plan, of what was seen in the file."""
         self.survey = survey
         self.document = tomllib.loads(survey.draft(accepted=self.names))
-        self.tables_guessed = self.document.get("tables") == 1
-        self.declared = {look.name for look in survey.profiles if look.is_public}
         known = [name for name in self.names if key_variable(name) and self.action(name) != "drop"]
         self.risk = dict(self.document.get("risk", {"keys": known[:MOST_KEYS]}))
         self.picked = next(iter(self.columns), None)
@@ -165,11 +161,15 @@ class Wizard:
         assert self.survey is not None
         return next(look for look in self.survey.profiles if look.name == name)
 
-    def proposed(self, name: str) -> dict[str, Any]:
+    def proposed(self, look: ColumnProfile) -> dict[str, Any]:
         """Return the settings that are proposed for a column to randomise."""
-        lines = column_lines(self.look(name), accepted=True)
-        own: dict[str, Any] = tomllib.loads("\n".join(lines))["columns"][name]
+        lines = column_lines(look, accepted=True)
+        own: dict[str, Any] = tomllib.loads("\n".join(lines))["columns"][look.name]
         return own
+
+    def merge_rare(self, name: str) -> None:
+        """Merge the values of a column that few rows hold."""
+        self.columns[name] |= self.proposed(self.look(name).with_rare_merged())
 
     def action(self, name: str) -> str:
         """Return what happens to a column: "randomise", "drop" or "keep"."""
@@ -180,7 +180,7 @@ class Wizard:
         settings = self.columns.pop(name, None)
         self.document["drop"] = [one for one in self.dropped if one != name]
         if action == "randomise":
-            self.columns[name] = self.proposed(name) if settings is None else settings
+            self.columns[name] = self.proposed(self.look(name)) if settings is None else settings
             columns = self.columns
             self.document["columns"] = {own: columns[own] for own in self.names if own in columns}
         else:
@@ -209,8 +209,8 @@ class Wizard:
 
     @property
     def undeclared(self) -> list[str]:
-        """Randomised columns whose categories are values seen in the file, not yet declared."""
-        return [name for name in self.columns if name not in self.declared]
+        """Randomised columns whose categories, bands or merged labels were read off the file."""
+        return [name for name, own in self.columns.items() if seen_settings(own)]
 
     # The plan ---------------------------------------------------------------------------------
 
@@ -247,7 +247,6 @@ class Wizard:
         """The plan, as `pramble.release` takes it: without what its design has no use for."""
         found = without_others(self.document, self.document)
         if self.design == TABLES:
-            found |= {"tables": 2} if self.tables_guessed else {}
             # Protected tables are no records, whose risk could be compared.
             found.pop("risk", None)
         return found
@@ -265,7 +264,7 @@ class Wizard:
         left = (*PROMISE, *WITHOUT_FIGURES)
         rest = {name: own for name, own in self.document.items() if name not in left}
         path = self.source and str(self.source.path)
-        given = [path, self.kind, self.design, rest, self.tables_guessed]
+        given = [path, self.kind, self.design, rest]
         return json.dumps(given, sort_keys=True, default=str)
 
     def toml(self) -> str:

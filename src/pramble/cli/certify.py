@@ -103,14 +103,18 @@ def certify(
             raise typer.BadParameter(f"{name} goes with --rows", param_hint=name)
         if rows is not None:
             central = pramble.central_guarantee(
-                plan, rows=rows, delta=DELTA if delta is None else delta,
-                rows_per_person=certificate.rows, additional=float_above(certificate.additional),
-            )  # fmt: skip
+                plan,
+                rows=rows,
+                delta=DELTA if delta is None else delta,
+                rows_per_person=certificate.rows,
+            )
     found = {
         **(local_document(certificate, alpha) if certificate else {"alpha": None}),
         "central": central and central_document(central, epsilon),
+        **({"unit": given.unit.to_json()} if is_release else {}),
     }
-    print_answer(as_json, lambda: found, *sentences(certificate, central, alpha, epsilon))
+    whose = [given.unit.sentence()] if is_release else []
+    print_answer(as_json, lambda: found, *whose, *sentences(certificate, central, alpha, epsilon))
     # Scripts ask by the exit code: what is not proven is not satisfied.
     if found.get("satisfied") is False or (central and found["central"]["proven"] is False):
         raise typer.Exit(1)
@@ -121,8 +125,8 @@ NO_LOCAL = (
     "ask for: --epsilon and --delta ask for their central promise."
 )
 UNSHUFFLED = (
-    "This release makes no central promise: its rows stand in the order of the source, or a column "
-    "is released as it is. Release with --central to shuffle it."
+    "This release makes no central promise: its rows stand in the order of the source, a column is "
+    "released as it is, or its plan follows from a private prior. Release with --central for one."
 )
 
 

@@ -95,6 +95,22 @@ def setting_in(name: str, words: str) -> dict[str, Any]:
     raise InvalidInput(f"A setting must read like family=general; found {name!r}.")
 
 
+def person_in(text: str | None) -> Any:
+    """Return whose rows these are, as an option says it: columns, or a value as a plan has it.
+
+    >>> person_in("hospital,number"), person_in("id"), person_in("false")
+    (['hospital', 'number'], 'id', False)
+    >>> person_in('{household="hid"}')
+    {'household': 'hid'}
+    """
+    if text is None:
+        return None
+    if text == "false" or text[:1] in tuple('{["'):
+        return setting_in("person", text)["person"]
+    found = names_in(text)
+    return found if len(found) > 1 else text
+
+
 def merge(settings: dict[str, Any], more: Mapping[str, Any]) -> None:
     """Take more settings into nested ones; columns that are listed become tables of settings."""
     for name, own in more.items():

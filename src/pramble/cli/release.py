@@ -19,11 +19,12 @@ from pramble.cli.inputs import (
     new_file,
     new_folder,
     option,
+    person_in,
     plan_option,
     tables_in,
     with_settings,
 )
-from pramble.ledger.book import central_text
+from pramble.ledger.entries import central_text
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
@@ -51,13 +52,15 @@ def release(
     design: Annotated[Text, plan_option("design", "tables, records or columns")] = None,
     tables: Annotated[Text, plan_option("tables", "such as a+b,a+c")] = None,
     drop: Annotated[Text, plan_option("drop", "a,b,c")] = None,
-    person: Annotated[Text, plan_option("person")] = None,
+    person: Annotated[Text, plan_option("person", "a,b, or false")] = None,
     rows_per_person: Annotated[int | None, plan_option("rows_per_person")] = None,
     allow: Annotated[Text, plan_option("allow", "a,b,c")] = None,
     shuffle: Annotated[bool, plan_option("shuffle", "", "--shuffle")] = False,
     given: Settings = None,
     dry_run: Annotated[bool, option("Do everything but write.", "--dry-run")] = False,
-    ledger: Annotated[Path | None, option("Ledger file; your own by default.")] = None,
+    ledger: Annotated[
+        Path | None, option("Ledger file; $PRAMBLE_LEDGER or your own by default.")
+    ] = None,
     no_ledger: Annotated[
         bool, option("Do not record this release in the ledger.", "--no-ledger")
     ] = False,
@@ -101,7 +104,7 @@ def release(
         "design": design,
         "tables": tables_in(tables),
         "drop": listed_names(drop),
-        "person": person,
+        "person": person_in(person),
         "rows_per_person": rows_per_person,
         "allow": listed_names(allow),
         "shuffle": shuffle or None,
@@ -160,11 +163,11 @@ def release_lines(result: Release) -> Iterator[Any]:
 
 def promise_text(outcome: ReleaseOutcome) -> str:
     """Return what is promised, in a few words."""
-    local = f"α = {outcome.alpha:.6g} a {outcome.spent.unit}"
+    local = f"α = {outcome.alpha:.6g} a {outcome.unit.noun}"
     if outcome.central is None:
         return local
     if outcome.protected is not None:
-        return f"{central_text(outcome.central)} a {outcome.spent.unit}, against readers"
+        return f"{central_text(outcome.central)} a {outcome.unit.noun}, against readers"
     return f"{central_text(outcome.central)} against readers ({local} before shuffling)"
 
 

@@ -26,7 +26,6 @@ from pramble.releasing.design import (
     INFINITE_COST,
     ReleaseDesign,
     categories_by_column,
-    several_rows,
 )
 from pramble.releasing.distances import alpha_per_unit, distance_of_column
 from pramble.releasing.priors import (
@@ -113,7 +112,6 @@ class ColumnReleaseDesign(ReleaseDesign):
     def notes(self) -> list[str]:
         return [
             "Each record is protected on its own; alpha adds up over the randomised columns.",
-            *several_rows(self.spent.rows),
             *(
                 f"{part.column.name}: {distance_sentence(part.distance, part.per_unit)}"
                 for part in self.parts

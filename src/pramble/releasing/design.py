@@ -21,6 +21,7 @@ from pramble.privacy.promise import LocalPromise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.priors import Prior
 from pramble.releasing.scan import CountedColumn
+from pramble.releasing.spec.settings import SEEN
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.solvers.record.costs import plan_costs
 from pramble.values import frozen
@@ -142,23 +143,15 @@ class ReleaseDesign:
         return ground.outcomes(known | (ground.costs(self.plan, rest) if rest else {}))
 
 
-def several_rows(rows: int) -> list[str]:
-    """Return what readers must know of people with several rows, if there may be any."""
-    sentence = (
-        f"A person has at most {rows} rows; alpha of a person is so many times that of a record, "
-        "priors included."
-    )
-    return [sentence] if rows > 1 else []
-
-
 def categories_by_column(columns: Sequence[CountedColumn]) -> dict[str, tuple[Any, ...]]:
     return {column.name: column.labels for column in columns}
 
 
 def rules_of(spec: ReleaseSpec) -> list[dict[str, Any]] | None:
-    """Return the rules of what is possible, without their repairs."""
+    """Return the rules of what is possible: without repairs, and where they came from."""
     rules = [
-        {word: part for word, part in rule.items() if word != "repair"} for rule in spec.possible
+        {word: part for word, part in rule.items() if word not in ("repair", SEEN)}
+        for rule in spec.possible
     ]
     return rules or None
 

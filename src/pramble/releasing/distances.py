@@ -92,7 +92,7 @@ def distance_of_column(column: ColumnSpec, labels: Sequence[Label]) -> Distance:
             f"Column {column.name!r} has a distance along its categories, whose order is not "
             'known; state them in order: categories = ["...", "..."].'
         )
-    return stated_metric(stated, labels, column=column.name, missing=column.missing)
+    return stated_metric(stated, labels, column=column.name, missing=column.stated("missing"))
 
 
 def stated_metric(

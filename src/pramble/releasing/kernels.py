@@ -1,4 +1,4 @@
-"""Arithmetic modulo :math:`p = 2^{61} - 1` and hashes of texts; import it where it is needed."""
+"""Arithmetic modulo :math:`p = 2^{61} - 1`; import it where it is needed."""
 
 from typing import Any
 
@@ -44,15 +44,3 @@ def horner(totals: Any, numbers: Any, ratios: Any) -> None:
         one = one - PRIME if one >= PRIME else one
         two = two - PRIME if two >= PRIME else two
     totals[0], totals[1] = one, two
-
-
-@compiled
-def hash_texts(ends: Any, data: Any) -> Any:
-    """Return 64 bits for each text, by FNV-1a, from where texts end in some bytes."""
-    found = np.empty(len(ends) - 1, np.uint64)
-    for i in range(len(found)):
-        h = np.uint64(14695981039346656037)
-        for j in range(ends[i], ends[i + 1]):
-            h = (h ^ np.uint64(data[j])) * np.uint64(1099511628211)
-        found[i] = h
-    return found

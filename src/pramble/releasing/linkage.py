@@ -30,7 +30,6 @@ from pramble.data.encode import Levels
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
-from pramble.releasing.profile.vocabulary import is_identifier
 from pramble.releasing.value_sample import MOST_SAMPLED, ValueSample
 from pramble.values import Integers, frozen
 
@@ -45,15 +44,10 @@ ALIKE, ALIKE_IN_SMALL_GROUPS, SMALL, FUNCTION = 0.9, 0.5, 20.0, 0.99
 # Distinct values for each row, from which on a column is taken as one that names rows.
 NEARLY_UNIQUE = 0.05
 
-# Distinct values from which on a column with the name of an identifier is taken as one.
-MANY = 60
-
 SENTENCES = {
     "alike": "Rows that share a value of {0.column!r} are alike in {0.protected!r}: together they "
     "tell it, whatever α is.",
     "function": "Column {0.column!r} follows from {0.protected!r}, which it tells as it is.",
-    "identifier": "Column {0.column!r} looks like an identifier, and its values repeat: one "
-    "person seems to have several rows, each of which spends α.",
     "order": "Sorting by {0.column!r} puts the rows in an order that goes with {0.protected!r}, "
     "and neighbours tell it, shuffled or not.",
 }
@@ -111,7 +105,7 @@ class Neighbours:
 
 @frozen
 class Link:
-    """An untouched column that tells a protected one (none where an identifier repeats)."""
+    """An untouched column that tells a protected one."""
 
     column: str
     protected: str
@@ -173,7 +167,7 @@ class Links:
         """Keep every so many rows at least, and fewer where they are too many; or values, too."""
         for sample in (self.values or {}).values() if values else ():
             sample.bits = max(sample.bits, least.bit_length() - 1)
-            sample.thin(0)
+            sample.thin()
         while self.step < least or sum(map(len, self.sampled)) > MOST_SAMPLED:
             # The rows that stay are those whose number in the whole file is divisible by twice the
             # step.
@@ -223,7 +217,7 @@ class Links:
 def links_in_groups(
     name: str, groups: Integers, protected: Mapping[str, Integers], *, rows: int
 ) -> Iterator[Link]:
-    """Yield the columns in which rows that share a value are alike, or that an identifier repeats.
+    """Yield the columns in which rows that share a value are alike.
 
     Nothing where no value is shared by more rows than a person has.
     """
@@ -232,12 +226,11 @@ def links_in_groups(
         return
     small = sizes[sizes > 1].mean() <= SMALL
     enough = ALIKE_IN_SMALL_GROUPS if small else ALIKE
-    alike = [other for other, codes in protected.items() if likeness(groups, codes) >= enough]
-    yield from (Link(name, other, "alike") for other in alike)
-    # An identifier that repeats reveals nothing by itself, but a person with several rows spends
-    # more than the α that was asked for.
-    if not alike and is_identifier(name) and np.count_nonzero(sizes) >= MANY:
-        yield Link(name, "", "identifier")
+    yield from (
+        Link(name, other, "alike")
+        for other, codes in protected.items()
+        if likeness(groups, codes) >= enough
+    )
 
 
 def links_at_the_start(

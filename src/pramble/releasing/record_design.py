@@ -22,7 +22,6 @@ from pramble.releasing.design import (
     columns_without_table,
     possible_records,
     requested_tables,
-    several_rows,
 )
 from pramble.releasing.distances import ColumnMetric, column_metrics, promise_keywords, sentences_of
 from pramble.releasing.priors import (
@@ -91,7 +90,6 @@ class RecordReleaseDesign(ReleaseDesign):
         return [
             "Each record is protected as a whole: alpha is of all randomised columns together.",
             *([blank] if self.plan.is_split else []),
-            *several_rows(self.spent.rows),
             *sentences_of(self.metrics),
         ]
 

@@ -17,7 +17,8 @@ from pramble.engine.keystream import checked_key
 from pramble.errors import InvalidInput, PrambleWarning
 from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
-from pramble.ledger.book import Ledger, central_text, file_facts
+from pramble.ledger.book import Ledger
+from pramble.ledger.entries import central_text, file_facts
 from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
@@ -164,54 +165,79 @@ def release(
         check_target(place)
     secret = checked_key(secrets.token_bytes(32) if key is None else key)
     digest = cache(records.digest)
-    limits = {"budget": budget, "central_budget": call.get("central_budget")}
-    book, warning = open_book(ledger=ledger, dry_run=dry_run, **limits)
-    counting = reporter.part(0.0, COUNTING)
-    prepared = design_scanned(
-        scan_for(records, spec, secret=secret, reporter=counting),
+    prepared, account = prepare_release(
+        records,
         spec,
+        secret=secret,
+        digest=digest,
+        ledger=ledger,
+        dry_run=dry_run,
+        limits={"budget": budget, "central_budget": call.get("central_budget")},
         confidential_allowed=bool(call.get("confidential_prior_allowed")),
-        reporter=counting,
+        reporter=reporter.part(0.0, COUNTING),
     )
-    check_copies(prepared)
-    account = open_account(
-        book,
-        file_facts(records, rows=prepared.rows),
-        digest="" if book is None else digest(),
-        people=spec.people,
-        warning=warning,
-        **limits,
-    )
-    account.check(prepared.design.spent, prepared.central)
+    is_counted = account.ledger is not None
     outcome = expected_outcome(prepared, account, remarks=key_warnings(sign), reporter=reporter)
     for remark in outcome.warnings:
         warnings.warn(remark, PrambleWarning, stacklevel=2)
     if dry_run:
-        document = manifest_of(prepared, {}, tables=outcome.tables)
+        document = manifest_of(prepared, {}, counted=is_counted, tables=outcome.tables)
         return Release(None, document, prepared.design.plan, outcome)
     entry = account.entered(
         prepared.design.spent,
         columns=list(prepared.design.plan.columns),
         target=place,
         central=prepared.central,
-        any_target=is_address(place),
+        unit=prepared.unit,
     )
-    with entry as building_in, building(place) as folder:
-        if not is_address(place):
-            building_in(folder)
+    written: list[Path] = []  # beside the folder: it goes too if the folder cannot be moved
+    with entry as publishing, building(place, publishing=publishing, beside=written) as folder:
         bits = key_of_draws(prepared, secret, digest)
         prepared, document, outcome = write_folder(
-            prepared, folder, key=bits, outcome=outcome, reporter=reporter
+            prepared, folder, key=bits, counted=is_counted, outcome=outcome, reporter=reporter
         )
         if signer is not None:
             (folder / SIGNATURE).write_bytes(signer.sign(manifest_text(document).encode()))
         outcome = finished(prepared, folder, outcome, pages=pages, reporter=reporter)
         if pages:
-            write_private(report_path(place), report_page(outcome))
+            written.append(write_private(report_path(place), report_page(outcome)))
         if call.get("key_file") is not None:
-            write_key(Path(call["key_file"]), secret, release=place)
+            written.append(write_key(Path(call["key_file"]), secret, release=place))
     reporter.report("done", 1.0)
     return Release(place, document, prepared.design.plan, outcome)
+
+
+def prepare_release(
+    records: Records,
+    spec: ReleaseSpec,
+    *,
+    secret: bytes,
+    digest: Callable[[], str],
+    ledger: str | Path | Ledger | bool,
+    dry_run: bool,
+    limits: Mapping[str, Any],
+    confidential_allowed: bool,
+    reporter: Reporter,
+) -> tuple[Prepared, Account]:
+    """Count the file, design its release, and find the account that it will be entered in."""
+    book, warning = open_book(ledger=ledger, dry_run=dry_run, **limits)
+    sketch = None if book is None else book.sketching(records.names, person=spec.person_columns)
+    more = [] if sketch is None else [sketch]
+    scanned = scan_for(records, spec, secret=secret, more=more, reporter=reporter)
+    prepared = design_scanned(
+        scanned, spec, confidential_allowed=confidential_allowed, reporter=reporter
+    )
+    check_copies(prepared)
+    account = open_account(
+        book,
+        file_facts(records, rows=prepared.rows, sketch=None if sketch is None else sketch.result()),
+        digest="" if book is None else digest(),
+        people=spec.people,
+        warning=warning,
+        **limits,
+    )
+    account.check(prepared.design.spent, prepared.central, prepared.unit)
+    return prepared, account
 
 
 def key_of_draws(prepared: Prepared, secret: bytes, digest: Callable[[], str]) -> bytes:
@@ -266,6 +292,7 @@ def expected_outcome(
         tables=tables,
         untouched=prepared.untouched,
         dropped=prepared.spec.drop,
+        unit=prepared.unit,
         spent=prepared.design.spent,
         central=None if prepared.proof is None else prepared.central,
         lower=prepared.proof.lower if isinstance(prepared.proof, CentralGuarantee) else None,
@@ -276,6 +303,8 @@ def expected_outcome(
             *ledger_warnings(prepared, account),
             *prepared.warnings,
         ),
+        seen=prepared.seen,
+        rare=prepared.rare,
         checks=(),
         risk=risk,
         ledger_total=before + prepared.design.spent if account.ledger else None,
@@ -309,7 +338,7 @@ def noise_warnings(tables: Sequence[TableOutcome]) -> list[str]:
 
 def ledger_warnings(prepared: Prepared, account: Account) -> list[str]:
     before, read = account.before(), account.before_central()
-    found = [account.warning] if account.warning else []
+    found = list(filter(None, (account.warning, account.unit_warning(prepared.unit))))
     if before.alpha:
         after = before + prepared.design.spent
         spent, whole = f"α = {before.shown:.6g}", f"α = {after.shown:.6g}"

@@ -5,24 +5,23 @@ most rows of a person is the same in both and may be used and published.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pramble.data.arrays import without_dictionary
 from pramble.data.crosstab import Crosstab, CrosstabJob, fill_missing
 from pramble.data.encode import UNDECLARED, Codes, Encoder, Levels
 from pramble.data.labels import Label, as_labels, in_order, typed_texts
-from pramble.data.records import Records, scan
+from pramble.data.records import Job, Records, scan
 from pramble.data.repair import broken, rule_columns
-from pramble.errors import InvalidData, bad_row, with_values
+from pramble.errors import InvalidData, with_values
 from pramble.information.distributions import Table
-from pramble.limits import MOST_CATEGORIES_SEEN
+from pramble.limits import LEAST_ROWS_OF_A_VALUE, MOST_CATEGORIES_SEEN
+from pramble.releasing.contributions import Contributions
 from pramble.releasing.fingerprint import Fingerprint
 from pramble.releasing.linkage import Neighbours
 from pramble.releasing.spec.column import ColumnSpec
@@ -30,57 +29,11 @@ from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.values import Integers, Reporter, frozen
 from pramble.words import several
 
-# People of separate batches are merged when so many are held, or half of them after a merge.
-MERGED_AT = 4_000_000
-
-
 # Tables of more cells are no prior: their noise would be larger than they are.
 MOST_TABLE_CELLS = 2_000_000
 
 # Combinations of values as they stand in the file, of which several may be one label.
 MOST_COUNTED = 8 * MOST_TABLE_CELLS
-
-
-class RowsOfPeople:
-    """Counts the rows of each person: a job for a scan."""
-
-    def __init__(self, column: str) -> None:
-        self.columns = [column]
-        self.rows = 0
-        self.held: list[pa.Table] = []
-
-    def add(self, batch: Any) -> None:
-        people = without_dictionary(batch[self.columns[0]])
-        missing = pc.index(pc.is_null(people, nan_is_null=True), True).as_py()
-        if missing >= 0:
-            raise bad_row(
-                f"Column {self.columns[0]!r} must say whose row it is; row ",
-                self.rows + missing + 1,
-                " says nothing. Fill it in, or leave the row out.",
-            )
-        self.rows += len(people)
-        found = pc.value_counts(people)
-        self._hold([pa.table({"person": found.field("values"), "rows": found.field("counts")})])
-
-    def _hold(self, tables: Sequence[pa.Table]) -> None:
-        self.held += tables
-        if len(self.held) > 1 and sum(len(table) for table in self.held[1:]) > MERGED_AT:
-            self.held = [self.merged()]
-
-    def merge(self, later: "RowsOfPeople") -> None:
-        self.rows += later.rows
-        self._hold(later.held)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: each person once."""
-        return {**self.__dict__, "held": [self.merged()] if self.held else []}
-
-    def merged(self) -> pa.Table:
-        whole = pa.concat_tables(self.held).group_by("person").aggregate([("rows", "sum")])
-        return whole.rename_columns({"rows_sum": "rows"})
-
-    def most(self) -> int:
-        return int(pc.max(self.merged()["rows"]).as_py())
 
 
 class ValueCounts:
@@ -232,11 +185,16 @@ class CountedColumn:
     counts: tuple[int, ...]
     places: tuple[int, ...] = ()  # of the values among the labels, in the order of appearance
     ordered: bool = False  # whether the values go with the order of the rows
-    seen: bool = False  # whether the categories were taken from the file
 
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def rare(self) -> tuple[tuple[Label, int], ...]:
+        """Values that were seen in the file and that few rows hold, the rarest first."""
+        was_seen = self.spec.seen & {"categories", "merge"}
+        return rare_values(zip(self.labels, self.counts, strict=True)) if was_seen else ()
 
     @property
     def counted(self) -> Integers:
@@ -255,6 +213,7 @@ class FileCounts:
     columns: tuple[CountedColumn, ...]
     keys: Crosstab | None  # the records by their risk keys
     rows_per_person: int
+    people: Contributions | None
     tables: Mapping[Table, Integers]  # those that were asked for and are not too large
     fingerprint: str = ""  # of the randomised columns, where a release has a secret
 
@@ -271,10 +230,20 @@ def count_columns(
     spec: ReleaseSpec,
     *,
     tables: Sequence[Table] = (),
+    people: Contributions | None = None,
+    more: Sequence[Job] = (),
     secret: bytes | None = None,
     reporter: Reporter,
 ) -> FileCounts:
-    """Scan the file once; columns are checked against their categories, records against rules."""
+    """Scan the file once; columns are checked against their categories, records against rules.
+
+    ``people`` are those of the file, where the plan says whose each row is; ``more`` are jobs that
+    see every row too.
+    """
+    most = spec.rows_per_person
+    if most is None:
+        # Of protected tables the number is chosen when they are designed.
+        most = 1 if people is None or spec.of_tables else people.most
     columns, risk = spec.columns, spec.risk
     jobs = {column.name: ValueCounts(column.name) for column in columns}
     seen = [column.name for column in columns if column.declared is None]
@@ -283,23 +252,11 @@ def count_columns(
     keys = (
         None if risk is None else CrosstabJob(records, risk.keys, keep_rows=not records.rows_stay)
     )
-    whose = spec.person
-    counted = None if whose is None else records.most_of_a_value(whose)
-    people = None if whose is None or counted is not None else RowsOfPeople(whose)
     mark = None if secret is None else Fingerprint(jobs, secret)
-    others = [job for job in (mark, keys, people) if job is not None]
-    rows = count_rows(records, [*jobs.values(), joint, rules, *others], reporter=reporter)
+    others = [job for job in (mark, keys) if job is not None]
+    rows = count_rows(records, [*jobs.values(), joint, rules, *others, *more], reporter=reporter)
     if not rows:
         raise InvalidData(f"{records.name!r} has no rows; there is nothing to release.")
-    most = spec.rows_per_person
-    if people is not None:
-        counted = people.most()
-    # Where tables are measured, further rows of a person are left out and break no promise.
-    if most is not None and counted is not None and counted > most and not spec.of_tables:
-        raise InvalidData(
-            f"A person of column {whose!r} has {counted} rows, and the plan says at most {most}. "
-            f"State rows_per_person = {counted}, or leave rows out."
-        )
     counted_columns = tuple(
         label_counts(column, jobs[column.name], typed=records.typed) for column in columns
     )
@@ -312,7 +269,8 @@ def count_columns(
         rows,
         counted_columns,
         table,
-        most or counted or 1,
+        most,
+        people,
         joint.over_labels({column.name: column for column in counted_columns}),
         "" if mark is None else str(mark),
     )
@@ -346,8 +304,13 @@ def label_counts(spec: ColumnSpec, found: ValueCounts, *, typed: bool) -> Counte
         tuple(totals.astype(np.int64).tolist()),
         places,
         ordered=found.neighbours.follow_values(counts.values()),
-        seen=spec.declared is None,
     )
+
+
+def rare_values(counts: Iterable[tuple[Label, int]]) -> tuple[tuple[Label, int], ...]:
+    """Return the values that few rows hold, with their rows, the rarest first."""
+    found = (pair for pair in counts if 0 < pair[1] < LEAST_ROWS_OF_A_VALUE)
+    return tuple(sorted(found, key=lambda pair: pair[1]))
 
 
 def declared_places(

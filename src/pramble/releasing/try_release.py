@@ -295,6 +295,9 @@ def try_release(
             notes.append("Central promises were not tried: some columns are released as they are.")
             break
     reporter.report("done", 1.0)
+    # What is warned of under every promise is of the file and its columns.
+    every = [set(one.warnings) for one in found]
+    notes += [one for one in found[0].warnings if all(one in own for own in every)] if found else []
     return Candidates(tuple(found), tuple(notes))
 
 

@@ -15,7 +15,8 @@ MOST_NAMED = 6
 
 
 def release_text(outcome: ReleaseOutcome, *, hint: str = "") -> Iterator[str | Grid]:
-    """Yield what is done to the file, how precise tables will be, and the risk that is left."""
+    """Yield who is protected, what is done to the file, how precise tables will be, and risk."""
+    yield outcome.unit.sentence()
     if outcome.protected is not None:
         yield from protected_sentences(outcome.protected)
     elif outcome.record is not None:
@@ -82,7 +83,7 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
 
 def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[tuple[str, str]]:
     """Return the figures that head a release, each with what it is."""
-    central, unit = outcome.central, outcome.spent.unit
+    central, unit = outcome.central, outcome.unit.noun
     shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
     if central is not None:
         delta = numbers.tiny(central.shown_delta)
@@ -152,11 +153,6 @@ def protected_sentences(outcome: ProtectedOutcome) -> list[str]:
     ]
     if outcome.chosen is not None:
         found.append(choice_sentence(outcome))
-    if outcome.rows_per_person > 1:
-        found.append(
-            f"At most {outcome.rows_per_person} rows of one person {measured} counted, chosen at "
-            "random."
-        )
     if outcome.fit is not None:
         found.append(
             "The complete records were drawn from these tables alone. Their tables are "

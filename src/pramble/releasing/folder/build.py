@@ -3,8 +3,8 @@
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 from pramble.data.places import Place, is_address, place_in
-from pramble.data.save import sync
+from pramble.data.save import sync, write_new
 from pramble.errors import InvalidData, InvalidInput, PrivacyError, with_values
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import MANIFEST
@@ -35,16 +35,20 @@ def check_target(target: Path) -> None:
 
 
 @contextmanager
-def building(target: Path) -> Iterator[Path]:
+def building(
+    target: Path, *, publishing: Any = nullcontext, beside: Sequence[Path] = ()
+) -> Iterator[Path]:
     """Give an empty folder beside the target, and move it into place when all went well.
 
-    After any error or interrupt it is removed; one left by a killed process is removed by the next
-    release to that target.
+    After any error or interrupt it is removed, with the files that were made ``beside`` it; one
+    left by a killed process is removed by the next release to that target. ``publishing`` gives a
+    context for the move of the folder.
     """
     check_target(target)
+    what = "Nothing was released."
     store = place_in(target)
     if store is not None:
-        with building_at(store) as place:
+        with building_at(store, publishing=publishing, beside=beside) as place:
             yield cast("Path", place)
         return
     try:
@@ -65,23 +69,32 @@ def building(target: Path) -> Iterator[Path]:
             # Without this a crash after the move could leave a complete name on empty files.
             for path in (*sorted(folder.rglob("*"), reverse=True), folder):
                 sync(path)
-            folder.rename(target)
+            with publishing(folder):
+                folder.rename(target)
+            what = "It stands there, and counts, but may not be safe on the disk: check it."
             sync(target.parent)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            # An interrupt after the move, or an error that hides it: what stands is complete.
+            if folder.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                remove(beside)
             raise
         finally:
             if lock is not None:
                 os.close(lock)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InvalidInput(
-            f"Cannot write the release {str(target)!r}: {reason}. Nothing was released."
-        ) from error
+        raise InvalidInput(f"Cannot write the release {str(target)!r}: {reason}. {what}") from error
+
+
+def remove(files: Sequence[Path]) -> None:
+    for path in files:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
-def building_at(target: Place) -> Iterator[Place]:
+def building_at(target: Place, *, publishing: Any, beside: Sequence[Path]) -> Iterator[Place]:
     """Give a place beside the target in its store, and move what is there when all went well.
 
     After any error nothing is left; what a killed process left beside the target stays, hidden.
@@ -93,17 +106,10 @@ def building_at(target: Place) -> Iterator[Place]:
         yield folder
         check_target(cast("Path", target))
         moving = True
-        if folder.renames:
-            target.remove_tree()
-            folder.replace(target)
-        else:
-            # Where a folder cannot be renamed, its files are moved one by one, the manifest last: a
-            # folder without one is no release.
-            files = [path for path in folder.rglob("*") if path.is_file()]
-            for path in sorted(files, key=lambda path: path.name == MANIFEST):
-                path.replace(target / str(path.relative_to(folder)))
-            folder.remove_tree()
+        with publishing(folder):
+            move_at(folder, target)
     except BaseException as error:
+        remove(beside)
         with suppress(OSError):
             folder.remove_tree()
         if moving and not folder.renames:
@@ -118,6 +124,19 @@ def building_at(target: Place) -> Iterator[Place]:
             ),
             str(error),
         ) from None
+
+
+def move_at(folder: Place, target: Place) -> None:
+    if folder.renames:
+        target.remove_tree()
+        folder.replace(target)
+        return
+    # Where a folder cannot be renamed, its files are moved one by one, the manifest last: a folder
+    # without one is no release.
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.name == MANIFEST):
+        path.replace(target / str(path.relative_to(folder)))
+    folder.remove_tree()
 
 
 def check_contents(folder: Path, published: Collection[str]) -> Check:
@@ -167,14 +186,7 @@ def report_path(target: Path) -> Path:
     return Path.cwd() / name if is_address(target) else target.with_name(name)
 
 
-def write_new(path: Path, content: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> Path:
     partial = path.with_name(f".{path.name}.{PARTIAL}")
     partial.unlink(missing_ok=True)
     try:
@@ -182,9 +194,10 @@ def write_private(path: Path, text: str) -> None:
         partial.replace(path)
     finally:  # what is the curator's alone does not stay beside the release on a full disk
         partial.unlink(missing_ok=True)
+    return path
 
 
-def write_key(path: Path, key: bytes, *, release: Path) -> None:
+def write_key(path: Path, key: bytes, *, release: Path) -> Path:
     """Write the key to a new file that only its owner reads, outside the release folder."""
     if release.resolve() in path.resolve().parents:
         raise InvalidInput("The key must not lie in the release folder; choose another place.")
@@ -192,6 +205,7 @@ def write_key(path: Path, key: bytes, *, release: Path) -> None:
         write_new(path, key)
     except OSError as error:
         raise InvalidInput(f"Cannot write the key to {str(path)!r}: {error.strerror}.") from None
+    return path
 
 
 SIGNATURE = "manifest.sig"

@@ -11,6 +11,7 @@ from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
+from pramble.privacy.unit import Unit
 from pramble.releasing.folder.reading import SCHEMA
 from pramble.releasing.prepare import Prepared
 from pramble.words import visible_names
@@ -20,29 +21,29 @@ def manifest_of(
     prepared: Prepared,
     data: Mapping[str, Any],
     *,
+    counted: bool = False,
     synthetic: Mapping[str, Any] | None = None,
     tables: Sequence[TableOutcome] = (),
     rows: int | None = None,
 ) -> dict[str, Any]:
     """Return the manifest; ``data`` are name, format, size and hash of the evidence.
 
-    That is the file of randomised records, or of protected tables; ``tables`` are what single
+    ``counted`` says whether a ledger adds the release to others of the same people. The evidence
+    is the file of randomised records, or of protected tables; ``tables`` are what single
     columns and the wanted tables will be worth, ``rows`` the number of records that is published.
     """
     from pramble import __version__
 
-    source = {
-        column.name: {"categories_from": "data" if column.seen else "plan"}
-        for column in prepared.design.columns
-    }
+    published = prepared.rows if rows is None else rows
+    source = {one.name: {"categories_from": one.source} for one in prepared.spec.columns}
     return {
         "schema": SCHEMA,
         "software": {"name": "pramble", "version": __version__},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "rows": prepared.rows if rows is None else rows,
+        "rows": published,
         ("tables" if prepared.spec.of_tables else "data"): dict(data),
         **({} if synthetic is None else {"synthetic": dict(synthetic)}),
-        "promise": promise_entry(prepared),
+        "promise": promise_entry(prepared, counted=counted, rows=published),
         "plan": prepared.design.plan.to_json(),
         "design": prepared.design.entry(),
         **accuracy_entry(prepared, tables),
@@ -54,7 +55,7 @@ def manifest_of(
     }
 
 
-def promise_entry(prepared: Prepared) -> dict[str, Any]:
+def promise_entry(prepared: Prepared, *, counted: bool, rows: int) -> dict[str, Any]:
     spent = prepared.central if prepared.spec.of_tables else prepared.design.spent
     central = {}
     if isinstance(prepared.proof, CentralGuarantee):
@@ -63,18 +64,18 @@ def promise_entry(prepared: Prepared) -> dict[str, Any]:
             "lower": prepared.proof.lower,
             "method": prepared.proof.method,
             "sentence": prepared.central.sentence(),
-            "assumes": assumptions(prepared),
+            "assumes": assumptions(prepared, rows=rows),
         }
     return {
         "spent": spent.to_json(),
         "limit": prepared.spec.limit.to_json(),
-        "relation": "replace one record"
-        if spent.rows == 1
-        else f"replace one person, in at most {spent.rows} rows",
+        "unit": prepared.unit.to_json(),
+        "relation": prepared.unit.relation,
         "sentence": spent.sentence(),
         "conditional_on_prior": bool(prepared.design.confidential),
+        "counted": counted,
         **({"central": central} if central else {}),
-        **({"assumes": assumptions(prepared)} if prepared.spec.of_tables else {}),
+        **({"assumes": assumptions(prepared, rows=rows)} if prepared.spec.of_tables else {}),
     }
 
 
@@ -84,17 +85,19 @@ FROM_NOISY_COUNTS = (
 )
 
 
-def assumptions(prepared: Prepared) -> list[str]:
-    same_rows = f"The number of %s, {prepared.rows:,}, is public: neighbouring files have as many."
+def assumptions(prepared: Prepared, *, rows: int) -> list[str]:
+    # The published number: how many rows the file has is confidential where some are left out.
+    same_rows = f"The number of %s, {rows:,}, is public: neighbouring files have as many."
     if prepared.spec.of_tables:
-        k = prepared.central.rows
-        counted = ["Every row is taken to be another person.", same_rows % "records"]
-        if k > 1:
-            counted = [
-                f"At most {k} rows of one person are counted.",
-                "The number of records is measured with noise, like the tables.",
-            ]
+        counted = [same_rows % "records"]
+        if prepared.central.rows > 1:
+            counted = ["The number of records is measured with noise, like the tables."]
         plan = prepared.design.plan
+        if isinstance(plan, TablePlan) and plan.people_precision is not None:
+            counted.append(
+                "How many rows of a person are counted was decided by noisy counts of people, "
+                "whose cost is included."
+            )
         if isinstance(plan, TablePlan) and plan.choice is not None:
             counted.append(
                 "Which tables were measured was decided by noisy scores, whose cost is included."
@@ -114,13 +117,11 @@ def assumptions(prepared: Prepared) -> list[str]:
         ]
         prior = any(one.source == "private" for one in prepared.design.priors)
     return [
+        prepared.unit.sentence(),
         *found,
         "Other releases of the same people add up with this one.",
         *([FROM_NOISY_COUNTS] if prior else []),
-        *(
-            f"The categories of {name} are taken as known; they were read off the file."
-            for name in sorted(prepared.seen)
-        ),
+        *(f"{sentence} This is taken as known." for sentence in prepared.seen),
     ]
 
 
@@ -140,18 +141,31 @@ def accuracy_entry(prepared: Prepared, tables: Sequence[TableOutcome]) -> dict[s
 
 
 def reader_notes(prepared: Prepared) -> list[str]:
-    notes = prepared.design.notes()
+    notes = [prepared.unit.sentence(), *prepared.design.notes()]
+    if prepared.unit.rows > 1:
+        notes.append(several_rows(prepared.unit, of_tables=prepared.spec.of_tables))
     if prepared.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(prepared.untouched)}.")
-    if prepared.seen:
-        names = ", ".join(sorted(prepared.seen))
-        notes.append(f"Categories taken from the values that occur: {names}.")
+    notes.extend(prepared.seen)
     if prepared.design.confidential:
         notes.append(
             "The guarantee is conditional on the prior, which was counted on the confidential "
             f"file and may be revealed by the mechanism: {', '.join(prepared.design.confidential)}."
         )
     return notes
+
+
+def several_rows(unit: Unit, *, of_tables: bool) -> str:
+    """Return what readers must know where one of those who are protected has several rows."""
+    if of_tables:
+        return (
+            f"Shares are those of the rows that are used: {unit.plural} with more than {unit.rows} "
+            f"count with {unit.rows}. How many each has is protected."
+        )
+    return (
+        f"α of a {unit.of} is {unit.rows} times that of a record, priors included. It covers what "
+        "is in their rows; how many there are is not protected."
+    )
 
 
 def manifest_text(document: Mapping[str, Any]) -> str:

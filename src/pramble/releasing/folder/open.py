@@ -25,10 +25,12 @@ from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.notions import promise_from_json
 from pramble.privacy.promise import CentralPromise, LocalPromise, Promise
+from pramble.privacy.unit import Unit
 from pramble.releasing.folder.layout import check_files, open_written
 from pramble.releasing.folder.reading import (
     central_promise,
     check_promised,
+    check_unit,
     prior_spending,
     read_manifest,
     stated_data,
@@ -78,8 +80,17 @@ class Release(Display):
 
     @property
     def guarantee(self) -> Promise:
-        """What was spent on each person: α of randomised records, or ε and δ of tables."""
+        """What is promised to each person: ε and δ of a central release, α of a local one."""
+        if self.manifest["promise"]["limit"]["notion"] == CentralPromise.notion:
+            found = self.central
+            assert found is not None, "a central release states what it proves"
+            return found
         return promise_from_json(self.manifest["promise"]["spent"])
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected, and by how many rows."""
+        return Unit.from_json(self.manifest["promise"]["unit"])
 
     @property
     def central(self) -> CentralPromise | None:
@@ -144,12 +155,12 @@ class Release(Display):
             ("synthetic", complete),
             *(("worth", sentence) for sentence in stated.get("worth", {}).get("sentences", ())),
         ]
-        promise = stated["promise"]
         where = "nothing written: a dry run" if self.folder is None else str(self.folder)
         return Facts(
             f"Release: {where}",
             [(what, said) for what, said in rows if said],
-            notes=(promise.get("central", promise)["sentence"],),
+            # Worked out again: what a manifest says in words nobody has checked.
+            notes=(self.unit.sentence(), (central or self.guarantee).sentence()),
         )
 
     def summary(self) -> str:
@@ -222,6 +233,7 @@ def open_release(
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
     release = Release(folder, manifest, stated_plan(manifest), spark=spark)
     check_promised(manifest, release.plan)
+    check_unit(manifest)
     assert release.evidence is not None, "reading checks it"
     return release
 

@@ -21,15 +21,16 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import is_proven
 from pramble.privacy.certificate import certify
-from pramble.privacy.gaussian import float_above, float_below
+from pramble.privacy.gaussian import float_below
 from pramble.privacy.notions import promise_from_json
 from pramble.privacy.promise import CentralPromise, LocalPromise, stated_alpha
 from pramble.privacy.table_privacy import table_guarantee
+from pramble.privacy.unit import Unit
 from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
 
-SCHEMA = "pramble/release/6"
+SCHEMA = "pramble/release/7"
 
 TYPES: dict[str, Any] = {
     "object": dict, "array": list, "string": str, "boolean": bool, "integer": int,
@@ -42,7 +43,7 @@ def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema of manifests.
 
     >>> manifest_schema()["$id"]
-    'pramble/release/6'
+    'pramble/release/7'
     """
     text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
@@ -175,12 +176,26 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
         )
-    reader = check_central(manifest, plan, additional=prior_spending(design))
+    reader = check_central(manifest, plan)
     held = reader if isinstance(limit, CentralPromise) else stated
     if held is None or not limit.allows(held):
         raise damaged(f"it states {held}, above its {limit}.")
     if conditional != promise["conditional_on_prior"]:
         raise damaged("what it says of confidential priors contradicts its columns.")
+
+
+def check_unit(manifest: Mapping[str, Any]) -> None:
+    """Refuse a unit of other rows than what is promised."""
+    with undamaged():
+        unit = Unit.from_json(manifest["promise"]["unit"])
+        rows = promise_from_json(manifest["promise"]["spent"]).rows
+    if unit.rows != rows:
+        raise damaged(f"its unit has {unit.rows} rows, and its promise {rows}.")
+    if manifest["promise"]["relation"] != unit.relation:
+        raise damaged(f"its unit has {unit.rows} rows, and its relation says otherwise.")
+    protected = {column["name"] for column in manifest["columns"] if column["randomised"]}
+    if protected.intersection(unit.columns):
+        raise damaged("a column of its unit says whose a row is, and is protected itself.")
 
 
 def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
@@ -212,15 +227,15 @@ def central_promise(manifest: Mapping[str, Any]) -> CentralPromise | None:
     return None if stated is None else CentralPromise.from_json(stated["spent"])
 
 
-def check_central(
-    manifest: Mapping[str, Any], plan: Plan, *, additional: Fraction
-) -> CentralPromise | None:
+def check_central(manifest: Mapping[str, Any], plan: Plan) -> CentralPromise | None:
     with undamaged():
         stated = central_promise(manifest)
     if stated is None:
         return None
     if any(not column["randomised"] for column in manifest["columns"]):
         raise damaged("it states a central promise, and has an untouched column.")
+    if prior_spending(manifest["design"]):
+        raise damaged("it states a central promise, and its plan follows from a private prior.")
     people = LocalPromise.from_json(manifest["promise"]["spent"]).rows
     if stated.rows != people:
         raise damaged(
@@ -232,7 +247,6 @@ def check_central(
         epsilon=float(stated.epsilon) * (1 + SAME),
         rows=max(manifest["rows"], 1),
         delta=float_below(stated.delta),
-        additional=float_above(additional),
         rows_per_person=stated.rows,
     )
     if not found:

@@ -6,9 +6,11 @@ or else from their size.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ import pyarrow.compute as pc
 from pramble.data.arrays import is_text, plain_texts, value_type
 from pramble.data.formats.delimited import MARKERS
 from pramble.data.labels import Label, object_key, typed_texts
-from pramble.data.records import Records, scan
-from pramble.releasing.profile.vocabulary import (
+from pramble.data.records import Job, Records, scan
+from pramble.data.vocabulary import (
     in_expected_order,
     is_code,
     is_direct,
@@ -27,6 +29,8 @@ from pramble.releasing.profile.vocabulary import (
     is_weight_name,
     quantity_of,
 )
+from pramble.releasing.scan import rare_values
+from pramble.releasing.spec.settings import SEEN, STANDARD
 from pramble.values import Reporter, Watcher, frozen
 from pramble.words import several
 
@@ -55,12 +59,15 @@ class Distinct:
     can only mean a missing value.
     """
 
-    def __init__(self, labels: Sequence[Label], *, typed: bool, decimal: str = ".") -> None:
+    def __init__(self, rows: Mapping[Label, int], *, typed: bool, decimal: str = ".") -> None:
         number = COMMA if decimal == "," else POINT
+        labels = list(rows)
         self.trim = any(isinstance(label, str) and label != label.strip() for label in labels)
         if self.trim:
-            bare = (label.strip() if isinstance(label, str) else label for label in labels)
-            labels = list(dict.fromkeys(bare))
+            bare = Counter[Label]()
+            for label, count in rows.items():
+                bare[label.strip() if isinstance(label, str) else label] += count
+            rows, labels = bare, list(bare)
         self.marks: tuple[str, ...] = ("",) if "" in labels and len(labels) > 1 else ()
         labels = [label for label in labels if label != ""]
         texts = [label for label in labels if isinstance(label, str)]
@@ -77,6 +84,7 @@ class Distinct:
             self.numbers = [float(label) for label in labels]
         self.texts = texts
         self.labels = labels if typed else typed_texts(labels)
+        self.rows = dict(zip(self.labels, (rows[label] for label in labels), strict=True))
 
     @property
     def are_dates(self) -> bool:
@@ -107,6 +115,7 @@ class Distinct:
 MOST_TEXTS, MOST_INTEGERS = 200, 60
 MOST_OF_QUANTITY = 12  # whole numbers such as ages are categories up to so many, banded beyond
 MOST_POINTERS = 20
+OTHER = "other"  # what rare values are merged into
 MOST_DISTINCT = 5_000  # distinct values above which no more are held: it is no set of categories
 LONG_TEXT, FEW_ROWS = 40, 20
 SHARED_BY = 5  # rows that share a value on average, below which texts nearly name their rows
@@ -133,9 +142,11 @@ class ColumnProfile:
     bands: RoundBands | None = None
     marks: tuple[str, ...] = ()  # texts that stand for a missing value
     trim: bool = False  # whether blanks around texts are to be taken off
-    declared: bool = False  # whether the file declares the categories; else they are what occurs
-    ordered: bool = False
+    is_listed: bool = False  # whether its type or value labels list the categories, in their order
     meanings: tuple[str, ...] = ()  # what the file says that its categories mean
+    # Of categories that were seen: those that few rows hold, with their rows, and what is merged.
+    rare: tuple[tuple[Any, int], ...] = ()
+    merge: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
     def can_be_randomised(self) -> bool:
@@ -146,13 +157,25 @@ class ColumnProfile:
         return self.kind in ("categorical", "numeric")
 
     @property
-    def is_public(self) -> bool:
-        """Whether the proposed categories are known without the values of the file."""
-        return self.declared or (self.bands is not None and self.bands.public)
+    def source(self) -> str:
+        """Whether categories or bands are known without the values of the file, as a plan says."""
+        truths = bool(self.labels) and all(isinstance(label, bool) for label in self.labels)
+        return STANDARD if truths or (self.bands is not None and self.bands.public) else SEEN
 
     @property
     def size(self) -> int:
         return len(self.labels) if self.bands is None else len(self.bands.edges)
+
+    def with_rare_merged(self) -> "ColumnProfile":
+        """Merge values that few rows hold into "other", or a category of that name."""
+        other = next((one for one in self.labels if str(one).casefold() == OTHER), OTHER)
+        old = tuple(label for label, _ in self.rare if label != other)
+        left = [label for label in self.labels if label not in old]
+        if not old or not {*left} - {other}:  # a single category says nothing
+            return self
+        # A column of numbers becomes text where one of its labels is.
+        labels = tuple(dict.fromkeys([*map(str, left), other]))
+        return replace(self, labels=labels, merge={other: old}, rare=())
 
 
 class ProfileJob:
@@ -160,7 +183,7 @@ class ProfileJob:
 
     def __init__(self, column: str, *, typed: bool, ordered: bool = False) -> None:
         self.columns, self.typed, self.ordered = [column], typed, ordered
-        self.found: dict[Any, Label] = {}
+        self.found: Counter[Label] = Counter()  # rows of each, right while none is left out
         self.rows = self.empty = 0
         self.kind: Any = pa.null()
         self.order: dict[Label, None] = {}
@@ -170,7 +193,7 @@ class ProfileJob:
         values = batch[self.columns[0]]
         self.rows += len(values)
         if not isinstance(values, pa.Array | pa.ChunkedArray):
-            self.found |= {object_key(one): object_key(one)[-1] for one in values}
+            self.found.update(object_key(one)[-1] for one in values)
             self.empty += sum(object_key(one)[-1] is None for one in values)
             return
         self.kind = values.type
@@ -178,8 +201,9 @@ class ProfileJob:
         if self.ordered and pa.types.is_dictionary(values.type):
             self.order |= dict.fromkeys(values.dictionary.to_pylist())
         if not self.is_many and is_looked_at(values.type):
-            new = values.unique().slice(0, MOST_DISTINCT + 2).to_pylist()
-            self.found |= dict(zip(new, new, strict=True))
+            counted = values.value_counts().slice(0, MOST_DISTINCT + 2)
+            new, rows = (counted.field(name).to_pylist() for name in ("values", "counts"))
+            self.found.update(dict(zip(new, rows, strict=True)))
         if self.is_many and is_text(values):
             texts = plain_texts(values)
             late = texts.filter(pc.is_in(texts, pa.array(MARKERS, texts.type)))
@@ -190,9 +214,9 @@ class ProfileJob:
         self.empty += later.empty
         self.kind = later.kind if later.rows else self.kind
         self.order |= later.order
-        self.found |= later.found
+        self.found.update(later.found)
         if self.is_many:
-            late = (one for one in later.found.values() if isinstance(one, str) and one in MARKERS)
+            late = (one for one in later.found if isinstance(one, str) and one in MARKERS)
             self.marks |= dict.fromkeys(late)
         self.marks |= later.marks
 
@@ -200,15 +224,17 @@ class ProfileJob:
     def is_many(self) -> bool:
         return len(self.found) > MOST_DISTINCT + 1
 
-    def labels(self) -> list[Label]:
-        """Return the distinct values in order of appearance, whole numbers as integers.
+    def labels(self) -> dict[Label, int]:
+        """Return the distinct values in order of appearance, whole numbers as integers, with rows.
 
         The missing one is left out; in a file without types that is the empty text too.
         """
-        values = list(dict.fromkeys([*list(self.found.values())[: MOST_DISTINCT + 1], *self.marks]))
+        values: dict[Label, int] = dict(islice(self.found.items(), MOST_DISTINCT + 1))
+        values |= {mark: values.get(mark, 0) for mark in self.marks}
         if values and any(isinstance(label, float | Decimal) for label in values):
-            values = [object_key(label)[-1] for label in values]
-        return [label for label in values if label is not None and (self.typed or label != "")]
+            values = {object_key(label)[-1]: count for label, count in values.items()}
+        nothing = (None,) if self.typed else (None, "")
+        return {label: count for label, count in values.items() if label not in nothing}
 
 
 def is_looked_at(kind: Any) -> bool:
@@ -218,27 +244,32 @@ def is_looked_at(kind: Any) -> bool:
 
 
 def profile_columns(
-    records: Records, *, progress: Watcher | None = None
+    records: Records, *, more: Sequence[Job] = (), progress: Watcher | None = None
 ) -> tuple[list[ColumnProfile], int]:
-    """Look at every column in one scan; say what each seems to be, and how many rows there are."""
+    """Look at every column in one scan; say what each seems to be, and how many rows there are.
+
+    ``more`` are jobs that see every row too.
+    """
     jobs, reporter = [], Reporter(progress)
-    for field in records.raw_schema:
-        ordered = pa.types.is_dictionary(field.type) and field.type.ordered
-        jobs.append(ProfileJob(field.name, typed=records.typed, ordered=ordered))
+    for column in records.raw_schema:
+        ordered = pa.types.is_dictionary(column.type) and column.type.ordered
+        jobs.append(ProfileJob(column.name, typed=records.typed, ordered=ordered))
     rows = scan(
-        records, jobs, watch=lambda count, share: reporter.report("reading", share, rows=count)
+        records,
+        [*jobs, *more],
+        watch=lambda count, share: reporter.report("reading", share, rows=count),
     )
     listed, decimal = records.listed_values(), records.reading.decimal or "."
     profiles = []
     for job in jobs:
         name = job.columns[0]
-        declared = records.declared(name) or tuple(job.order)
-        profiles.append(judge(job, declared, listed.get(name, {}), decimal=decimal))
+        order = records.declared(name) or tuple(job.order)
+        profiles.append(judge(job, order, listed.get(name, {}), decimal=decimal))
     return profiles, rows
 
 
 def judge(
-    found: ProfileJob, declared: Sequence[Label], listed: Mapping[Label, str], *, decimal: str
+    found: ProfileJob, order: Sequence[Label], listed: Mapping[Label, str], *, decimal: str
 ) -> ColumnProfile:
     name, kind = found.columns[0], value_type(found.kind)
     if pa.types.is_temporal(kind):
@@ -246,7 +277,7 @@ def judge(
     if not is_looked_at(kind):
         return ColumnProfile(name, "unsuited", f"its type is {kind}", empty=found.empty)
     values = Distinct(found.labels(), typed=found.typed, decimal=decimal)
-    what, reason = judged_kind(found, values, declared=bool(declared or listed))
+    what, reason = judged_kind(found, values, is_listed=bool(order or listed))
     profile = ColumnProfile(
         name, what, reason, empty=found.empty, marks=values.marks, trim=values.trim
     )
@@ -255,15 +286,18 @@ def judge(
         return replace(profile, bands=bands)
     if what in ("date", "constant", "free text") or not 1 < len(values.labels) <= MOST_TEXTS:
         return profile
-    for own in (tuple(declared), tuple(listed)):
+    profile = replace(profile, labels=tuple(in_expected_order(values.labels)))
+    for own in (tuple(order), tuple(listed)):
         if len(own) > 1 and set(values.labels) <= set(own):
-            meanings = tuple(filter(None, (listed.get(label, "") for label in own)))
-            return replace(profile, labels=own, declared=True, ordered=True, meanings=meanings)
-    labels, ordered = in_expected_order(values.labels)
-    return replace(profile, labels=tuple(labels), ordered=ordered)
+            meanings = tuple(f"{label} = {listed[label]}" for label in own if listed.get(label))
+            profile = replace(profile, labels=own, is_listed=True, meanings=meanings)
+            break
+    if profile.source == SEEN:
+        return replace(profile, rare=rare_values(values.rows.items()))
+    return profile
 
 
-def judged_kind(found: ProfileJob, values: Distinct, *, declared: bool) -> tuple[str, str]:
+def judged_kind(found: ProfileJob, values: Distinct, *, is_listed: bool) -> tuple[str, str]:
     name, labels = found.columns[0], values.labels
     distinct, filled = len(labels), found.rows - found.empty
     many = f"more than {MOST_DISTINCT:,}" if found.is_many else f"{distinct:,}"
@@ -279,8 +313,8 @@ def judged_kind(found: ProfileJob, values: Distinct, *, declared: bool) -> tuple
     if is_direct(name) or (is_identifier(name) and (unique or distinct > MOST_POINTERS)):
         return "identifier", f"by its name, with {many} distinct values"
     if values.numbers is not None:
-        return judged_kind_of_numbers(name, values, many=many, unique=unique, declared=declared)
-    if declared and distinct <= MOST_TEXTS:
+        return judged_kind_of_numbers(name, values, many=many, unique=unique, is_listed=is_listed)
+    if is_listed and distinct <= MOST_TEXTS:
         return "categorical", several(distinct, "value")
     if values.texts and np.mean([len(text) for text in values.texts]) > LONG_TEXT:
         return "free text", "its values are long"
@@ -295,12 +329,12 @@ def judged_kind(found: ProfileJob, values: Distinct, *, declared: bool) -> tuple
 
 
 def judged_kind_of_numbers(
-    name: str, values: Distinct, *, many: str, unique: bool, declared: bool
+    name: str, values: Distinct, *, many: str, unique: bool, is_listed: bool
 ) -> tuple[str, str]:
     distinct, quantity = len(values.labels), quantity_of(name)
     if not values.are_whole:
         return "numeric", f"numbers, {many} distinct"
-    if declared and distinct <= MOST_INTEGERS:
+    if is_listed and distinct <= MOST_INTEGERS:
         return "categorical", several(distinct, "value")
     if unique and values.look_serial and quantity is None:
         return "identifier", f"{many} whole numbers, of which hardly any stands twice"

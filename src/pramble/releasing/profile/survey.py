@@ -14,12 +14,15 @@ from pramble.data.encode import Levels
 from pramble.data.open import open_records
 from pramble.data.recode import Reading
 from pramble.data.records import MixedRecords, Records
+from pramble.data.vocabulary import KEY_WORDS, key_variable
 from pramble.errors import InvalidInput
+from pramble.limits import LEAST_ROWS_OF_A_VALUE
 from pramble.releasing.linkage import FUNCTION, likeness
 from pramble.releasing.profile.columns import ColumnProfile, profile_columns
-from pramble.releasing.profile.vocabulary import KEY_WORDS, key_variable
+from pramble.releasing.repeats import Repeat, SharedValues
 from pramble.releasing.spec.document import toml_table, toml_value
-from pramble.releasing.spec.spec import OUTPUTS
+from pramble.releasing.spec.settings import STANDARD
+from pramble.releasing.spec.spec import OUTPUTS, columns_of_person
 from pramble.releasing.value_sample import MOST_SAMPLED
 from pramble.values import Watcher, frozen
 from pramble.words import several
@@ -57,18 +60,29 @@ class FileProfile:
     chosen: tuple[str, ...]  # what was named, or else what is proposed
     follows: dict[str, str]  # chosen columns, and others that they follow from
     tells: dict[str, str]  # columns that are left out, and chosen ones that they would reveal
+    repeats: tuple[Repeat, ...] = ()  # columns that look like people with several rows
 
     def draft(
-        self, *, accepted: Collection[str], alpha: float = ALPHA, central: float | None = None
+        self,
+        *,
+        accepted: Collection[str],
+        alpha: float = ALPHA,
+        central: float | None = None,
+        person: Any = None,
     ) -> str:
         """Return a commented plan, with α or with a promise against readers alone.
 
         Categories and bands that come from the values of the file stand in it for the columns in
-        ``accepted``. The others get a placeholder, and the plan is refused until the curator has
-        declared them.
+        ``accepted``, as seen. The others get a placeholder, and the plan is refused until the
+        curator has declared them. ``person`` says whose rows these are; else it is what was found,
+        if anything.
         """
-        chosen = [one for one in self.profiles if one.name in self.chosen]
-        others = [one for one in self.profiles if one.name not in self.chosen]
+        if person is None and self.repeats:
+            person = self.repeats[0].person
+        whose = columns_of_person(person)
+        names = [name for name in self.chosen if name not in whose]
+        chosen = [one for one in self.profiles if one.name in names]
+        others = [one for one in self.profiles if one.name not in names]
         tables = TWO_WAY
         promise = DRAFT["local"].format(toml_value(float(alpha)))
         if central is not None:
@@ -79,6 +93,7 @@ class FileProfile:
         lines = [
             *(DRAFT["head"] + promise + DRAFT["tables"] + tables).splitlines(),
             *([] if central else settings.splitlines()),
+            *person_lines(person, self.repeats),
             *drop_lines(others, self.tells, central=central is not None),
             *file_lines(self.reading),
         ]
@@ -112,7 +127,8 @@ def survey_file(
     """
     records = open_records(source, reading)
     records.refuse_missing(columns or ())
-    profiles, rows = profile_columns(records, progress=progress)
+    shared = SharedValues(records)
+    profiles, rows = profile_columns(records, more=[shared], progress=progress)
     chosen = proposed_columns(profiles) if columns is None else checked_choice(profiles, columns)
     first = first_rows(records)
     follows = copied_columns(first, chosen)
@@ -120,7 +136,9 @@ def survey_file(
     if columns is None:  # a copy would spend the budget twice on one thing
         chosen = tuple(name for name in chosen if name not in follows)
         tells, follows = follows, {}
-    return FileProfile(tuple(profiles), rows, records.reading, first, chosen, follows, tells)
+    return FileProfile(
+        tuple(profiles), rows, records.reading, first, chosen, follows, tells, shared.found()
+    )
 
 
 def first_rows(records: Records) -> pa.Table:
@@ -209,6 +227,17 @@ def drop_lines(
     ]
 
 
+def person_lines(person: Any, repeats: Sequence[Repeat]) -> list[str]:
+    """Return whose rows these are, with what was found of it; as a comment where nobody says so."""
+    if person is None:
+        return list(DRAFT["nobody"].splitlines())
+    about = [toml_comment(f"# {one}") for one in repeats]
+    own = [one for one in repeats if set(one.columns) == {*columns_of_person(person)}]
+    rows = [DRAFT["rows"].format(toml_comment(one.shares())) for one in own[:1]]
+    stated = DRAFT["person"].format(toml_value(person))
+    return ["", *about, *stated.splitlines(), *"".join(rows).splitlines()]
+
+
 def reason_dropped(one: ColumnProfile, revealed: str | None) -> str:
     chosen = ", not chosen" if one.is_fit else ""
     many = one.is_fit and one.size > MOST_CATEGORIES
@@ -230,25 +259,31 @@ def file_lines(reading: Reading) -> list[str]:
 
 
 def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
-    name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
     found = f"{several(len(one.labels), 'value')} seen"
-    if one.declared:
-        found = f"{several(len(one.labels), 'value')} declared in the file"
+    if one.is_listed:
+        found = f"{several(len(one.labels), 'value')} listed in the file"
     elif one.bands is not None:
         found = f"{one.reason}, in round bands"
+    name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
     lines = [f"[columns.{name}]  # {toml_comment(found)}"]
-    is_known, has_empty = accepted or one.is_public, bool(one.empty or one.marks)
+    is_known, has_empty = accepted or one.source == STANDARD, bool(one.empty or one.marks)
     if one.bands is not None:
         lines += band_lines(one, is_known=is_known)
     elif is_known and has_empty and all(isinstance(label, bool) for label in one.labels):
-        lines.append('categories = ["no", "yes"]')
-        lines.append(f"merge = {toml_value({'no': [False], 'yes': [True]})}")
+        lines.append('categories = { standard = ["no", "yes"] }')
+        lines.append(f"merge = {toml_value({'standard': {'no': [False], 'yes': [True]}})}")
     elif is_known:
         if one.meanings and len(one.meanings) <= MOST_MEANINGS:
             lines.append(f"# {toml_comment('; '.join(one.meanings))}")
-        lines.append(f"categories = {toml_value(one.labels)}")
+        lines.append(f"categories = {{ {one.source} = {toml_value(one.labels)} }}")
     else:
         lines.append("categories = []  # declare every possible value, in order")
+    if one.merge:
+        lines.append(f"merge = {{ seen = {toml_value(one.merge)} }}")
+    if one.rare:  # values stand in a plan only where the curator accepted those that were seen
+        listed = f": {rare_text(one)}" if accepted else ""
+        few = f"fewer than {LEAST_ROWS_OF_A_VALUE} rows hold {several(len(one.rare), 'value')}"
+        lines.append(f"# {toml_comment(few + listed)}")
     if one.trim:
         lines.append("trim = true  # blanks around values are taken off")
     if one.marks:
@@ -258,8 +293,13 @@ def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
         said = cells if one.empty else "of empty cells"
         numbers = one.labels and all(type(label) is int for label in one.labels)
         free = (label for label in (NUMBERS if numbers else MISSING) if label not in one.labels)
-        lines.append(f"missing = {toml_value(next(free))}  # their label: {said}")
+        lines.append(f"missing = {{ seen = {toml_value(next(free))} }}  # their label: {said}")
     return lines
+
+
+def rare_text(one: ColumnProfile) -> str:
+    """List the values that few rows hold, for the curator."""
+    return ", ".join(f"{label} ({several(count, 'row')})" for label, count in one.rare)
 
 
 def band_lines(one: ColumnProfile, *, is_known: bool) -> list[str]:
@@ -270,7 +310,8 @@ def band_lines(one: ColumnProfile, *, is_known: bool) -> list[str]:
     labels = band_labels(edges)
     shown = labels if len(labels) <= 3 else (labels[0], labels[1], "…", labels[-1])
     known = "the usual ones" if one.bands.public else "round numbers of the size of the file's"
-    lines = [f"bands = {toml_value(edges)}  # {', '.join(shown)}: {known}"]
+    said = f"{', '.join(shown)}: {known}"
+    lines = [f"bands = {{ {one.source} = {toml_value(edges)} }}  # {said}"]
     if one.bands.low:
         lines.insert(1, f"low = {toml_value(edges[0])}  # smaller numbers count as this one")
     return lines

@@ -19,11 +19,12 @@ class ColumnSpec:
     """How one column is recoded and protected."""
 
     name: str
-    categories: tuple[Any, ...] | None = setting(
+    categories: Any = setting(
         None,
         read.labels,
-        'Every possible label, in order. ``"seen"`` takes the values that occur in the file; the '
-        "release then reveals which do. Not needed next to ``bands``.",
+        "Every possible label, in order, as you declare it; ``{ seen = [...] }`` if read off the "
+        'file, ``{ standard = [...] }`` if known without it. ``"seen"`` takes what occurs in the '
+        "file; the release then reveals which values do. Not needed next to ``bands``.",
         example='["f", "m"]',
     )
     missing: Any = setting(
@@ -55,7 +56,7 @@ class ColumnSpec:
         "a table with ``from``, ``to`` and ``step``; for dates with ``by``, ``from`` and ``to``.",
         example="[0, 16, 25, 65]",
     )
-    merge: Mapping[str, tuple[Any, ...]] = setting(
+    merge: Mapping[str, Any] = setting(
         dict,
         read.merge_lists,
         "Recoding: new labels, each with the old ones that it stands for.",
@@ -124,11 +125,30 @@ class ColumnSpec:
         in_plan=True,
     )
 
+    def stated(self, name: str) -> Any:
+        """Return a setting without where it came from."""
+        return read.source_and_value(name, getattr(self, name))[1]
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """The settings that were read off the file."""
+        return read.seen_settings(vars(self)) | ({"categories"} if self.declared is None else set())
+
+    @property
+    def source(self) -> str:
+        """Where its categories came from: seen, if any part of them was; else declared, if any."""
+        stated = {name: getattr(self, name) for name in read.SOURCED}
+        sources = {
+            read.source_and_value(*one)[0] for one in stated.items() if one[1] or one[1] == 0
+        }
+        sources |= {read.SEEN} if self.seen else set()
+        return next(one for one in (read.SEEN, read.DECLARED, read.STANDARD) if one in sources)
+
     @property
     def recode(self) -> dict[str, Any]:
         steps = {
             "trim": self.trim, "missing": self.missing_values, "low": self.low, "high": self.high,
-            "bands": self.bands, "merge": self.merge,
+            "bands": self.stated("bands"), "merge": self.stated("merge"),
         }  # fmt: skip
         return {
             name: own
@@ -144,14 +164,14 @@ class ColumnSpec:
     @property
     def declared(self) -> tuple[Any, ...] | None:
         """The declared categories: stated, or those of its bands; None takes the values seen."""
-        if self.categories is not None:
-            return self.categories
-        return categories_after(as_recodings(self.recode))
+        stated: tuple[Any, ...] | None = self.stated("categories")
+        return stated if stated is not None else categories_after(as_recodings(self.recode))
 
     @property
     def null_label(self) -> Any:
         """The label that empty cells become; None where they stay empty, or are refused."""
-        return None if self.missing is True else self.missing
+        missing = self.stated("missing")
+        return None if missing is True else missing
 
     def labels(self, seen: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Return every category, the one of empty cells included."""

@@ -67,8 +67,14 @@ def column_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Itera
         )
     if stated.get("output") in spec.copies:
         yield f"The data is written as {spec.output}; copies are in other formats than the data."
-    if spec.person in names:
-        yield f"Column {spec.person!r} says whose row it is and cannot be randomised."
+    for name in spec.person_columns:
+        if name in names:
+            yield f"Column {name!r} says whose row it is and cannot be protected."
+    if spec.person is False and spec.rows_per_person not in (None, 1):
+        yield (
+            f"The plan states person = false, every row another person, and rows_per_person = "
+            f"{spec.rows_per_person}; state one of them."
+        )
     for name in sorted(set().union(*map(rule_columns, spec.possible)) - set(names)):
         yield f"A rule of what is possible names {name!r}, which is not randomised."
     for name in spec.drop:

@@ -24,7 +24,10 @@ from pramble.words import hint_at
 
 Reader = Callable[[Any], Any]
 
-SEEN = "seen"
+# Where categories, bands, merged labels and rules came from. What is plainly stated is declared.
+SEEN, STANDARD, DECLARED = "seen", "standard", "declared"
+# Settings of a column of which a plan may say so: { seen = … }, { standard = … }.
+SOURCED = ("categories", "missing", "bands", "merge")
 LARGEST_DELTA = 0.01
 
 
@@ -126,6 +129,26 @@ def string(value: Any) -> str:
     return value
 
 
+def person(value: Any) -> Any:
+    """Read whose rows these are: columns of people or of households, or false for one row each."""
+    if value is False:
+        return value
+    if isinstance(value, Mapping):
+        if set(value) != {"household"}:
+            raise Mistake(f"must be columns, {{ household = columns }}, or false; found {value!r}")
+        return {"household": person_columns(value["household"])}
+    return person_columns(value)
+
+
+def person_columns(value: Any) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return string(value)
+    found = names(value)
+    if not found:
+        raise Mistake("must name a column, or be false")
+    return found
+
+
 def a_list(value: Any, of: str) -> Sequence[Any]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise Mistake(f"must be a list of {of}; found {value!r}")
@@ -143,7 +166,34 @@ def names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def labels(value: Any) -> tuple[Any, ...] | None:
+def source_and_value(name: str, stated: Any) -> tuple[str, Any]:
+    """Split what a column states into where it came from and the value."""
+    if isinstance(stated, Mapping) and len(stated) == 1:
+        ((source, own),) = stated.items()
+        # A list in a merge is of old labels: "seen" and "standard" may be new ones.
+        if source in (SEEN, STANDARD) and (name != "merge" or isinstance(own, Mapping)):
+            return source, own
+    return DECLARED, stated
+
+
+@frozen
+class Sourced:
+    """Reads a setting of a column with where it came from."""
+
+    name: str
+    read: Reader
+
+    def __call__(self, stated: Any) -> Any:
+        source, own = source_and_value(self.name, stated)
+        return self.read(own) if source == DECLARED else {source: self.read(own)}
+
+
+def seen_settings(column: Mapping[str, Any]) -> frozenset[str]:
+    """Return the settings of a column that were read off the file."""
+    return frozenset(one for one in SOURCED if source_and_value(one, column.get(one))[0] == SEEN)
+
+
+def labels_or_seen(value: Any) -> tuple[Any, ...] | None:
     """Read the categories: a list of distinct labels, or the word "seen"."""
     if value == SEEN:
         return None
@@ -159,7 +209,7 @@ def labels(value: Any) -> tuple[Any, ...] | None:
     return tuple(value)
 
 
-def missing_code(value: Any) -> Any:
+def missing_label(value: Any) -> Any:
     if value is True or (isinstance(value, str | int) and not isinstance(value, bool)):
         return value
     raise Mistake(f"must be a label, or true for a category of its own; found {value!r}")
@@ -184,7 +234,7 @@ def edges(value: Any) -> tuple[float, ...]:
     return tuple(int(edge) if float(edge).is_integer() else edge for edge in found)
 
 
-def bands(value: Any) -> Any:
+def edges_or_range(value: Any) -> Any:
     """Read the bands of a column: edges, or a table with a step or of dates."""
     if not isinstance(value, Mapping):
         return edges(value)
@@ -199,11 +249,17 @@ def values(value: Any) -> tuple[Any, ...]:
     return tuple(a_list(value, "values"))
 
 
-def merge_lists(value: Any) -> dict[str, tuple[Any, ...]]:
+def lists_of_labels(value: Any) -> dict[str, tuple[Any, ...]]:
     """Read a table from new labels to the old ones that they stand for."""
     if not isinstance(value, Mapping) or not value:
         raise Mistake(f"must be a table from new labels to lists of old ones; found {value!r}")
     return {str(new): values(old) for new, old in value.items()}
+
+
+labels = Sourced("categories", labels_or_seen)
+missing_code = Sourced("missing", missing_label)
+bands = Sourced("bands", edges_or_range)
+merge_lists = Sourced("merge", lists_of_labels)
 
 
 def tables(value: Any) -> Any:
@@ -223,9 +279,14 @@ def tables(value: Any) -> Any:
 
 def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
     found = []
-    for rule in a_list(value, "rules"):
+    for stated in a_list(value, "rules"):
+        rule, source = stated, {}
+        # In a rule of columns alone the word is a column.
+        if isinstance(rule, Mapping) and SEEN in rule and {"never", "if"} & set(rule):
+            source = {SEEN: True} if flag(rule[SEEN]) else {}
+            rule = {word: part for word, part in rule.items() if word != SEEN}
         try:
-            found.append(standard_rule(rule))
+            found.append(standard_rule(rule) | source)
         except InvalidInput as error:
             raise Mistake(f"must hold rules. {str(error).removesuffix('.')}") from None
         repair = rule.get("repair", {"": ""})
@@ -253,7 +314,7 @@ def distance(value: Any) -> Any:
         key: bounded_number(value[key]) for key in ("most", "across") if key in value
     }
     if stated == ["groups"]:
-        return {"groups": merge_lists(value["groups"]), **found}
+        return {"groups": lists_of_labels(value["groups"]), **found}
     return {stated[0]: string(value[stated[0]]), **found}
 
 

@@ -9,18 +9,26 @@ from pramble.data.formats.registry import FORMATS
 from pramble.data.open import open_records
 from pramble.data.recode import Reading, as_recodings
 from pramble.data.records import Records
+from pramble.data.vocabulary import is_household
 from pramble.errors import InvalidPlan
 from pramble.privacy.promise import CentralPromise, LocalPromise
+from pramble.privacy.unit import Unit
 from pramble.releasing.spec import settings as read
 from pramble.releasing.spec.column import OBJECTIVES, ColumnSpec
 from pramble.releasing.spec.settings import RANDOMISED, RECORDS, TABLES, setting
-from pramble.values import frozen
+from pramble.values import frozen, names_of
 from pramble.words import hint_at
 
 TABLE_OBJECTIVES = ("variance", "relative", "largest")
 OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
 COPIES = ("csv", "stata", "spss", "excel")
 DELTA = 1e-6
+
+
+def columns_of_person(person: Any) -> tuple[str, ...]:
+    """Return the columns that say whose a row is, as the setting ``person`` has them."""
+    named = person.get("household") if isinstance(person, Mapping) else person
+    return tuple(names_of(named)) if named else ()
 
 
 @frozen
@@ -173,19 +181,20 @@ class ReleaseSpec:
         example="true",
         designs=RANDOMISED,
     )
-    person: str | None = setting(
+    person: Any = setting(
         None,
-        read.string,
-        "The column that says whose row it is, where people have several rows. The promise is then "
-        "that of a person. Of protected tables: at most ``rows_per_person`` rows of each person "
-        "are counted, random ones.",
+        read.person,
+        "Whose rows these are: the column, or columns, that say so. The promise is then that of a "
+        'person with all rows; ``{ household = "hid" }`` protects households, and ``false`` states '
+        "that every row is another person. At most ``rows_per_person`` rows of each are used.",
         example='"patient"',
     )
     rows_per_person: int | None = setting(
         None,
         read.whole,
-        "The most rows that one person has. Counted in the file if only ``person`` is given, and 1 "
-        "without either.",
+        "The most rows of one person that are used, random ones. If only ``person`` is stated, "
+        "protected tables choose it by noisy counts, which the promise includes, and randomised "
+        "records use the most rows that anybody has. It is 1 without either.",
         example="3",
     )
     people: str | None = setting(
@@ -242,6 +251,21 @@ class ReleaseSpec:
         return LocalPromise(sum((Fraction(c.alpha or 0) for c in self.columns), Fraction(0)))
 
     @property
+    def person_columns(self) -> tuple[str, ...]:
+        """The columns that say whose a row is."""
+        return columns_of_person(self.person)
+
+    def unit(self, rows: int) -> Unit:
+        """Return who is protected, where at most so many rows of each are used."""
+        columns, stated = self.person_columns, self.person is not None
+        if not columns and self.rows_per_person is None:
+            return Unit(stated=stated)
+        household = isinstance(self.person, Mapping) or (
+            columns and all(map(is_household, columns))
+        )
+        return Unit("household" if household else "person", rows, columns, stated=True)
+
+    @property
     def of_tables(self) -> bool:
         return self.design == TABLES
 
@@ -263,7 +287,8 @@ class ReleaseSpec:
 
     def watched(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are released as they are and must not reveal protected ones."""
-        known = (*(column.name for column in self.columns), *self.allow, self.person)
+        columns = (column.name for column in self.columns)
+        known = {*columns, *self.allow, *self.person_columns}
         return [name for name in self.released(names) if name not in known]
 
     def full_reading(self) -> Reading:
@@ -282,7 +307,7 @@ class ReleaseSpec:
             *((column.name, "to randomise") for column in self.columns),
             *((name, "to drop") for name in self.drop),
             *((name, "to allow") for name in self.allow),
-            *((name, "to say whose row it is") for name in [self.person] if name is not None),
+            *((name, "to say whose row it is") for name in self.person_columns),
             *((name, "as a risk key") for name in (self.risk.keys if self.risk else ())),
         ]
         mistakes = [

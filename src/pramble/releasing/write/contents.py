@@ -52,7 +52,13 @@ ABOUT_COMPLETE = (
 
 
 def write_folder(
-    prepared: Prepared, folder: Path, *, key: bytes, outcome: ReleaseOutcome, reporter: Reporter
+    prepared: Prepared,
+    folder: Path,
+    *,
+    key: bytes,
+    counted: bool,
+    outcome: ReleaseOutcome,
+    reporter: Reporter,
 ) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
     """Write and check the evidence, then all that follows from it; return manifest and outcome.
 
@@ -71,7 +77,12 @@ def write_folder(
     if prepared.spec.of_tables:  # their number, and the number of rows, may follow from the noise
         tables = prepared.design.accuracy(evidence.rows)
     document = manifest_of(
-        prepared, evidence.entry, synthetic=synthetic, tables=tables, rows=evidence.rows
+        prepared,
+        evidence.entry,
+        counted=counted,
+        synthetic=synthetic,
+        tables=tables,
+        rows=evidence.rows,
     )
     if prepared.spec.copies:
         document["copies"] = write_copies(
@@ -138,7 +149,7 @@ def write_tables(
         prepared.records,
         prepared.design.plan,
         key=key,
-        person=prepared.spec.person,
+        person=prepared.spec.person_columns or None,
         nulls=prepared.design.nulls,
         reporter=reporter,
     )

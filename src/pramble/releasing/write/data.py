@@ -164,7 +164,7 @@ def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> byt
     # the two releases are one. Where rows with columns that are released as they are get a secret
     # order, the content also has the digest of the file: two files of the same order would reveal
     # which rows belong together.
-    empty = {column.name: column.missing for column in spec.columns}
+    empty = {column.name: column.stated("missing") for column in spec.columns}
     return derived_key(
         checked_key(key),
         "release",
