@@ -64,6 +64,9 @@ MOST_MODELLED_ENTRIES = 2 * 10**8
 # Cells of the distribution that records are filled from, which is drawn again many times.
 MOST_IMPUTED_CELLS = 5_000_000
 
+# Complete records of a release, which are drawn on one machine; a larger file is sampled.
+MOST_SYNTHETIC_ROWS = 5_000_000
+
 # Values of an untouched column that synthetic records take for categories.
 MOST_SYNTHETIC_VALUES = 200
 

@@ -90,9 +90,9 @@ def test_what_is_no_release_or_not_its_file_is_refused_in_a_sentence(page, folde
     alert.get_by_text("Write the path of a release folder.").wait_for()
     tampered = tmp_path / "tampered"
     shutil.copytree(folders / "paper", tampered)
-    data = bytearray((tampered / "data.parquet").read_bytes())
+    data = bytearray((tampered / "randomised.parquet").read_bytes())
     data[200] ^= 1
-    (tampered / "data.parquet").write_bytes(data)
+    (tampered / "randomised.parquet").write_bytes(data)
     open_folder(page, tampered)
     alert.get_by_text("SHA-256").wait_for()
     assert page.get_by_role("button", name="Estimate").count() == 0

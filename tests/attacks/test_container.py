@@ -49,7 +49,7 @@ def test_a_dictionary_does_not_undo_the_shuffle(tmp_path, kind):
         pages=False,
         design="paper",
     )
-    file = r.folder / "data.parquet"
+    file = r.folder / "randomised.parquet"
     column = pq.ParquetFile(file, read_dictionary=["town"]).read()["town"]
     listed = [value for chunk in column.chunks for value in chunk.dictionary.to_pylist()]
     recovered = np.mean([sex[place] == sex[towns.index(v)] for place, v in enumerate(listed)])

@@ -44,7 +44,7 @@ def released(people, tmp_path, monkeypatch):
             ledger=False,
             pages=False,
         )
-        return pq.read_table(made.folder / "data.parquet")["a"].to_numpy()
+        return pq.read_table(made.folder / "randomised.parquet")["a"].to_numpy()
 
     return release
 

@@ -122,8 +122,8 @@ def test_shares_are_plain_fractions(share):
         lambda d: d["data"].update(bytes=7),
         lambda d: d["data"].update(format="csv"),
         lambda d: d["data"].update(file="data.xlsx"),
-        lambda d: d["data"].update(file="folder/data.parquet"),
-        lambda d: d["data"].update(file="data.parquet\n"),
+        lambda d: d["data"].update(file="folder/randomised.parquet"),
+        lambda d: d["data"].update(file="randomised.parquet\n"),
         lambda d: d.update(rows=10**4000),
         lambda d: blocks(d)[0].update(columns=["sex", "code"]),
         lambda d: blocks(d)[0].update(columns=["\ud800"]),
@@ -143,10 +143,10 @@ def test_nan_is_no_json(released):
 
 def test_linked_files_are_refused(released, tmp_path):
     folder, document = released
-    for name in ("data.parquet", "manifest.json"):
+    for name in ("randomised.parquet", "manifest.json"):
         linked = tmp_path / name.replace(".", "-")
         linked.mkdir()
-        (linked / "data.parquet").write_bytes((folder / "data.parquet").read_bytes())
+        (linked / "randomised.parquet").write_bytes((folder / "randomised.parquet").read_bytes())
         (linked / "manifest.json").write_text(json.dumps(document))
         pramble.open_release(linked)
         (linked / name).rename(tmp_path / name)
@@ -165,8 +165,8 @@ def test_a_long_manifest_is_not_read(released, tmp_path):
 def test_raw_data_under_a_forged_manifest_holds_only_labels_of_its_plan(released, tmp_path):
     document = released[1]
     raw = pa.table({"sex": ["f", "someone"] * 50, "code": [0, 1, 2, 3] * 25})
-    pq.write_table(raw, tmp_path / "data.parquet")
-    data = (tmp_path / "data.parquet").read_bytes()
+    pq.write_table(raw, tmp_path / "randomised.parquet")
+    data = (tmp_path / "randomised.parquet").read_bytes()
     about = {**document["data"], "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     (tmp_path / "manifest.json").write_text(json.dumps({**document, "data": about}))
     with pytest.raises(InvalidData, match="cannot release") as caught:

@@ -313,7 +313,7 @@ def test_what_is_stored_says_nothing_of_the_source(tmp_path):
         )  # fmt: skip
     for path in made.folder.rglob("*"):
         assert path.is_dir() or b"secret" not in path.read_bytes()
-    found = pq.ParquetFile(made.folder / "data.parquet")
+    found = pq.ParquetFile(made.folder / "randomised.parquet")
     assert set(found.schema_arrow.metadata or {}) == set()
     assert [found.metadata.row_group(i).num_rows for i in range(found.num_row_groups)] == [40]
 

@@ -172,7 +172,7 @@ def released(words, spoil=lambda folder: None):
 
 
 def one_byte_changed(folder):
-    data = folder / "data.parquet"
+    data = folder / "randomised.parquet"
     content = bytearray(data.read_bytes())
     content[len(content) // 2] ^= 1
     data.write_bytes(content)
@@ -976,12 +976,12 @@ READERS = [
     ),
     refused("a mean of texts", released("estimate rel --by sex --mean town"), "'town'"),
     refused(
-        "changed data", released("estimate rel --by sex", spoil=one_byte_changed), "data.parquet"
+        "changed data", released("estimate rel --by sex", spoil=one_byte_changed), "randomised.parquet"
     ),
     refused(
         "data gone",
-        released("estimate rel --by sex", spoil=lambda f: (f / "data.parquet").unlink()),
-        "data.parquet",
+        released("estimate rel --by sex", spoil=lambda f: (f / "randomised.parquet").unlink()),
+        "randomised.parquet",
     ),
     refused(
         "a manifest cut short",

@@ -129,7 +129,7 @@ def test_a_folder_whose_data_was_changed_is_refused(folder, tmp_path):
     for path in folder.iterdir():
         if path.is_file():
             (copy / path.name).write_bytes(path.read_bytes())
-    with (copy / "data.parquet").open("ab") as file:
+    with (copy / "randomised.parquet").open("ab") as file:
         file.write(b"x")
     answer = run(copy, "--by", "sex")
     with pytest.raises(PrambleError, match="is not the file that was released"):

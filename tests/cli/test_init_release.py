@@ -88,7 +88,7 @@ def released_by_init(source):
         warnings.simplefilter("ignore")
         made = pramble.release(source, "out", plan=plan, ledger=False, pages=False)
     assert made.outcome.risk.keys == tuple(plan["risk"]["keys"])
-    return plan, pq.read_table("out/data.parquet")
+    return plan, pq.read_table("out/randomised.parquet")
 
 
 @pytest.mark.parametrize("name", AWKWARD)

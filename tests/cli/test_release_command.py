@@ -27,7 +27,7 @@ def inside(monkeypatch, tmp_path):
     return tmp_path
 
 
-PUBLISHED = {"analysis.R", "analysis.py", "data.parquet", "manifest.json", "summary.html"}
+PUBLISHED = {"analysis.R", "analysis.py", "randomised.parquet", "manifest.json", "summary.html"}
 
 
 def run(*arguments, code=0, words=None):

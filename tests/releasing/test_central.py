@@ -58,7 +58,7 @@ def test_an_identifier_must_go_and_may(tmp_path, book, people):
     assert "'id'" in refused(tmp_path, book, given)
     assert "'id'" in refused(tmp_path, book, given, person="id")
     made = central(given, tmp_path / "kept", person="id", drop=["id"])
-    assert "id" not in pq.read_schema(made.folder / "data.parquet").names
+    assert "id" not in pq.read_schema(made.folder / "randomised.parquet").names
     assert "id" not in {column["name"] for column in made.manifest["columns"]}
     assert made.manifest["promise"]["unit"]["columns"] == ["id"]
 

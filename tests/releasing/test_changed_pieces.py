@@ -37,7 +37,7 @@ def spoiled(name):
 
 
 def swapped(folder):
-    one, two = folder / "data/part-00000.parquet", folder / "data/part-00001.parquet"
+    one, two = folder / "randomised/part-00000.parquet", folder / "randomised/part-00001.parquet"
     one.rename(folder / "data/x")
     two.rename(one)
     (folder / "data/x").rename(two)
@@ -60,27 +60,27 @@ def restated(change):
 
 DAMAGES = {
     "missing": (
-        lambda f: (f / "data/part-00001.parquet").unlink(),
-        "lacks its data file 'data/part-00001.parquet'",
+        lambda f: (f / "randomised/part-00001.parquet").unlink(),
+        "lacks its data file 'randomised/part-00001.parquet'",
     ),
     "last missing": (
-        lambda f: (f / "data/part-00002.parquet").unlink(),
-        "lacks its data file 'data/part-00002.parquet'",
+        lambda f: (f / "randomised/part-00002.parquet").unlink(),
+        "lacks its data file 'randomised/part-00002.parquet'",
     ),
     "additional": (
-        lambda f: shutil.copy(f / "data/part-00002.parquet", f / "data/part-00003.parquet"),
-        "holds 'data/part-00003.parquet', which",
+        lambda f: shutil.copy(f / "randomised/part-00002.parquet", f / "randomised/part-00003.parquet"),
+        "holds 'randomised/part-00003.parquet', which",
     ),
     "hidden": (lambda f: (f / "data/.x").write_text("x"), "holds 'data/.x', which"),
     "whole beside": (lambda f: (f / "data.arrow").write_text("x"), "holds 'data.arrow', which"),
-    "swapped": (swapped, "data/part-00000.parquet is not the file that was released"),
+    "swapped": (swapped, "randomised/part-00000.parquet is not the file that was released"),
     "altered": (
-        spoiled("data/part-00001.parquet"),
-        r"data/part-00001.parquet is not the file that was released: its SHA-256",
+        spoiled("randomised/part-00001.parquet"),
+        r"randomised/part-00001.parquet is not the file that was released: its SHA-256",
     ),
     "longer": (
-        lambda f: (f / "data/part-00001.parquet").write_bytes(b"x"),
-        "data/part-00001.parquet is not the file that was released: it has",
+        lambda f: (f / "randomised/part-00001.parquet").write_bytes(b"x"),
+        "randomised/part-00001.parquet is not the file that was released: it has",
     ),
     "a link": (linked, "symbolic link"),
     "stated short": (restated(lambda d: d["pieces"].pop()), "do not make up the whole"),

@@ -151,7 +151,7 @@ def test_row_groups_do_not_show_how_the_source_was_cut(people, tmp_path, monkeyp
     pq.write_table(people.slice(0, 1700), folder / "a.parquet")
     pq.write_table(people.slice(1700), folder / "b.parquet")
     release(folder, tmp_path / "out", plan=PLAN)
-    about = pq.read_metadata(tmp_path / "out" / "data.parquet")
+    about = pq.read_metadata(tmp_path / "out" / "randomised.parquet")
     sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
     assert sizes == [2500, 2500, 1000]
 

@@ -107,7 +107,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(people_file, tmp_path):
     abandoned, busy = (tmp_path / f".out.partial-{end}" for end in ("12345678", "87654321"))
     for folder in (abandoned, busy):
         folder.mkdir()
-        (folder / "data.parquet").write_text("half")
+        (folder / "randomised.parquet").write_text("half")
     lock = os.open(busy, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)  # as a process that is still writing holds it
     release(people_file, tmp_path / "out", plan=PLAN, pages=False)

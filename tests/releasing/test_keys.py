@@ -20,7 +20,7 @@ def files(tmp_path, given_plan):
     def release(plan=PLAN, people=people, **options):
         given_plan(plan)
         settings = {"central": 30.0, "tables": 2, "key": KEY, "design": "records", **options}
-        return central(people, tmp_path / str(next(made)), **settings).folder / "data.parquet"
+        return central(people, tmp_path / str(next(made)), **settings).folder / "randomised.parquet"
 
     return release
 

@@ -37,7 +37,7 @@ def spent(document):
 
 
 def test_a_changed_data_file_is_refused(folder):
-    path = folder / "data.parquet"
+    path = folder / "randomised.parquet"
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
@@ -110,7 +110,7 @@ def test_a_forged_manifest_is_refused_in_a_sentence(folder, change):
 
 @pytest.mark.parametrize("values", [[["Male"]] * 6000, [{"a": 1}] * 6000, [True] * 6000])
 def test_forged_data_is_refused_in_a_sentence(folder, values):
-    path = folder / "data.parquet"
+    path = folder / "randomised.parquet"
     table = pq.read_table(path)
     pq.write_table(table.set_column(0, "SEX", pa.array(values)), path)
     size = path.stat().st_size

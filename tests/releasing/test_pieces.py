@@ -56,10 +56,10 @@ def honest(source, tmp_path_factory):
 
 
 def test_the_rows_are_those_of_the_single_file(whole, honest):
-    names = [f"data/part-0000{i}.parquet" for i in range(3)]
+    names = [f"randomised/part-0000{i}.parquet" for i in range(3)]
     tables = [pq.read_table(honest.folder / name) for name in names]
     assert [len(table) for table in tables] == [LEAST_ROWS, LEAST_ROWS, 40_000]
-    assert pa.concat_tables(tables).equals(pq.read_table(whole.folder / "data.parquet"))
+    assert pa.concat_tables(tables).equals(pq.read_table(whole.folder / "randomised.parquet"))
     stated = honest.manifest["data"]
     assert [piece["file"] for piece in stated["pieces"]] == names
     for piece, table in zip(stated["pieces"], tables, strict=True):
@@ -120,7 +120,7 @@ def test_pieces_of_text_each_name_their_columns(tmp_path):
     one = release_by(plan, people, tmp_path / "one", **options)
     cut = release_by(plan, people, tmp_path / "cut", rows_per_file=LEAST_ROWS, **options)
     assert pramble.open_release(cut.folder).data.equals(pramble.open_release(one.folder).data)
-    lines = [(cut.folder / f"data/part-0000{i}.csv").read_text().split("\n") for i in range(2)]
+    lines = [(cut.folder / f"randomised/part-0000{i}.csv").read_text().split("\n") for i in range(2)]
     whole = (one.folder / "data.csv").read_text().split("\n")
     assert [*lines[0][:-1], *lines[1][1:]] == whole
 
@@ -155,5 +155,5 @@ def test_the_command_line_writes_pieces(tmp_path):
          "--no-ledger", "--set", f"rows_per_file={LEAST_ROWS}"],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "out/data/part-00000.parquet").exists()
+    assert (tmp_path / "out/randomised/part-00000.parquet").exists()
     assert pramble.open_release(tmp_path / "out").manifest["data"]["file"] == "data"

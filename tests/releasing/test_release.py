@@ -154,7 +154,7 @@ def test_values_of_people_who_left_the_file_do_not_stay_in_dictionaries(tmp_path
         source, tmp_path / "out", columns=["sex"], alpha=1.0, allow=["town"], design="paper"
     )
     assert r.data["town"].to_pylist() == stays["town"].to_pylist()
-    written = pq.read_table(tmp_path / "out" / "data.parquet", read_dictionary=["town"])["town"]
+    written = pq.read_table(tmp_path / "out" / "randomised.parquet", read_dictionary=["town"])["town"]
     assert {value for chunk in written.chunks for value in chunk.dictionary.to_pylist()} == {*"xyz"}
 
 
@@ -411,7 +411,7 @@ def test_values_that_only_nested_dictionaries_list_are_not_released(tmp_path):
     r = release(path, tmp_path / "out", columns=["x"], alpha=2.0, design="paper")
     assert r.data["structure"].to_pylist() == [{"town": "here"}] * 2
     assert r.data["list"].to_pylist() == r.data["fixed"].to_pylist() == [["here"]] * 2
-    assert b"CANARY-GONE" not in (tmp_path / "out" / "data.parquet").read_bytes()
+    assert b"CANARY-GONE" not in (tmp_path / "out" / "randomised.parquet").read_bytes()
 
 
 @pytest.mark.parametrize("output", ["parquet", "csv"])
@@ -479,7 +479,7 @@ def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file,
     r = release(people_file, tmp_path / "out", plan=PLAN)
     names = sorted(path.name for path in r.folder.iterdir())
     scripts = ["analysis.R", "analysis.py"]
-    assert names == [*scripts, "data.parquet", "manifest.json", "summary.html"]
+    assert names == [*scripts, "randomised.parquet", "manifest.json", "summary.html"]
     report = tmp_path / "out-report.html"
     assert report.stat().st_mode & 0o777 == 0o600
     assert "For the curator only" in report.read_text()

@@ -60,7 +60,7 @@ def test_openssl_agrees(signed):
     assert subprocess.run([*words, *files], check=False, capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "manifest.sig", "data.parquet"])
+@pytest.mark.parametrize("name", ["manifest.json", "manifest.sig", "randomised.parquet"])
 def test_any_flipped_byte_is_refused(signed, name):
     r, _, public = signed
     path = r.folder / name

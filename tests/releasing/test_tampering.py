@@ -10,7 +10,7 @@ from tests.releasing.conftest import crowd, plan_that_keeps, release_by, rewrite
 import pramble
 from pramble.errors import InvalidData
 
-FILE = "data.parquet"
+FILE = "randomised.parquet"
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def half_prior(document):
         (lambda d: mechanism(d)["categories"].reverse() or mechanism(d).update(off=1), "satisfy"),
         (lambda d: d["design"].update(alpha=0.5), "does not satisfy"),
         (lambda d: d["plan"]["branches"][0]["blocks"].pop(), "as randomised"),
-        (lambda d: d["data"].update(file="../data.parquet"), "must match"),
+        (lambda d: d["data"].update(file="../randomised.parquet"), "must match"),
         (lambda d: d["data"].update(file="/etc/passwd"), "must match"),
         (lambda d: d["data"].update(file="data"), "of a file in pieces"),
         (lambda d: d["data"].update(sha256="0" * 64), "SHA-256 differs"),

@@ -72,7 +72,7 @@ def outcome(*columns, **changes):
         checks=(Check("rows", passed=True, detail="1000 in and out"),),
         risk=RiskOutcome(("SEX", "AGE"), "two-way", 20_000, 12, 1.5, 4.5, 0.1, 0.2),
         ledger_total=LocalPromise(Fraction(2)),
-        data_file="data.parquet",
+        data_file="randomised.parquet",
         data_bytes=12_345,
         seconds=1.0,
         plan="alpha = 1",

@@ -383,7 +383,7 @@ def test_changed_pieces_are_refused_by_tasks(sessions, on_one_machine, tmp_path)
 
     copy = tmp_path / "copy"
     shutil.copytree(on_one_machine("plain").folder, copy)
-    piece = copy / "data" / "part-00001.parquet"
+    piece = copy / "randomised" / "part-00001.parquet"
     content = bytearray(piece.read_bytes())
     content[1000] ^= 1
     piece.write_bytes(content)

@@ -41,7 +41,7 @@ FIRST = {"local": 2.0, "central": 1.0}
 MOST_KEYS = 4
 
 # Settings that no figure of a promise depends on.
-WITHOUT_FIGURES = ("output", "copies", "synthetic", "rows_per_file", "people")
+WITHOUT_FIGURES = ("copies", "rows_per_file", "people")
 
 
 @frozen

@@ -28,6 +28,7 @@ from pramble.ledger.entries import central_text
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
+from pramble.releasing.folder.layout import SYNTHETIC
 from pramble.releasing.folder.open import Release
 from pramble.report.outcome_text import release_text
 from pramble.words import visible
@@ -157,7 +158,11 @@ def release_lines(result: Release) -> Iterator[Any]:
     yield from release_text(outcome, hint=": --json")
     if not outcome.dry_run:
         size = numbers.size(outcome.data_bytes)
-        yield f"{outcome.data_file}: {size}, in {outcome.seconds:.1f} s."
+        yield f"{SYNTHETIC}: complete records, to open and count."
+        yield (
+            f"{outcome.data_file}: the evidence behind them, to estimate from and not to count. "
+            f"{size} in all, in {outcome.seconds:.1f} s."
+        )
     yield from (f"checked: {check.name}. {check.detail}" for check in outcome.checks)
 
 

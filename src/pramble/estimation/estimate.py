@@ -26,6 +26,7 @@ from pramble.estimation.records.tabulate import (
 )
 from pramble.estimation.survey import Survey, as_survey, surveyed
 from pramble.estimation.tables.cells import refuse_records, table_estimate
+from pramble.information.distributions import Table
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.one_thread import one_thread
@@ -235,24 +236,29 @@ def estimate(
         return table if given is None else conditional(table, names_of(given))
 
 
-def estimate_columns(
-    records: Records, plan: Plan, names: Sequence[str], *, beside: Sequence[Job] = ()
-) -> dict[str, Estimate]:
-    """Return the distribution of each column that can be estimated, of the file itself.
+def estimate_tables(
+    records: Records,
+    plan: Plan,
+    tables: Sequence[Table],
+    *,
+    method: Method = "mle",
+    beside: Sequence[Job] = (),
+) -> dict[Table, Estimate]:
+    """Return each of some tables that can be estimated, of the file itself.
 
-    The randomised records are read once, for all columns and for the jobs ``beside``.
+    The randomised records are read once, for all tables and for the jobs ``beside``.
     """
-    settings = Settings(0.95, "randomisation", None, "mle")
-    asked: dict[str, Counting] = {}
-    found: dict[str, Estimate] = {}
-    for name in names:
+    settings = Settings(0.95, "randomisation", None, method)
+    asked: dict[Table, Counting] = {}
+    found: dict[Table, Estimate] = {}
+    for table in tables:
         with suppress(PrambleError):
-            asked[name] = counting(plan, [name])
-    jobs = {name: own.job(records) for name, own in asked.items()}
+            asked[table] = counting(plan, table)
+    jobs = {table: own.job(records) for table, own in asked.items()}
     scan(records, [*jobs.values(), *beside])
     with one_thread():
-        for name, own in asked.items():
+        for table, own in asked.items():
             with suppress(PrambleError):
-                cells = own.cells(jobs[name].result(), records)
-                found[name] = cell_estimate(as_tabulated(cells, backend=records.backend), settings)
+                cells = own.cells(jobs[table].result(), records)
+                found[table] = cell_estimate(as_tabulated(cells, backend=records.backend), settings)
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from pramble.data.crosstab import Crosstab, CrosstabJob
 from pramble.errors import NotIdentifiable, PrambleError
 from pramble.estimation.draws.synthesize import Synthesis
-from pramble.estimation.estimate import estimate, estimate_columns
+from pramble.estimation.estimate import estimate, estimate_tables
 from pramble.estimation.functionals.result import Estimate
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import ColumnOutcome, FrequencyOutcome, ReleaseOutcome, RiskOutcome
@@ -53,10 +53,11 @@ def observed_figures(
     keys = None
     if risk is not None and not prepared.plan.is_split:
         keys = CrosstabJob(evidence.data, risk.keys)
-    names = [] if record is None else [column.name for column in record.columns]
+    names = [] if record is None else [(column.name,) for column in record.columns]
     jobs = [] if keys is None else [keys]
     reads = bool(names or jobs)
-    answers = estimate_columns(evidence.data, prepared.plan, names, beside=jobs) if reads else {}
+    found = estimate_tables(evidence.data, prepared.plan, names, beside=jobs) if reads else {}
+    answers = {name: own for (name,), own in found.items()}
     if risk is not None and keys is not None:
         counts = keys.result().counts  # released records that are alone by the keys at face value
         alone, three, five = (int(counts[counts < k].sum()) for k in (2, 3, 5))

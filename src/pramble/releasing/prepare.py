@@ -8,11 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from pramble.data.crosstab import Crosstab
-from pramble.data.formats.delimited import as_text
-from pramble.data.formats.registry import format_of
 from pramble.data.labels import Label
 from pramble.data.records import Job, MixedRecords, Records, changes_values, mixed
 from pramble.data.repair import rule_columns
@@ -79,7 +75,7 @@ class Prepared:
 
     @cached_property
     def file(self) -> DataFile:
-        return DataFile(self.spec.ending, self.rows, self.spec.rows_per_file)
+        return DataFile(self.rows, self.spec.rows_per_file)
 
     @property
     def central(self) -> CentralPromise:
@@ -96,11 +92,6 @@ class Prepared:
     @property
     def names(self) -> list[str]:
         return self.spec.released(self.records.names)
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the released file holds texts only."""
-        return not format_of(Path(self.spec.data_file)).typed
 
     @property
     def untouched(self) -> tuple[str, ...]:
@@ -197,7 +188,7 @@ def scan_for(
     Of records that are randomised, at most ``rows_per_person`` of each person go on from here; of
     those in tables the engine that counts them takes as many.
     """
-    check_output(records, spec)
+    refuse_mixed(records)
     check_public(records, spec)
     names = [column.name for column in spec.columns]
     refuse_untouched(records.names, spec)
@@ -392,8 +383,8 @@ def joint_tables(spec: ReleaseSpec, names: Sequence[str]) -> list[Table]:
     return [table for table in tables if len(table) > 1]
 
 
-def check_output(records: Records, spec: ReleaseSpec) -> None:
-    """Refuse an output that cannot hold the types of the file."""
+def refuse_mixed(records: Records) -> None:
+    """Refuse columns of values of several types, which no file of records holds."""
     if isinstance(records, MixedRecords):
         filled = {n: [one for one in v if one == one] for n, v in records.columns.items()}
         several = [name for name, values in filled.items() if mixed(values)] or list(filled)
@@ -401,10 +392,6 @@ def check_output(records: Records, spec: ReleaseSpec) -> None:
             f"Column {several[0]!r} must hold values of one type to be released; it holds several. "
             "Make them texts first."
         )
-    if not format_of(Path(spec.data_file)).typed:
-        for field in records.schema:
-            if field.name not in spec.drop:
-                as_text(pa.nulls(0, field.type), column=field.name)
 
 
 def check_public(records: Records, spec: ReleaseSpec) -> None:

@@ -27,7 +27,7 @@ from pramble.engine.shuffle import (
     taken,
     with_dictionaries,
 )
-from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrambleError
+from pramble.errors import InvalidData, InvalidInput, PrambleError
 from pramble.outcome import Check
 from pramble.releasing.folder.layout import STEM, DataFile, file_sha256, piece_file
 from pramble.releasing.linkage import Links
@@ -77,8 +77,8 @@ class PieceTask:
         """
         size = self.file.rows_per_file
         assert size is not None, "on Spark data is written in pieces"
-        name = piece_file(piece, self.file.ending)
-        attempt = self.folder / ATTEMPTS / f"{uuid4().hex}{self.file.ending}"
+        name = piece_file(piece)
+        attempt = self.folder / ATTEMPTS / f"{uuid4().hex}.parquet"
         source = batches if self.in_order else sorted_rows(batches, self.work.names)
         try:
             tally, links = write_piece(
@@ -153,16 +153,6 @@ PATIENCE = 5
 
 def spec_on_spark(spec: ReleaseSpec) -> ReleaseSpec:
     """Return the settings that hold on Spark: data in pieces; refuse what one machine must do."""
-    if spec.output != "parquet":
-        raise InvalidPlan(
-            f'On Spark a release is written as Parquet; found output = "{spec.output}". '
-            'State output = "parquet", or release on one machine.'
-        )
-    if spec.copies:
-        raise InvalidPlan(
-            "Copies are single files of all rows, which are not written on Spark. Leave copies "
-            "out, or make them of the opened release on one machine."
-        )
     return replace(spec, rows_per_file=spec.rows_per_file or ROWS_PER_FILE)
 
 

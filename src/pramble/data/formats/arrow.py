@@ -97,6 +97,11 @@ def read_parquet(path: Path, wanted: Wanted) -> Iterator[Opened]:
         yield Opened(narrow, tally(asked), tally.share, tally.total)
 
 
+# What a file says of itself: the one note of a schema that is written. Others may come from the
+# source of the data, and say something of it.
+NOTE = b"pramble"
+
+
 def group_rows(columns: int) -> int:
     """Return the rows of a row group: by the number of columns alone, never by what they hold."""
     return GROUP_ROWS >> max(0, (-(-columns // GROUP_COLUMNS) - 1).bit_length())
@@ -111,6 +116,8 @@ class ParquetWriter:
 
     def __init__(self, sink: IO[bytes], schema: Any) -> None:
         self.sink, self.schema = sink, bare(schema)
+        notes = schema.metadata or {}
+        self.notes = {key: text for key, text in notes.items() if key == NOTE}
         self.pile = Pile(group_rows(len(schema)))
         self.file: Any = None
 
@@ -145,5 +152,5 @@ class ParquetWriter:
         if self.pile.waiting or self.file is None:
             self.put(self.pile.waiting)
         note = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
-        self.file.add_key_value_metadata({"ARROW:schema": note})
+        self.file.add_key_value_metadata({"ARROW:schema": note, **self.notes})
         self.file.close()

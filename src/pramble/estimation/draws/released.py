@@ -324,12 +324,6 @@ def gathered_records(records: Records, columns: Sequence[str]) -> Records:
     return TableRecords(table, records.backend, plainly, records.name, records.typed)
 
 
-def in_memory(records: Records, columns: Sequence[str]) -> Records:
-    """Return records that many tables can be counted from, read once and with their labels."""
-    held = gathered_records(records, columns)
-    return replace(held, table=coded(held.table)) if isinstance(held, TableRecords) else held
-
-
 def coded(table: Any) -> Any:
     """Return a table whose texts are dictionaries, which are counted faster."""
     for place, field in enumerate(table.schema):

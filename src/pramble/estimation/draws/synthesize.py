@@ -234,6 +234,7 @@ class TableFit:
     cells: int
     largest: float  # The largest and the mean distance of a cell from its unbiased estimate
     mean: float
+    typical: float  # the root of the mean of its square
     # That of the estimate of a cell against the file, the root of the mean of its square
     standard_error: float
 
@@ -310,7 +311,12 @@ def synthesis(
         cell = np.ravel_multi_index([codes[:, names.index(name)] for name in table], shape)
         counts = np.bincount(cell, minlength=wanted.shares.size).reshape(shape)
         away, error = np.abs(counts / len(codes) - wanted.shares), wanted.standard_error
-        fits.append(TableFit(table, away.size, float(away.max()), float(away.mean()), error))
+        fits.append(
+            TableFit(
+                table, away.size, float(away.max()), float(away.mean()),
+                float(np.sqrt((away**2).mean())), error,
+            )
+        )  # fmt: skip
     library: Any = target.backend
     frame = nw.from_arrow(pa.table(arrays), backend=library).to_native()
     return Synthesis(frame, size, tuple(fits), method, target.notes)

@@ -21,16 +21,17 @@ log-linear interaction that holds it there. Tables without noise are met exactly
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
 
 from pramble.data.labels import Label, label_keys
 from pramble.data.open import open_records
-from pramble.errors import InvalidInput, NotIdentifiable
-from pramble.estimation.draws.released import chosen_columns, in_memory, possible_cells
-from pramble.estimation.estimate import estimate
+from pramble.data.records import Records
+from pramble.errors import InvalidInput
+from pramble.estimation.draws.released import chosen_columns, possible_cells
+from pramble.estimation.estimate import estimate, estimate_tables
 from pramble.estimation.functionals.result import Estimate
 from pramble.estimation.records.tabulate import data_and_plan
 from pramble.information.consistent import consistent, contrasts
@@ -39,7 +40,7 @@ from pramble.information.structural_zeros import Mask, Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
-from pramble.mechanisms.plan import as_plan
+from pramble.mechanisms.plan import Plan, as_plan
 from pramble.values import Floats, Integers, Reporter, frozen, names_of
 
 # Tables that a note names.
@@ -89,35 +90,34 @@ def tables_within(tables: Any, columns: Sequence[str]) -> list[Table]:
 
 
 def estimated(
-    data: Any, plan: Any, wanted: Sequence[Table], *, reporter: Reporter
+    records: Records, plan: Plan, wanted: Sequence[Table], *, reporter: Reporter
 ) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
     """Return a first estimate, the shares and labels of all tables, and notes on those left out."""
-    first: Estimate | None = None
     found: dict[Table, Shares] = {}
     labels: dict[str, tuple[Label, ...]] = {}
     left: list[str] = []
-    for done, table in enumerate(wanted):
-        reporter.report("estimating", done / len(wanted))
-        if len(table) > 1 and any(
-            part not in found for part in combinations(table, len(table) - 1)
-        ):
-            continue
-        if math.prod(len(labels[name]) for name in table if len(table) > 1) > MOST_WANTED_CELLS:
-            left.append(f"{' with '.join(table)} (more than {MOST_WANTED_CELLS:,} cells)")
-            continue
-        try:
-            own = estimate(data, plan, by=list(table), method="inverse", covers="randomisation")
-        except NotIdentifiable:
-            if len(table) == 1:
-                raise
-            left.append(f"{' with '.join(table)} (the plan cannot give it)")
-            continue
-        first = own if first is None else first
-        if len(table) == 1:
-            labels[table[0]] = tuple(own.cells[table[0]])
-        found[table] = shares_from(own, table, labels)
-    assert first is not None, "single columns are always wanted"
-    return first, found, labels, note_of("Tables that are not fitted", left)
+    known: dict[Table, Estimate] = {}
+    for size, listed in groupby(wanted, key=len):  # small tables first
+        reporter.report("estimating", size / (1 + len(wanted[-1])))
+        asked = []
+        for table in listed:
+            parts = combinations(table, size - 1) if size > 1 else ()
+            if any(part not in found for part in parts):
+                continue
+            if size > 1 and math.prod(len(labels[name]) for name in table) > MOST_WANTED_CELLS:
+                left.append(f"{' with '.join(table)} (more than {MOST_WANTED_CELLS:,} cells)")
+                continue
+            asked.append(table)
+        known |= estimate_tables(records, plan, asked, method="inverse")
+        for table in asked:
+            if table in known:
+                labels |= {table[0]: tuple(known[table].cells[table[0]])} if size == 1 else {}
+                found[table] = shares_from(known[table], table, labels)
+            elif size == 1:  # says what is lost
+                estimate(records, plan, by=list(table), method="inverse")
+            else:
+                left.append(f"{' with '.join(table)} (the plan cannot give it)")
+    return known[wanted[0]], found, labels, note_of("Tables that are not fitted", left)
 
 
 def note_of(what: str, names: Sequence[str]) -> list[str]:
@@ -224,10 +224,8 @@ def target_of_records(
     needed = list(dict.fromkeys(name for table in listed for name in names_of(table)))
     names, notes = chosen_columns(records, plan, chosen, needed)
     types = {name: records.schema.field(name).type for name in names} if records.typed else {}
-    blanks = [name for name in plan.columns if name in records.names]
-    held = in_memory(records, list(dict.fromkeys([*names, *blanks])))
     first, found, known, left = estimated(
-        held, plan, tables_within(tables, names), reporter=reporter
+        records, plan, tables_within(tables, names), reporter=reporter
     )
     labels = {name: known[name] for name in names}
     possible = possible_cells(plan, labels)

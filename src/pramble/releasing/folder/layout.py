@@ -1,32 +1,49 @@
 """The files of a release folder: which there are, and whether they are what was stated."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.formats.registry import FORMATS, format_of
-from pramble.data.open import open_records
-from pramble.data.recode import Reading
-from pramble.data.records import Records
+from pramble.data.formats.arrow import NOTE
+from pramble.data.formats.registry import format_of
 from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
 from pramble.limits import MOST_PIECES
 from pramble.values import frozen
 from pramble.words import several
 
-# The name of the data file without its ending, and of the folder of its pieces.
-STEM = "data"
+# The name of the randomised records without its ending, and of the folder of their pieces.
+STEM = "randomised"
+RANDOMISED_FILE = f"{STEM}.parquet"
+
+# What each file of a release is for, as it says itself and in the manifest.
+ABOUT_RANDOMISED = (
+    "Randomised records: values were changed at random to protect people. Estimate from them; do "
+    "not count them."
+)
+ABOUT_TABLES = (
+    "Protected tables, one row for each cell: its labels, the protected count, the standard "
+    "deviation of its noise, and the exact number behind it."
+)
+ABOUT_SYNTHETIC = (
+    "Complete records drawn from the protected evidence alone: open and count these. They reveal "
+    "nothing beyond it. They do not show their own errors: estimates and intervals come from the "
+    "evidence."
+)
+
+
+def described(schema: Any, about: str) -> Any:
+    """Return a schema of a file that says of itself what it is."""
+    return schema.with_metadata({NOTE: about})
 
 
 @frozen
 class DataFile:
-    """The data file of a release, or its pieces of so many rows each."""
+    """The file of randomised records, or its pieces of so many rows each."""
 
-    ending: str
     rows: int
     rows_per_file: int | None = None
 
@@ -39,7 +56,7 @@ class DataFile:
 
     @property
     def name(self) -> str:
-        return STEM if self.rows_per_file else f"{STEM}{self.ending}"
+        return STEM if self.rows_per_file else RANDOMISED_FILE
 
     def __str__(self) -> str:
         if self.rows_per_file is None:
@@ -50,18 +67,18 @@ class DataFile:
     def files(self) -> list[str]:
         """The path of the file, or of each of its pieces.
 
-        >>> DataFile(".csv", 150_000, rows_per_file=131_072).files
-        ['data/part-00000.csv', 'data/part-00001.csv']
+        >>> DataFile(150_000, rows_per_file=131_072).files
+        ['randomised/part-00000.parquet', 'randomised/part-00001.parquet']
         """
         if self.rows_per_file is None:
             return [self.name]
         pieces = max(-(-self.rows // self.rows_per_file), 1)
-        return [piece_file(number, self.ending) for number in range(pieces)]
+        return [piece_file(number) for number in range(pieces)]
 
 
-def piece_file(number: int, ending: str) -> str:
+def piece_file(number: int) -> str:
     """Return the path of a piece in the release folder: names sort as the pieces follow."""
-    return f"{STEM}/part-{number:05d}{ending}"
+    return f"{STEM}/part-{number:05d}.parquet"
 
 
 MANIFEST = "manifest.json"
@@ -99,8 +116,7 @@ def check_files(
         if "pieces" in stated:
             check_pieces(folder, stated, rows=manifest["rows"], spark=spark)
             continue
-        form = format_of(path)
-        if form.name != stated["format"] or (form.write is None and stated not in copies):
+        if format_of(path).name != stated["format"]:
             raise damaged(f"{path.name!r} is no {short(stated['format'])}.")
         check_content(folder, stated)
     # Somebody runs scripts: none may be changed, or not stated.
@@ -115,11 +131,7 @@ def check_files(
 def check_pieces(folder: Path, stated: Mapping[str, Any], *, rows: int, spark: Any = None) -> None:
     pieces, place = stated["pieces"], folder / STEM
     refuse_link(place)
-    written = (f.endings[0] for f in FORMATS if f.name == stated["format"] and f.write is not None)
-    ending = next(written, None)
-    if ending is None:
-        raise damaged(f"data is never written as {short(stated['format'])}.")
-    names = [piece_file(number, ending) for number in range(len(pieces))]
+    names = [piece_file(number) for number in range(len(pieces))]
     sizes = [piece["rows"] for piece in pieces]
     as_stated = (
         [piece["file"] for piece in pieces] == names
@@ -188,23 +200,3 @@ def stated_file(folder: Path, name: str, form: str | None = None) -> dict[str, A
 def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
-
-
-# How the text files that this package writes are read again.
-WRITTEN = Reading(
-    separator=",",
-    quote='"',
-    encoding="utf-8",
-    decimal=".",
-    missing=(),
-    quoted_missing=False,
-    trim=False,
-)
-
-
-def open_written(path: Path) -> Records:
-    """Open a data file that this package wrote."""
-    records = open_records(path)
-    if records.typed:
-        return records
-    return open_records(path, replace(WRITTEN, separator=records.reading.separator))

@@ -9,11 +9,11 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pramble.data.decode import natural_arrow_labels
 from pramble.data.encode import Encoder
-from pramble.data.labels import Labels, typed_texts
+from pramble.data.labels import Labels
+from pramble.data.open import open_records
 from pramble.data.places import arrow_input, path_or_place
 from pramble.data.records import Records, scan
 from pramble.data.remote import on_spark
@@ -26,7 +26,7 @@ from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.notions import promise_from_json
 from pramble.privacy.promise import CentralPromise, LocalPromise, Promise
 from pramble.privacy.unit import Unit
-from pramble.releasing.folder.layout import check_files, open_written
+from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (
     central_promise,
     check_promised,
@@ -225,10 +225,10 @@ def open_release(
     folder = path_or_place(folder)
     manifest = read_manifest(folder, verify=verify)
     data = stated_data(manifest)
-    if spark is not None and ("pieces" not in data or data["format"] != "parquet"):
+    if spark is not None and "pieces" not in data:
         raise InvalidData(
-            "With spark= the data of a release lies in pieces of Parquet; this is a single file, "
-            "or of another format. Open it without spark=, or release with rows_per_file."
+            "With spark= the data of a release lies in pieces; this is a single file. Open it "
+            "without spark=, or release with rows_per_file."
         )
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
     release = Release(folder, manifest, stated_plan(manifest), spark=spark)
@@ -243,7 +243,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
 
     Randomised columns hold labels of their mechanisms only, in the types of the plan.
     """
-    records = open_written(folder / stated_data(manifest)["file"])
+    records = open_records(folder / stated_data(manifest)["file"])
     check_columns(records, manifest)
     table = pa.Table.from_batches(list(records.batches()), schema=records.schema)
     refuse_rows(table.num_rows, manifest["rows"])
@@ -251,14 +251,7 @@ def read_data(folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     for place, name in enumerate(records.names):
         values = table[name]
         if name in labels:
-            values = in_labels(values, labels[name].released, column=name, typed=records.typed)
-        elif not records.typed:
-            # A column of a text file that is as it was has the type that its texts stand for.
-            texts = values.unique()
-            typed = pa.array(typed_texts(texts.to_pylist()))
-            if typed.type != texts.type:
-                places = pc.index_in(values.combine_chunks(), texts)
-                values = pa.chunked_array([typed.take(places)])
+            values = in_labels(values, labels[name].released, column=name)
         table = table.set_column(place, pa.field(name, values.type), values)
     return table
 
@@ -273,7 +266,7 @@ def check_columns(records: Records, manifest: Mapping[str, Any]) -> None:
 def frame_of_data(spark: Any, folder: Path, manifest: Mapping[str, Any], plan: Plan) -> Any:
     """Return the pieces of the data file as a Spark frame, once tasks have checked every value."""
     path = (folder / stated_data(manifest)["file"]).absolute()
-    records = open_written(path)
+    records = open_records(path)
     check_columns(records, manifest)
     labels = {name: own.released for name, own in plan.column_labels().items()}
     found = on_spark("SparkFileRecords").of(records, spark)
@@ -289,7 +282,7 @@ class ReleasedLabels:
 
     def add(self, batch: Any) -> None:
         for name, released in self.labels.items():
-            in_labels(batch[name], released, column=name, typed=True)
+            in_labels(batch[name], released, column=name)
 
     def merge(self, later: "ReleasedLabels") -> None:
         """Take nothing: what is not refused is fine."""
@@ -300,13 +293,12 @@ def refuse_rows(found: int | None, stated: int) -> None:
         raise InvalidData(f"The manifest states {short(stated)} rows; the data file has {found}.")
 
 
-def in_labels(values: Any, released: Labels, *, column: str, typed: bool) -> Any:
+def in_labels(values: Any, released: Labels, *, column: str) -> Any:
     """Return released values in the type of their labels; refuse what cannot be released."""
     if pa.types.is_nested(values.type):
         raise InvalidData(f"Column {column!r} must hold labels; its type is {values.type}.")
-    encoder = Encoder(released, column, from_text=not typed)
     try:
-        codes = encoder.codes(values)
+        codes = Encoder(released, column).codes(values)
     except InvalidData:
         raise InvalidData(
             f"Column {column!r} holds values that its mechanism cannot release."

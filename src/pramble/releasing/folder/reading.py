@@ -30,7 +30,7 @@ from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
 
-SCHEMA = "pramble/release/7"
+SCHEMA = "pramble/release/8"
 
 TYPES: dict[str, Any] = {
     "object": dict, "array": list, "string": str, "boolean": bool, "integer": int,
@@ -43,7 +43,7 @@ def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema of manifests.
 
     >>> manifest_schema()["$id"]
-    'pramble/release/7'
+    'pramble/release/8'
     """
     text = (files("pramble") / "resources" / "manifest.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)

@@ -22,7 +22,7 @@ from pramble.releasing.profile.columns import ColumnProfile, profile_columns
 from pramble.releasing.repeats import Repeat, SharedValues
 from pramble.releasing.spec.document import toml_table, toml_value
 from pramble.releasing.spec.settings import STANDARD
-from pramble.releasing.spec.spec import OUTPUTS, columns_of_person
+from pramble.releasing.spec.spec import columns_of_person
 from pramble.releasing.value_sample import MOST_SAMPLED
 from pramble.values import Watcher, frozen
 from pramble.words import several
@@ -88,8 +88,7 @@ class FileProfile:
         if central is not None:
             promise = DRAFT["central"].format(toml_value(float(central)))
             tables = DRAFT["auto"] + TWO_WAY
-        outputs = ", ".join(map(toml_value, OUTPUTS))
-        settings = DRAFT["settings"].format(outputs)
+        settings = DRAFT["settings"]
         lines = [
             *(DRAFT["head"] + promise + DRAFT["tables"] + tables).splitlines(),
             *([] if central else settings.splitlines()),

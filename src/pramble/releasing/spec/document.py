@@ -165,8 +165,6 @@ def designs_with(row: Setting, own: Any) -> tuple[str, ...]:
         return (TABLES,) if own in TABLE_OBJECTIVES else (RECORDS, COLUMNS)
     if row.name == "prior" and own not in ("private", "uniform"):
         return (RECORDS, COLUMNS)
-    if row.name == "output" and own == row.default:
-        return DESIGNS
     return row.designs
 
 

@@ -16,7 +16,7 @@ def contradictions(stated: Mapping[str, Any], spec: ReleaseSpec | None) -> list[
     """
     if spec is None:
         return []
-    found = [*promise_contradictions(stated, spec), *column_contradictions(stated, spec)]
+    found = [*promise_contradictions(stated, spec), *column_contradictions(spec)]
     for column in spec.columns:
         found += [*prior_contradictions(column), *distance_contradictions(column)]
     return found
@@ -51,7 +51,7 @@ def promise_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iter
         yield f"The plan states no alpha in total, and column {without[0]!r} none of its own."
 
 
-def column_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Iterator[str]:
+def column_contradictions(spec: ReleaseSpec) -> Iterator[str]:
     names = [column.name for column in spec.columns]
     source = spec.columns[0].prior_source
     others = [one.name for one in spec.columns if one.prior_source != source]
@@ -65,8 +65,6 @@ def column_contradictions(stated: Mapping[str, Any], spec: ReleaseSpec) -> Itera
             "The table [risk] compares records before and after they are randomised, and protected "
             'tables are no records. Leave it out, or state design = "records".'
         )
-    if stated.get("output") in spec.copies:
-        yield f"The data is written as {spec.output}; copies are in other formats than the data."
     for name in spec.person_columns:
         if name in names:
             yield f"Column {name!r} says whose row it is and cannot be protected."

@@ -5,7 +5,6 @@ from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any
 
-from pramble.data.formats.registry import FORMATS
 from pramble.data.open import open_records
 from pramble.data.recode import Reading, as_recodings
 from pramble.data.records import Records
@@ -20,7 +19,6 @@ from pramble.values import frozen, names_of
 from pramble.words import hint_at
 
 TABLE_OBJECTIVES = ("variance", "relative", "largest")
-OUTPUTS = tuple(form.name for form in FORMATS if form.write is not None)
 COPIES = ("csv", "stata", "spss", "excel")
 DELTA = 1e-6
 
@@ -203,35 +201,19 @@ class ReleaseSpec:
         "The name under which the ledger adds up releases of these people.",
         example='"patients of 2024"',
     )
-    output: str = setting(
-        "parquet",
-        read.OneOf(OUTPUTS),
-        "The format of the data file of randomised records.",
-        example='"csv"',
-        designs=RANDOMISED,
-    )
     rows_per_file: int | None = setting(
         None,
         read.rows_of_a_file,
-        "Writes the data as a folder of files with this many rows each: a multiple of 131,072. "
-        "Without it the data is one file.",
+        "Writes the randomised records as a folder of files with this many rows each: a multiple "
+        "of 131,072. Without it they are one file.",
         example="1048576",
         designs=RANDOMISED,
     )
     copies: tuple[str, ...] = setting(
         (),
         read.SeveralOf(COPIES),
-        "Formats in which the released records, of protected tables the complete ones, are written "
-        "again.",
+        "Formats in which the complete records are written again.",
         example='["csv", "stata"]',
-    )
-    synthetic: bool = setting(
-        False,  # noqa: FBT003
-        read.flag,
-        "Whether complete records, drawn from the release alone, are in the folder. Protected "
-        "tables always have them.",
-        example="true",
-        designs=RANDOMISED,
     )
     risk: RiskSpec | None = None
     reading: Reading = field(default_factory=Reading)
@@ -272,15 +254,6 @@ class ReleaseSpec:
     @property
     def is_shuffled(self) -> bool:
         return self.shuffle or (self.central is not None and self.design == RECORDS)
-
-    @property
-    def ending(self) -> str:
-        return next(form for form in FORMATS if form.name == self.output).endings[0]
-
-    @property
-    def data_file(self) -> str:
-        """Name of the data file in the release folder; in pieces the folder has it, unended."""
-        return f"data{self.ending}"
 
     def released(self, names: Sequence[str]) -> list[str]:
         return [name for name in names if name not in self.drop]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from pyarrow import parquet
 
+from pramble.data.open import open_records
 from pramble.data.places import arrow_input
 from pramble.data.remote import on_spark
 from pramble.data.save import save_table
@@ -15,20 +16,22 @@ from pramble.engine.measure import measure_records
 from pramble.engine.shuffle import ShuffledRecords
 from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
+from pramble.limits import MOST_SYNTHETIC_ROWS
 from pramble.mechanisms.measured import Measured
 from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.design import rules_of
 from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import (
+    ABOUT_SYNTHETIC,
+    ABOUT_TABLES,
     MANIFEST,
     SCRIPTS,
     SYNTHETIC,
     TABLES_FILE,
-    open_written,
+    described,
     stated_file,
 )
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
-from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.table_design import TableReleaseDesign
 from pramble.releasing.write.copies import copy_name, write_copies
@@ -39,16 +42,6 @@ from pramble.values import Reporter
 
 # Shares of the work, for the progress; the rest are checks and pages.
 COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
-
-ABOUT_TABLES = (
-    "One row for each cell of each protected table: its labels, the protected count, the standard "
-    "deviation of its noise, and the exact number behind it."
-)
-ABOUT_COMPLETE = (
-    "Complete records whose tables fit the release, drawn from it alone: they reveal nothing "
-    "beyond it. They do not show their own errors; estimates and intervals come from the evidence "
-    "in the release."
-)
 
 
 def write_folder(
@@ -65,14 +58,11 @@ def write_folder(
     What is returned has the tables that were chosen meanwhile.
     """
     write = write_tables if prepared.spec.of_tables else write_records
-    complete = prepared.spec.synthetic or prepared.spec.of_tables
-    share = WRITING - SYNTHESIS if complete else WRITING
+    share = WRITING - SYNTHESIS
     evidence = write(prepared, folder, key=key, reporter=reporter.part(COUNTING, share))
     prepared = replace(prepared, design=evidence.design)
-    synthetic = made = None
-    if complete:
-        drawing = reporter.part(COUNTING + share, SYNTHESIS)
-        synthetic, made = write_synthetic(prepared, folder, evidence, reporter=drawing)
+    drawing = reporter.part(COUNTING + share, SYNTHESIS)
+    synthetic, made = write_synthetic(prepared, folder, evidence, reporter=drawing)
     tables = outcome.tables
     if prepared.spec.of_tables:  # their number, and the number of rows, may follow from the noise
         tables = prepared.design.accuracy(evidence.rows)
@@ -86,7 +76,7 @@ def write_folder(
     )
     if prepared.spec.copies:
         document["copies"] = write_copies(
-            Release(folder, document, prepared.design.plan), prepared.spec.copies
+            made.frame, prepared.design.plan, folder, prepared.spec.copies
         )
     document["scripts"] = write_scripts(prepared, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
@@ -95,7 +85,7 @@ def write_folder(
         **observed_figures(outcome, prepared, evidence, made),
         tables=tables,
         checks=evidence.checks,
-        data_bytes=evidence.entry["bytes"] + (synthetic or {"bytes": 0})["bytes"],
+        data_bytes=evidence.entry["bytes"] + synthetic["bytes"],
         created=document["created"],
         dry_run=False,
     )
@@ -104,7 +94,7 @@ def write_folder(
 
 def published_files(prepared: Prepared) -> list[str]:
     evidence = prepared.file.files if not prepared.spec.of_tables else [TABLES_FILE]
-    copies = [copy_name(word, of_tables=prepared.spec.of_tables) for word in prepared.spec.copies]
+    copies = map(copy_name, prepared.spec.copies)
     return [*evidence, *copies, SYNTHETIC, *SCRIPTS]
 
 
@@ -114,11 +104,10 @@ def write_records(
     write = on_spark("write_on_spark") if prepared.records.rows_stay else write_here
     tally, entry, checks = write(prepared, folder, key=key, reporter=reporter)
     refuse_failed(checks)
-    here = open_written(folder.absolute() / prepared.file.name)
-    data: Any = here
+    data: Any = open_records(folder.absolute() / prepared.file.name)
     if prepared.records.rows_stay:
-        data = on_spark("SparkFileRecords").of(here, prepared.records.session)  # type: ignore[attr-defined]
-    return WrittenData(entry, prepared.rows, data, here, checks, prepared.design, tally)
+        data = on_spark("SparkFileRecords").of(data, prepared.records.session)  # type: ignore[attr-defined]
+    return WrittenData(entry, prepared.rows, data, checks, prepared.design, tally)
 
 
 def write_here(
@@ -154,7 +143,8 @@ def write_tables(
         reporter=reporter,
     )
     path = folder / TABLES_FILE
-    save_table(measured.to_table(), path)
+    table = measured.to_table()
+    save_table(table.cast(described(table.schema, ABOUT_TABLES)), path)
     entry = {**stated_file(folder, TABLES_FILE, "parquet"), "sentence": ABOUT_TABLES}
     written = parquet.read_table(arrow_input(path))
     found = Measured.from_table(written, measured.plan, measured.total)
@@ -163,7 +153,7 @@ def write_tables(
     cells = sum(own.size for own in measured.parts.values())
     check = Check("tables as they were measured", passed=True, detail=f"{cells:,} cells read again")
     design = prepared.design.with_tables_of(measured.plan)
-    return WrittenData(entry, measured.total, measured, measured, (check,), design)
+    return WrittenData(entry, measured.total, measured, (check,), design)
 
 
 def write_synthetic(
@@ -176,13 +166,22 @@ def write_synthetic(
     # A seed drawn anew would make every release of one evidence different for no reason.
     seed = int(hashlib.sha256(evidence.entry["sha256"].encode()).hexdigest()[:12], 16)
     made = synthesis(
-        evidence.here,
+        evidence.data,
         None if prepared.spec.of_tables else prepared.plan,
+        rows=min(max(evidence.rows, 1), MOST_SYNTHETIC_ROWS),
         seed=seed,
         possible=rules_of(prepared.spec),
         progress=lambda done: reporter.report(done.what, done.share),
     )
-    save_table(made.frame, folder / SYNTHETIC)
+    records = made.frame.cast(described(made.frame.schema, ABOUT_SYNTHETIC))
+    save_table(records, folder / SYNTHETIC)
     stated = stated_file(folder, SYNTHETIC, "parquet")
-    facts = {"rows": made.rows, "seed": seed, "sentence": ABOUT_COMPLETE, "notes": list(made.notes)}
-    return {**stated, **facts}, made
+    facts = {
+        "rows": made.rows,
+        "seed": seed,
+        "sentence": ABOUT_SYNTHETIC,
+        "notes": list(made.notes),
+    }
+    # Of the evidence, not of the file: how far counting the records is from estimating.
+    fits = [{"columns": list(fit.columns), "difference": fit.typical} for fit in made.fits]
+    return {**stated, **facts, "tables": fits}, made

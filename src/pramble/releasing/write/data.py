@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.formats.registry import format_of
+from pramble.data.formats.registry import PARQUET
 from pramble.data.records import Records
 from pramble.data.save import writing
 from pramble.engine.canonical import Canonical
@@ -21,7 +21,13 @@ from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.record import BoundPlan
 from pramble.engine.sampling import available_threads, each_column
 from pramble.mechanisms.plan import Plan
-from pramble.releasing.folder.layout import file_sha256, piece_file, pieces_sha256
+from pramble.releasing.folder.layout import (
+    ABOUT_RANDOMISED,
+    described,
+    file_sha256,
+    piece_file,
+    pieces_sha256,
+)
 from pramble.releasing.linkage import Links, refuse_links
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -79,10 +85,10 @@ def write_piece(
     threads : int
         How many may be at work.
     """
-    form, record = format_of(path), work.record
-    tally = WrittenTally(record.plan, work.names, coded=work.coded, as_text=not form.typed)
+    record, schema = work.record, described(work.schema, ABOUT_RANDOMISED)
+    tally = WrittenTally(record.plan, work.names, coded=work.coded)
     links = Links(watched, record.plan.columns, key=record.key, first_row=first_row)
-    with writing(path, form, work.schema) as writer, each_column(threads) as each:
+    with writing(path, PARQUET, schema) as writer, each_column(threads) as each:
         for batch in batches:
             start = first_row + tally.rows
             rows = range(start, start + batch.num_rows)
@@ -119,7 +125,7 @@ def write_data(
     batches = watched_batches()
     first = next(batches, None)
     while first is not None or not pieces:
-        name = file.name if further is None else piece_file(len(pieces), file.ending)
+        name = file.name if further is None else piece_file(len(pieces))
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         found = write_piece(
             work,
@@ -143,7 +149,7 @@ def data_entry(
     """Return what the manifest says of the data file; refuse columns that tell protected ones."""
     if links.rows:
         refuse_links(tuple(links.found(rows_per_person=prepared.design.spent.rows)))
-    entry = {"file": prepared.file.name, "format": prepared.spec.output}
+    entry = {"file": prepared.file.name, "format": "parquet", "sentence": ABOUT_RANDOMISED}
     if prepared.file.rows_per_file is None:
         return {**entry, "bytes": pieces[0]["bytes"], "sha256": pieces[0]["sha256"]}
     size = sum(piece["bytes"] for piece in pieces)

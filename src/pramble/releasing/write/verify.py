@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from pramble.data.arrays import UNSIGNED, even_batches, is_text, sorted_dictionary
 from pramble.data.encode import Codes, Encoder
 from pramble.data.formats.base import BATCH_ROWS
-from pramble.data.formats.delimited import as_text
 from pramble.data.labels import Labels, places_of
+from pramble.data.open import open_records
 from pramble.engine.block import ColumnBlock
 from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
@@ -31,7 +31,6 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import Check
 from pramble.releasing.design import ReleaseDesign
-from pramble.releasing.folder.layout import open_written
 from pramble.values import Integers, frozen
 from pramble.words import several
 
@@ -133,11 +132,9 @@ class WrittenTally(DrawObserver):
     ``coded`` are the untouched columns of text that are held as dictionaries.
     """
 
-    def __init__(
-        self, plan: Plan, names: Sequence[str], *, coded: Collection[str], as_text: bool
-    ) -> None:
+    def __init__(self, plan: Plan, names: Sequence[str], *, coded: Collection[str]) -> None:
         self.rows, self.plan, self.names = 0, plan, names
-        self.coded, self.as_text = coded, as_text
+        self.coded = coded
         self.labels = dict(plan.column_labels())  # a tally is sent between machines
         # How often each value of a randomised column was met, released, and changed.
         self.before, self.after = (
@@ -156,8 +153,6 @@ class WrittenTally(DrawObserver):
         self.digests: dict[str, list[bytes]] = {name: [] for name in names}
 
     def keep(self, name: str, values: Any) -> None:
-        if self.as_text and name not in self.coded:
-            values = as_text(values, column=name).fill_null("")
         digest = hashlib.sha256()
         for part in block_bytes(values):
             digest.update(part)
@@ -177,7 +172,6 @@ class WrittenTally(DrawObserver):
 
     def release(self, name: str, z: Codes) -> None:
         self.after[name] += np.bincount(z, minlength=len(self.after[name]))
-        # Codes, not labels: files of any format are compared by what they mean.
         digest = hashlib.sha256(np.ascontiguousarray(z, dtype=np.int32).tobytes())
         self.digests[name].append(digest.digest())
 
@@ -223,12 +217,9 @@ def block_bytes(values: Any) -> list[Any]:
 
 def tally_written(path: Path, meant: WrittenTally) -> WrittenTally:
     """Read a written file and tally it as it was tallied while it was written."""
-    plan, names, records = meant.plan, meant.names, open_written(path)
-    tally = WrittenTally(plan, names, coded=meant.coded, as_text=not records.typed)
-    encoders = {
-        name: Encoder(own.released, name, from_text=not records.typed)
-        for name, own in tally.labels.items()
-    }
+    plan, names, records = meant.plan, meant.names, open_records(path)
+    tally = WrittenTally(plan, names, coded=meant.coded)
+    encoders = {name: Encoder(own.released, name) for name, own in tally.labels.items()}
     dictionaries = (*plan.columns, *meant.coded)
     for batch in even_batches(records.batches(names, coded=dictionaries), BATCH_ROWS):
         rows = range(tally.rows, tally.rows + batch.num_rows)
@@ -304,7 +295,6 @@ class WrittenData:
     entry: Mapping[str, Any]  # what the manifest says of the file
     rows: int  # the number of records; as it was measured, where it is secret
     data: Any  # what an analyst would hand to an estimate
-    here: Any  # the same on this machine
     checks: tuple[Check, ...]
     design: ReleaseDesign  # with the tables that were chosen meanwhile
     tally: WrittenTally | None = None  # what was counted while records were written
