@@ -48,7 +48,7 @@ PEERS = ("MST (dpmm)", "AIM (dpmm)", "MST (smartnoise)", "AIM (smartnoise)")
 def shared(name):
     """A file of the data beside the repository."""
     for folder in Path(__file__).resolve().parents:
-        if (path := folder / "shared" / "randomised" / name).exists():
+        if (path := folder / "shared" / "data" / name).exists():
             return path
     sys.exit(f"This benchmark needs shared/data/{name} beside the repository.")
 

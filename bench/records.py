@@ -42,7 +42,7 @@ def people():
     """People drawn from the built-in model, or the New York file where it is asked for."""
     if os.environ.get("PRAMBLE_BENCH_CENSUS"):
         for folder in Path(__file__).resolve().parents:
-            for path in (folder / "shared" / "randomised" / FILE, folder / "randomised" / FILE):
+            for path in (folder / "shared" / "data" / FILE, folder / "data" / FILE):
                 if path.exists():
                     import pandas as pd
 

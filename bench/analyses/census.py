@@ -31,7 +31,7 @@ MODELS = {
 def census_file():
     """Return the path of the file, or None."""
     for folder in Path(__file__).resolve().parents:
-        for path in (folder / "shared" / "randomised" / FILE, folder / "randomised" / FILE):
+        for path in (folder / "shared" / "data" / FILE, folder / "data" / FILE):
             if path.exists():
                 return path
     return None

@@ -21,6 +21,7 @@ log-linear interaction that holds it there. Tables without noise are met exactly
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations, groupby
 from typing import Any
 
@@ -28,8 +29,8 @@ import numpy as np
 
 from pramble.data.labels import Label, label_keys
 from pramble.data.open import open_records
-from pramble.data.records import Records
-from pramble.errors import InvalidInput
+from pramble.data.records import Records, scan
+from pramble.errors import InvalidInput, NotIdentifiable
 from pramble.estimation.draws.released import chosen_columns, possible_cells
 from pramble.estimation.estimate import estimate, estimate_tables
 from pramble.estimation.functionals.result import Estimate
@@ -91,11 +92,15 @@ def tables_within(tables: Any, columns: Sequence[str]) -> list[Table]:
 
 def estimated(
     records: Records, plan: Plan, wanted: Sequence[Table], *, reporter: Reporter
-) -> tuple[Estimate, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
-    """Return a first estimate, the shares and labels of all tables, and notes on those left out."""
+) -> tuple[Estimate | None, dict[Table, Shares], dict[str, tuple[Label, ...]], list[str]]:
+    """Return an estimate if there is one, shares of tables, labels, and notes on what is missing.
+
+    A column that the release does not reveal has labels, and no shares.
+    """
     found: dict[Table, Shares] = {}
     labels: dict[str, tuple[Label, ...]] = {}
     left: list[str] = []
+    hidden: list[str] = []
     known: dict[Table, Estimate] = {}
     for size, listed in groupby(wanted, key=len):  # small tables first
         reporter.report("estimating", size / (1 + len(wanted[-1])))
@@ -113,11 +118,16 @@ def estimated(
             if table in known:
                 labels |= {table[0]: tuple(known[table].cells[table[0]])} if size == 1 else {}
                 found[table] = shares_from(known[table], table, labels)
-            elif size == 1:  # says what is lost
-                estimate(records, plan, by=list(table), method="inverse")
-            else:
+            elif size > 1:
                 left.append(f"{' with '.join(table)} (the plan cannot give it)")
-    return known[wanted[0]], found, labels, note_of("Tables that are not fitted", left)
+            else:
+                with suppress(NotIdentifiable):  # an error of the records is one of all columns
+                    estimate(records, plan, by=list(table), method="inverse")
+                labels[table[0]] = tuple(plan.column_labels()[table[0]].labels.values)
+                hidden += table
+    notes = note_of("Columns that the release does not reveal, drawn with equal shares", hidden)
+    notes += note_of("Tables that are not fitted", left)
+    return next(iter(known.values()), None), found, labels, notes
 
 
 def note_of(what: str, names: Sequence[str]) -> list[str]:
@@ -229,8 +239,9 @@ def target_of_records(
     )
     labels = {name: known[name] for name in names}
     possible = possible_cells(plan, labels)
+    rows = scan(records, ()) if first is None else round(first.n)
     return SyntheticTarget(
-        found, labels, possible, round(first.n), types, first.backend, (*notes, *left)
+        found, labels, possible, rows, types, records.backend, (*notes, *left)
     )
 
 

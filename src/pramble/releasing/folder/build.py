@@ -83,7 +83,9 @@ def building(
             if lock is not None:
                 os.close(lock)
     except OSError as error:
-        reason = error.strerror or str(error)
+        # What writes a file says its passing name; what it met says why.
+        cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        reason = (cause.strerror or str(cause)).removesuffix(what).rstrip(". ")
         raise InvalidInput(f"Cannot write the release {str(target)!r}: {reason}. {what}") from error
 
 
