@@ -76,7 +76,7 @@ def test_delta_belongs_to_central_figures_alone_and_is_remembered(desk):
 
 def test_a_plan_has_what_its_promise_takes_and_nothing_is_lost_on_the_way(desk):
     risk = {"keys": ["sex"], "population_size": 10_000}
-    said = desk.document | {"whole": True, "rows_per_file": 131072, "output": "csv", "risk": risk}
+    said = desk.document | {"whole": True, "rows_per_file": 131072, "risk": risk}
     desk.document = dict(said)
     desk.promise_to("central", 0.5)
     tables = spec_from(desk.plan)
@@ -185,14 +185,14 @@ def test_the_target_is_proposed_and_one_that_exists_is_refused(desk, tmp_path):
 def test_the_settings_of_a_release_go_into_the_plan(desk):
     before = ready.released_state(desk)
     for about, given in [
-        ("output", "csv"), ("copies", ["excel"]), ("shuffle", False), ("synthetic", True),
+        ("copies", ["excel"]), ("shuffle", False),
         ("people", " staff "),
     ]:  # fmt: skip
         set_in(desk, about, given)
     desk.has_ledger = False
     assert ready.released_state(desk) != before
     text = desk.toml()
-    for line in ('output = "csv"', 'copies = ["excel"]', "synthetic = true", 'people = "staff"'):
+    for line in ('copies = ["excel"]', 'people = "staff"'):
         assert line in text
     assert "shuffle" not in text
     desk.target = "/some where/out"

@@ -121,7 +121,7 @@ def test_shares_are_plain_fractions(share):
         lambda d: d["design"]["parts"][0]["prior"].update(probabilities=[1e308, 1e308]),
         lambda d: d["data"].update(bytes=7),
         lambda d: d["data"].update(format="csv"),
-        lambda d: d["data"].update(file="data.xlsx"),
+        lambda d: d["data"].update(file="randomised.xlsx"),
         lambda d: d["data"].update(file="folder/randomised.parquet"),
         lambda d: d["data"].update(file="randomised.parquet\n"),
         lambda d: d.update(rows=10**4000),

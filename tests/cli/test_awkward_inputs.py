@@ -872,7 +872,7 @@ PLANS = [
         "design",
         "must be one of",
     ),
-    refused("an unknown format", csv(PEOPLE, RELEASE + " --columns sex --set output=sas"), "'sas'"),
+    refused("an unknown format", csv(PEOPLE, RELEASE + " --columns sex --set copies=sas"), "'sas'"),
     refused(
         "a setting without a sign",
         csv(PEOPLE, RELEASE + " --columns sex,town --set family:general"),
@@ -1147,31 +1147,6 @@ SETTINGS = [
         "line 62",
     ),
     refused(
-        "nested lists as csv",
-        parquet(
-            {"x": [[1, 2]] * 60},
-            f"release people.parquet {OUT} --columns sex --allow x --set output=csv",
-        ),
-        "'x'",
-        "drop it",
-    ),
-    refused(
-        "nested lists in a copy",
-        parquet(
-            {"x": [[1, 2]] * 60},
-            f"release people.parquet {OUT} --columns sex --allow x --set copies=csv",
-        ),
-        "'x'",
-    ),
-    refused(
-        "nested lists in a copy for Stata",
-        parquet(
-            {"x": [[1, 2]] * 60},
-            f"release people.parquet {OUT} --columns sex --allow x --set copies=stata",
-        ),
-        "'x'",
-    ),
-    refused(
         "huge integers in a copy for Stata",
         parquet(
             {"x": [2**62, 2**61, 5] * 20},
@@ -1186,11 +1161,6 @@ SETTINGS = [
             f"release people.parquet {OUT} --columns sex --allow x --set copies=excel",
         ),
         "'x'",
-    ),
-    refused(
-        "a copy of the format itself",
-        csv(PEOPLE, RELEASE + " --columns sex,town --set output=csv --set copies=csv"),
-        "csv",
     ),
     refused(
         "trying a header",

@@ -27,7 +27,8 @@ def inside(monkeypatch, tmp_path):
     return tmp_path
 
 
-PUBLISHED = {"analysis.R", "analysis.py", "randomised.parquet", "manifest.json", "summary.html"}
+PUBLISHED = {"analysis.R", "analysis.py", "randomised.parquet", "manifest.json", "summary.html",
+             "synthetic.parquet"}  # fmt: skip
 
 
 def run(*arguments, code=0, words=None):
@@ -51,7 +52,7 @@ def test_copies_are_asked_for(inside):
     given = ["people.parquet", "--columns", "SEX", "--alpha", "2", "--design", "paper"]
     run("release", *given, "--out", "out", "--set", "copies=csv,stata", "--no-ledger")
     names = {path.name for path in (inside / "out").iterdir()}
-    assert names == {*PUBLISHED, "data.csv", "data.dta"}
+    assert names == {*PUBLISHED, "synthetic.csv", "synthetic.dta"}
     assert [copy["format"] for copy in open_release("out").manifest["copies"]] == ["csv", "stata"]
     answer = run("release", *given, "--out", "other", "--set", "copies=sas", code=1)
     assert "copies must be one of 'csv', 'stata', 'spss', 'excel'; found 'sas'" in answer.error
@@ -60,13 +61,13 @@ def test_copies_are_asked_for(inside):
 def test_release_from_options_in_json(inside):
     answer = run(
         "--quiet", "release", "people.parquet", "--out", "out", "--columns", "SEX, AGE",
-        "--alpha", 2, "--drop", "person_id", "--set", "output=csv", "--json",
+        "--alpha", 2, "--drop", "person_id", "--set", "copies=csv", "--json",
     )  # fmt: skip
     document = json.loads(answer.stdout)
     assert document["alpha"] <= 2
     wanted = [table["columns"] for table in document["tables"] if table["wanted"]]
     assert wanted == [["SEX", "AGE"]]
-    assert (inside / "out" / "data.csv").exists()
+    assert (inside / "out" / "synthetic.csv").exists()
 
 
 def test_a_dry_run_needs_no_folder():

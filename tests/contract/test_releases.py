@@ -72,7 +72,7 @@ KINDS = {
         "prior": "uniform",
         **CENTRAL,
     },
-    "untouched": {"columns": labelled("SEX", "MARST"), "output": "csv", **LOCAL},
+    "untouched": {"columns": labelled("SEX", "MARST"), "copies": ["csv"], **LOCAL},
     "weights": {"columns": labelled("SEX", "MARST"), "whole": True, **LOCAL},
 }
 """The settings of each kind of release."""

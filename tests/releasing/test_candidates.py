@@ -133,8 +133,7 @@ def test_both_central_designs_are_tried():
     [
         {"shuffle": True},
         {"whole": True},
-        {"synthetic": True},
-        {"output": "csv"},
+        {"rows_per_file": 131072},
         {"prior": "private"},
     ],
 )

@@ -112,12 +112,11 @@ def test_missing_values_need_a_label_and_are_released_as_such(tmp_path, book, pe
         assert made.data.num_rows == 400
 
 
-@pytest.mark.parametrize("output", ["parquet", "csv"])
-def test_every_record_is_in_the_file(tmp_path, output, people, given_plan):
+def test_every_record_is_in_the_file(tmp_path, people, given_plan):
     """A promise so wide that nearly nothing changes: the file is the source in another order."""
     given_plan(plan_that_keeps(9.0))
     made = pramble.open_release(
-        central(people, tmp_path / "out", central=40.0, output=output).folder
+        central(people, tmp_path / "out", central=40.0).folder
     )
     there = Counter(map(str, made.data.to_pylist()))
     here = Counter(map(str, people.select(made.data.column_names).to_pylist()))
@@ -267,7 +266,7 @@ def test_the_most_information_under_a_central_promise(tmp_path, people):
 
 def test_a_csv_gives_the_same_promise_as_a_frame(tmp_path, people):
     pacsv.write_csv(people, tmp_path / "people.csv")
-    one = central(tmp_path / "people.csv", tmp_path / "one", output="csv")
+    one = central(tmp_path / "people.csv", tmp_path / "one")
     two = central(people, tmp_path / "two")
     assert one.central == two.central
     assert one.plan == two.plan

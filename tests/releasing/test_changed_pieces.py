@@ -38,14 +38,14 @@ def spoiled(name):
 
 def swapped(folder):
     one, two = folder / "randomised/part-00000.parquet", folder / "randomised/part-00001.parquet"
-    one.rename(folder / "data/x")
+    one.rename(folder / "randomised/x")
     two.rename(one)
-    (folder / "data/x").rename(two)
+    (folder / "randomised/x").rename(two)
 
 
 def linked(folder):
-    (folder / "data").rename(folder / "elsewhere")
-    (folder / "data").symlink_to(folder / "elsewhere")
+    (folder / "randomised").rename(folder / "elsewhere")
+    (folder / "randomised").symlink_to(folder / "elsewhere")
 
 
 def restated(change):
@@ -71,8 +71,11 @@ DAMAGES = {
         lambda f: shutil.copy(f / "randomised/part-00002.parquet", f / "randomised/part-00003.parquet"),
         "holds 'randomised/part-00003.parquet', which",
     ),
-    "hidden": (lambda f: (f / "data/.x").write_text("x"), "holds 'data/.x', which"),
-    "whole beside": (lambda f: (f / "data.arrow").write_text("x"), "holds 'data.arrow', which"),
+    "hidden": (lambda f: (f / "randomised/.x").write_text("x"), "holds 'randomised/.x', which"),
+    "whole beside": (
+        lambda f: (f / "randomised.arrow").write_text("x"),
+        "holds 'randomised.arrow', which",
+    ),
     "swapped": (swapped, "randomised/part-00000.parquet is not the file that was released"),
     "altered": (
         spoiled("randomised/part-00001.parquet"),
@@ -89,12 +92,11 @@ DAMAGES = {
     "stated hash": (restated(lambda d: d.update(sha256="0" * 64)), "do not make up the whole"),
     "no pieces": (restated(lambda d: d.update(pieces=[])), "do not make up the whole"),
     "outside": (
-        restated(lambda d: d["pieces"][0].update(file="data/../x.parquet")),
+        restated(lambda d: d["pieces"][0].update(file="randomised/../x.parquet")),
         "damaged: manifest.data.pieces",
     ),
     "not in pieces": (restated(lambda d: d.pop("pieces")), "is of a file in pieces"),
-    "another format": (restated(lambda d: d.update(format="csv")), "do not make up the whole"),
-    "an unwritten format": (restated(lambda d: d.update(format="sas")), "never written"),
+    "another format": (restated(lambda d: d.update(format="csv")), "damaged: manifest.data.format"),
 }
 
 

@@ -29,7 +29,7 @@ CHANGES = {
     ("prior",): ["uniform", "public", "confidential", "private", "x", 1],
     ("family",): ["response", "uniform", "any"],
     ("drop",): [["other"], ["sex"], ["no"], "other"],
-    ("output",): ["csv", "xls"],
+    ("copies",): [["csv"], ["xls"], "csv"],
     ("risk",): [{"keys": ["sex", "other"], "population_size": 5000}, {}],
     ("columns", "sex"): [{}, {"categories": "seen"}, {"categories": ["m"]}, 1],
     ("columns", "sex", "categories"): [["m", "f", "x"], ["m", "x"], [1, 2], [], ["m", "m"], "seen"],

@@ -31,7 +31,7 @@ PLAN = pramble.Plan(
 def drawn(table, *, batch, first_row=0, key=KEY):
     """The tally and the links of a table, batch by batch."""
     work = Canonical(table.schema, BoundPlan(PLAN, KEY))
-    tally = WrittenTally(PLAN, work.names, coded=work.coded, as_text=False)
+    tally = WrittenTally(PLAN, work.names, coded=work.coded)
     links = Links(
         ["town", "name", "day", "early", "late"], PLAN.columns, key=key, first_row=first_row
     )

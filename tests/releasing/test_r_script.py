@@ -80,11 +80,18 @@ def people():
                      "d": rng.choice(D, N), "left": rng.random(N)})  # fmt: skip
 
 
+def with_text(folder):
+    """An opened release, with its evidence written again as CSV, which R reads without a package."""
+    release = pramble.open_release(folder)
+    csv.write_csv(release.data, folder / "randomised.csv")
+    return release
+
+
 def in_r_code(text):
     return '"' + "".join(f"\\U{{{ord(letter):x}}}" for letter in text) + '"'
 
 
-def in_r(rscript, folder, tables):
+def in_r(rscript, folder, tables, env=None):
     """Estimates, standard errors and likelihoods of some tables, each with the labels."""
     code = ['source("analysis.R")']
     for number, table in enumerate(tables):
@@ -97,8 +104,9 @@ def in_r(rscript, folder, tables):
             "formatC(unlist(x[i, k + c(1, 2, 5)]), digits = 17)), con); close(con)"
         )
     done = subprocess.run(
-        [rscript, "-e", "; ".join(code)], cwd=folder, capture_output=True, text=True, check=False
-    )
+        [rscript, "-e", "; ".join(code)], cwd=folder, env=env, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = []
     for number, table in enumerate(tables):
@@ -113,10 +121,10 @@ def in_r(rscript, folder, tables):
     return found, done.stdout
 
 
-def agree(release, tables, found):
+def agree(release, tables, found, plan=None):
     for table, (labels, numbers) in zip(tables, found, strict=True):
-        inverse = pramble.estimate(release, by=table, method="inverse")
-        fitted = pramble.estimate(release, by=table)
+        inverse = pramble.estimate(release, plan, by=table, method="inverse")
+        fitted = pramble.estimate(release, plan, by=table)
         assert labels == list(zip(*inverse.cells.values(), strict=True))
         np.testing.assert_allclose(numbers[:, 0], inverse.probabilities, atol=1e-6)
         np.testing.assert_allclose(numbers[:, 1], inverse.standard_errors, rtol=1e-6)
@@ -127,8 +135,7 @@ def agree(release, tables, found):
 def test_tables_agree(kind, people, tmp_path, tool):
     plan = PLANS[kind]
     left = [name for name in people.column_names if name not in plan.columns]
-    release_by(plan, people, tmp_path / "out", copies=["csv"], drop=left)
-    release = pramble.open_release(tmp_path / "out")
+    release = with_text(release_by(plan, people, tmp_path / "out", drop=left).folder)
     tables = [ONE, PAIR, OTHER, *([ALL] if len(plan.branches) == 1 else [])]
     found, printed = in_r(tool("Rscript"), release.folder, tables)
     assert f"Shares of a among {N} records" in printed
@@ -140,9 +147,8 @@ def test_impossible_cells_are_left_at_nothing(people, tmp_path, tool):
     plan = pramble.Plan({("a", "b"): RR(some, 2.0), "c": RR(C, 2.0)})
     frame = people.to_pandas()
     frame = frame[~((frame.a == "m") & (frame.b == "hi"))]
-    release_by(plan, pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "out",
-               copies=["csv"], drop=["d", "left"])  # fmt: skip
-    release = pramble.open_release(tmp_path / "out")
+    some = pa.Table.from_pandas(frame, preserve_index=False)
+    release = with_text(release_by(plan, some, tmp_path / "out", drop=["d", "left"]).folder)
     found, _ = in_r(tool("Rscript"), release.folder, [PAIR, ALL])
     agree(release, [PAIR, ALL], found)
     assert found[0][1][-1].tolist() == [0, 0, 0]
@@ -160,8 +166,7 @@ def test_labels_of_any_kind_are_read_and_nothing_of_them_is_run(tmp_path, tool):
         EVIL[3]: rng.choice(["", "NA", "TRUE", "1e5", " x "], 900).tolist(),
         "n": rng.choice([100000, 7, -3], 900), "t": rng.random(900) < 0.3,
     })  # fmt: skip
-    release_by(plan, source, tmp_path / "out", copies=["csv"])
-    release = pramble.open_release(tmp_path / "out")
+    release = with_text(release_by(plan, source, tmp_path / "out").folder)
     tables = [[EVIL[0]], [EVIL[3]], ["n"], ["t"]]
     found, _ = in_r(tool("Rscript"), release.folder, tables)
     for table, (labels, numbers) in zip(tables, found, strict=True):
@@ -172,9 +177,9 @@ def test_labels_of_any_kind_are_read_and_nothing_of_them_is_run(tmp_path, tool):
     assert not list(tmp_path.rglob("owned"))
 
 
-def test_text_data_needs_no_copy_and_a_table_that_is_not_told_says_so(people, tmp_path, tool):
-    release_by(PLANS["branches"], people, tmp_path / "out", output="tsv", drop=["d"])
-    release = pramble.open_release(tmp_path / "out")
+def test_a_table_that_the_plan_cannot_give_says_so(people, tmp_path, tool):
+    made = release_by(PLANS["branches"], people, tmp_path / "out", drop=["d"])
+    release = with_text(made.folder)
     found, _ = in_r(tool("Rscript"), release.folder, [PAIR])
     agree(release, [PAIR], found)
     script = [tool("Rscript"), str(release.folder / "analysis.R")]
@@ -187,22 +192,36 @@ def test_pieces_are_read_one_after_the_other(tmp_path, tool):
     rng = np.random.default_rng(6)
     table = pa.table({"a": rng.choice(A, n), "c": rng.choice(C, n)})
     plan = pramble.Plan({"a": RR(A, 1.5), "c": RR(C, 2.0)})
-    release_by(plan, table, tmp_path / "out", output="csv", rows_per_file=LEAST_ROWS)
-    release = pramble.open_release(tmp_path / "out")
+    made = release_by(plan, table, tmp_path / "out", rows_per_file=LEAST_ROWS)
+    release = pramble.open_release(made.folder)
     tables = [["a"], ["a", "c"]]
-    found, printed = in_r(tool("Rscript"), release.folder, tables)
+    assert release.data.num_rows == n
+    for piece in sorted((made.folder / "randomised").iterdir()):
+        csv.write_csv(pq.read_table(piece), piece.with_suffix(".csv"))
+        piece.unlink()
+    found, printed = in_r(tool("Rscript"), made.folder, tables)
     assert f"Shares of a among {n} records" in printed
-    agree(release, tables, found)
+    agree(release.data, tables, found, plan=release.plan)
 
 
 def test_parquet_alone_says_what_is_missing(people, tmp_path, tool):
     release_by(PLANS["columns"], people, tmp_path / "out", drop=["d"])
-    arrow = [tool("Rscript"), "-e", 'quit(status = !requireNamespace("arrow", quietly = TRUE))']
-    if subprocess.run(arrow, capture_output=True, check=False).returncode == 0:
-        pytest.skip("R has the package arrow here, and reads Parquet")
+    for package in ("arrow", "nanoparquet"):
+        asked = f'quit(status = !requireNamespace("{package}", quietly = TRUE))'
+        if not subprocess.run([tool("Rscript"), "-e", asked], capture_output=True, check=False).returncode:
+            pytest.skip(f"R has the package {package} here, and reads Parquet")
     script = [tool("Rscript"), str(tmp_path / "out" / "analysis.R")]
-    done = subprocess.run(script, capture_output=True, text=True, check=True)
-    assert 'copies = ["csv"]' in done.stdout
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert 'install.packages("nanoparquet")' in done.stderr
+    assert "CSV" in done.stderr
+
+
+def test_parquet_is_read_through_a_package(people, tmp_path, tool, reads_parquet):
+    release = with_text(release_by(PLANS["columns"], people, tmp_path / "out", drop=["d", "left"]).folder)
+    (release.folder / "randomised.csv").rename(tmp_path / "evidence.csv")
+    found, _ = in_r(tool("Rscript"), release.folder, [PAIR], env=reads_parquet)
+    agree(release, [PAIR], found)
 
 
 @pytest.fixture
@@ -215,11 +234,13 @@ def reads_parquet(tool, tmp_path_factory):
     (package / "NAMESPACE").write_text("export(read_parquet)\n")
     (package / "R" / "read.R").write_text(
         "read_parquet <- function(path) {\n"
-        '  text <- file.path(dirname(path), "..", "tables.csv")\n'
+        '  text <- file.path(dirname(path), "..", "evidence.csv")\n'
         '  found <- utils::read.csv(text, colClasses = "character", check.names = FALSE,\n'
         '                           encoding = "UTF-8", na.strings = "")\n'
-        "  last <- ncol(found) - 0:2\n"
-        "  found[last] <- lapply(found[last], as.numeric)\n"
+        '  if (basename(path) == "tables.parquet") {\n'
+        "    last <- ncol(found) - 0:2\n"
+        "    found[last] <- lapply(found[last], as.numeric)\n"
+        "  }\n"
         "  found\n"
         "}\n"
     )
@@ -236,7 +257,7 @@ def test_protected_tables_are_rebuilt_with_intervals(tmp_path, tool, reads_parqu
     made = pramble.release(
         people, tmp_path / "out", columns=declared, central=1.0, ledger=False, pages=False
     )
-    csv.write_csv(pq.read_table(made.folder / "tables.parquet"), tmp_path / "tables.csv")
+    csv.write_csv(pq.read_table(made.folder / "tables.parquet"), tmp_path / "evidence.csv")
     script = [tool("Rscript"), str(made.folder / "analysis.R")]
     for asked in (["sex"], ["ill", "count"]):
         done = subprocess.run(

@@ -20,11 +20,10 @@ from pramble.errors import InvalidData, InvalidInput, InvalidPlan, PrivacyError
 KEY = bytes(range(32))
 
 
-@pytest.mark.parametrize("output", ["parquet", "csv"])
 @pytest.mark.parametrize("kind", ["people_file", "people_csv"])
-def test_from_file_to_estimates(request, people, tmp_path, kind, output):
+def test_from_file_to_estimates(request, people, tmp_path, kind):
     source = request.getfixturevalue(kind)
-    r = release(source, tmp_path / "out", plan={**PLAN, "output": output})
+    r = release(source, tmp_path / "out", plan=PLAN)
     assert r.alpha <= 3.0
     opened = pramble.open_release(tmp_path / "out")
     assert opened.data.column_names == ["SEX", "AGE", "RACESING", "income"]
@@ -261,14 +260,10 @@ def test_types_and_empty_cells(tmp_path, ending):
     if ending == "parquet":
         columns["word"]["categories"] = ["a", "b", ""]
     path = typed_file(tmp_path, ending)
-    for output in ("parquet", "csv"):
-        if ending == "parquet" and output == "csv":
-            continue  # empty text and no text look alike there
-        out = tmp_path / output
-        release(
-            path, out, columns=columns, alpha=30.0, output=output, prior="uniform", design="paper"
-        )
-        data = pramble.open_release(out).data
+    out = tmp_path / "out"
+    release(path, out, columns=columns, alpha=30.0, prior="uniform", design="paper")
+    opened = pramble.open_release(out)
+    for data in (opened.data, opened.synthetic):
         assert set(data["code"].to_pylist()) == {1, 2, 3, 9}
         assert set(data["flag"].to_pylist()) == {False, True}
         assert None in data["word"].to_pylist()
@@ -352,22 +347,9 @@ def test_lines_within_values_survive(tmp_path):
     path = tmp_path / "lines.csv"
     rows = [f'{"xyz"[i % 3]},"a ""word"", and{chr(10)}a line {i}"' for i in range(30_000)]
     path.write_text("x,note\n" + "\n".join(rows) + "\n")
-    for output in ("csv", "parquet"):
-        r = release(
-            path, tmp_path / output, columns=["x"], alpha=2.0, output=output, design="paper"
-        )
-        notes = [f'a "word", and\na line {i}' for i in range(30_000)]
-        assert r.data["note"].to_pylist() == notes
-
-
-def test_types_that_no_csv_can_hold_are_refused(tmp_path):
-    path = tmp_path / "nested.parquet"
-    pq.write_table(pa.table({"x": ["a", "b"], "many": [[1], [2, 3]]}), path)
-    with pytest.raises(InvalidData, match="Column 'many' of type list<element: int64> cannot be"):
-        release(path, tmp_path / "out", columns=["x"], alpha=2.0, output="csv", design="paper")
-    assert (
-        release(path, tmp_path / "out", columns=["x"], alpha=2.0, design="paper").data.num_rows == 2
-    )
+    r = release(path, tmp_path / "out", columns=["x"], alpha=2.0, design="paper")
+    notes = [f'a "word", and\na line {i}' for i in range(30_000)]
+    assert r.data["note"].to_pylist() == notes
 
 
 def test_the_confidential_file_is_no_public_prior(people_file, tmp_path):
@@ -414,12 +396,11 @@ def test_values_that_only_nested_dictionaries_list_are_not_released(tmp_path):
     assert b"CANARY-GONE" not in (tmp_path / "out" / "randomised.parquet").read_bytes()
 
 
-@pytest.mark.parametrize("output", ["parquet", "csv"])
-def test_an_empty_line_of_a_single_column_is_a_row(tmp_path, output):
+def test_an_empty_line_of_a_single_column_is_a_row(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("x\n" + "a\n\nb\n" * 30)
     columns = {"x": {"categories": ["a", "b"], "missing": True}}
-    r = release(path, tmp_path / "out", columns=columns, alpha=30.0, output=output, design="paper")
+    r = release(path, tmp_path / "out", columns=columns, alpha=30.0, design="paper")
     assert pramble.open_release(r.folder).data["x"].to_pylist() == ["a", None, "b"] * 30
 
 
@@ -479,7 +460,7 @@ def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file,
     r = release(people_file, tmp_path / "out", plan=PLAN)
     names = sorted(path.name for path in r.folder.iterdir())
     scripts = ["analysis.R", "analysis.py"]
-    assert names == [*scripts, "randomised.parquet", "manifest.json", "summary.html"]
+    assert names == [*scripts, "manifest.json", "randomised.parquet", "summary.html", "synthetic.parquet"]
     report = tmp_path / "out-report.html"
     assert report.stat().st_mode & 0o777 == 0o600
     assert "For the curator only" in report.read_text()

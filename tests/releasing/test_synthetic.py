@@ -32,7 +32,7 @@ PROMISES = {
 def folder(request, people, tmp_path_factory):
     target = tmp_path_factory.mktemp("synthetic") / "out"
     given = PROMISES[request.param]
-    pramble.release(people, target, synthetic=True, ledger=False, key=b"k" * 32, **given)
+    pramble.release(people, target, ledger=False, key=b"k" * 32, **given)
     return target
 
 
@@ -72,9 +72,3 @@ def test_records_that_nobody_states_are_refused(folder, tmp_path):
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(InvalidData, match="does not state"):
         pramble.open_release(copy)
-
-
-def test_without_asking_there_are_none(people, tmp_path):
-    release = pramble.release(people, tmp_path / "out", columns=["sex"], alpha=2.0, ledger=False)
-    assert release.synthetic is None
-    assert not (tmp_path / "out" / "synthetic.parquet").exists()

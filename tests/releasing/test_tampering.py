@@ -76,14 +76,14 @@ def link(folder):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: (f / FILE).unlink(), r"lacks its data file 'data\.parquet'"),
+        (lambda f: (f / FILE).unlink(), r"lacks its data file 'randomised\.parquet'"),
         (swap_columns, "lists the columns"),
         (shorten, "states 300 rows; the data file has 299"),
         (lambda f: flip(f, FILE, 40), "SHA-256 differs"),
         (lambda f: flip(f, FILE, -20), "SHA-256 differs"),
         (lambda f: (f / FILE).write_bytes((f / FILE).read_bytes() + b"\0"), "bytes"),
-        (lambda f: shutil.copy(f / FILE, f / "data.csv"), r"'data\.csv', which"),
-        (lambda f: (f / "data").mkdir(), "does not state"),
+        (lambda f: shutil.copy(f / FILE, f / "randomised.csv"), r"'randomised\.csv', which"),
+        (lambda f: (f / "randomised").mkdir(), "does not state"),
         (link, "symbolic link"),
     ],
 )

@@ -331,12 +331,6 @@ def test_what_spark_says_of_a_failed_task_becomes_one_sentence():
 def test_what_is_not_done_on_spark_is_said(sessions, source, tmp_path):
     spark = sessions["classic"]
     verb, target = CASES["plain"], tmp_path / "out"
-    for options, said in (
-        ({"output": "csv"}, "written as Parquet"),
-        ({"copies": ["csv"]}, "Copies are single files"),
-    ):
-        with pytest.raises(pramble.InvalidPlan, match=said):
-            verb(source, target, spark=spark, **options)
     for data, there in ((source, "nowhere://host/out"), ("nowhere://host/people", target)):
         with pytest.raises(pramble.InvalidInput, match=r"'nowhere://host/.*' cannot be opened"):
             verb(data, there, spark=spark)
