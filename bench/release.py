@@ -55,7 +55,7 @@ def main() -> None:
         row("release, no pages", lambda: release("p.parquet", "a", pages=False))
         row("release with pages", lambda: release("p.parquet", "b"))
         row(
-            "release CSV to CSV, no pages",
-            lambda: release("p.csv", "c", pages=False, output="csv"),
+            "release of a CSV, with a copy as CSV, no pages",
+            lambda: release("p.csv", "c", pages=False, copies=["csv"]),
         )
         row("open and check", lambda: pramble.open_release(folder / "a"))

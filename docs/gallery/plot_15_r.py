@@ -22,7 +22,6 @@ release = pramble.release(
     },
     alpha=1.5,
     design="columns",
-    output="csv",
     key=bytes(range(32)),
     ledger=False,
     pages=False,

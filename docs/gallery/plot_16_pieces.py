@@ -27,7 +27,7 @@ settings = {"columns": {"SEX": {"categories": ["Female", "Male"]}}, "alpha": 1.0
 settings |= {"rows_per_file": 131_072, "key": key}
 spark = pramble.release(folder / "people.parquet", folder / "spark", spark=session, **settings)
 alone = pramble.release(folder / "people.parquet", folder / "alone", **settings)
-for piece in sorted((spark.folder / "data").iterdir()):
+for piece in sorted((spark.folder / "randomised").iterdir()):
     same = piece.read_bytes() == (alone.folder / "randomised" / piece.name).read_bytes()
     print(f"{piece.name}: {piece.stat().st_size:,} bytes; those of one machine: {same}")
 session.stop()

@@ -102,15 +102,15 @@ def fit_array(
 def repeated(
     sweep: Callable[[], float], *, close: float, sweeps: int, reporter: Reporter | None
 ) -> Swept:
-    first, deviation, done = None, np.inf, 0
+    first, least, deviation, done = None, np.inf, np.inf, 0
     while done < sweeps and deviation > close:
         deviation = sweep()
         done += 1
-        first = first or deviation
+        first, least = first or deviation, min(least, deviation)
         if reporter is not None:
             # Deviations shrink geometrically, so progress is on the scale of logarithms.
             goal = np.log(max(first / close, 1.000001))
-            made = np.log(first / deviation) / goal if deviation > close else 1.0
+            made = np.log(first / least) / goal if deviation > close else 1.0
             reporter.report("fitting", max(float(np.clip(made, 0.0, 1.0)), done / sweeps))
     return Swept(done, deviation)
 

@@ -278,7 +278,8 @@ def synthesis(
             "was measured: leave tables= and columns= out, and select columns of the records."
         )
     else:
-        target = target_of_tables(measured, possible)
+        stated = getattr(data, "manifest", {}).get("synthetic", {}).get("possible")
+        target = target_of_tables(measured, stated if possible is None else possible)
     cells = math.prod(map(len, target.labels.values()))
     if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
         raise InvalidInput(

@@ -165,18 +165,19 @@ def write_synthetic(
     """
     # A seed drawn anew would make every release of one evidence different for no reason.
     seed = int(hashlib.sha256(evidence.entry["sha256"].encode()).hexdigest()[:12], 16)
+    rules = rules_of(prepared.spec) if prepared.spec.of_tables else None  # else of the plan's zeros
     made = synthesis(
         evidence.data,
         None if prepared.spec.of_tables else prepared.plan,
         rows=min(max(evidence.rows, 1), MOST_SYNTHETIC_ROWS),
         seed=seed,
-        possible=rules_of(prepared.spec),
+        possible=rules,
         progress=lambda done: reporter.report(done.what, done.share),
     )
     records = made.frame.cast(described(made.frame.schema, ABOUT_SYNTHETIC))
     save_table(records, folder / SYNTHETIC)
     stated = stated_file(folder, SYNTHETIC, "parquet")
-    facts = {
+    facts: dict[str, Any] = {
         "rows": made.rows,
         "seed": seed,
         "sentence": ABOUT_SYNTHETIC,
@@ -184,4 +185,6 @@ def write_synthetic(
     }
     # Of the evidence, not of the file: how far counting the records is from estimating.
     fits = [{"columns": list(fit.columns), "difference": fit.typical} for fit in made.fits]
+    if rules:
+        facts["possible"] = rules
     return {**stated, **facts, "tables": fits}, made
