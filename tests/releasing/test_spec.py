@@ -27,7 +27,7 @@ alpha = 3
 design = "columns"
 prior = "uniform"
 drop = ["name"]
-output = "csv"
+copies = ["csv"]
 [columns.sex]
 categories = ["m", "f"]
 missing = "?"
@@ -104,7 +104,7 @@ def test_one_sentence_per_mistake(change, sentence):
 
 def test_all_mistakes_are_told_together():
     with pytest.raises(InvalidPlan) as caught:
-        tried({"alpha": -1, "outputt": "csv", "columns": {"sex": {"categories": 3}}})
+        tried({"alpha": -1, "copiess": ["csv"], "columns": {"sex": {"categories": 3}}})
     assert len(str(caught.value).splitlines()) == 3
 
 

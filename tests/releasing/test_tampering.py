@@ -165,7 +165,7 @@ def half_prior(document):
         (lambda d: d["plan"]["branches"][0]["blocks"].pop(), "as randomised"),
         (lambda d: d["data"].update(file="../randomised.parquet"), "must match"),
         (lambda d: d["data"].update(file="/etc/passwd"), "must match"),
-        (lambda d: d["data"].update(file="data"), "of a file in pieces"),
+        (lambda d: d["data"].update(file="randomised"), "of a file in pieces"),
         (lambda d: d["data"].update(sha256="0" * 64), "SHA-256 differs"),
         (lambda d: d.pop("data"), "must state data or tables"),
         (lambda d: d.update(views=[d["data"]]), "unknown field"),
