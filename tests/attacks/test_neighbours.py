@@ -285,9 +285,7 @@ def test_central_releases_are_the_same_folder(tmp_path_factory):
 def test_the_page_of_a_central_release_is_the_same(tmp_path):
     rows = [("f", 1, 2), ("m", None, 4)] * 20
     pair = rows, [*rows[:-1], (LABELS[2], 0, 4)]
-    one, other = central_folders(
-        pair, tmp_path, source="pyarrow", coded=True, pages=True
-    )
+    one, other = central_folders(pair, tmp_path, source="pyarrow", coded=True, pages=True)
     assert one["summary.html"]
     assert one == other
 

@@ -144,9 +144,7 @@ def test_a_release_folder_gives_the_table_of_its_file(tmp_path):
     source, folder = tmp_path / "people.parquet", tmp_path / "out"
     FRAME.to_parquet(source)
     columns = {"sex": {"categories": ["f", "m"]}}
-    made = pramble.release(
-        source, folder, columns=columns, alpha=3.0, ledger=False, design="paper"
-    )
+    made = pramble.release(source, folder, columns=columns, alpha=3.0, ledger=False, design="paper")
     file = folder / made.manifest["data"]["file"]
     by = ["region", "town", "sex"]
     same(

@@ -115,9 +115,7 @@ def test_missing_values_need_a_label_and_are_released_as_such(tmp_path, book, pe
 def test_every_record_is_in_the_file(tmp_path, people, given_plan):
     """A promise so wide that nearly nothing changes: the file is the source in another order."""
     given_plan(plan_that_keeps(9.0))
-    made = pramble.open_release(
-        central(people, tmp_path / "out", central=40.0).folder
-    )
+    made = pramble.open_release(central(people, tmp_path / "out", central=40.0).folder)
     there = Counter(map(str, made.data.to_pylist()))
     here = Counter(map(str, people.select(made.data.column_names).to_pylist()))
     assert (there - here).total() <= 8

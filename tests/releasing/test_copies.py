@@ -184,8 +184,12 @@ def test_changed_missing_and_unstated_copies_are_refused(folder, tmp_path, endin
 
 @pytest.mark.parametrize(
     ("file", "form"),
-    [("../synthetic.csv", "csv"), ("randomised.parquet", "csv"), ("synthetic.dta", "csv"),
-     ("synthetic.exe", "stata")],
+    [
+        ("../synthetic.csv", "csv"),
+        ("randomised.parquet", "csv"),
+        ("synthetic.dta", "csv"),
+        ("synthetic.exe", "stata"),
+    ],
 )
 def test_copies_of_other_names_are_refused(folder, tmp_path, file, form):
     copy = shutil.copytree(folder, tmp_path / "copy")

@@ -81,7 +81,7 @@ def people():
 
 
 def with_text(folder):
-    """An opened release, with its evidence written again as CSV, which R reads without a package."""
+    """An opened release, with its evidence written again as CSV, which base R reads."""
     release = pramble.open_release(folder)
     csv.write_csv(release.data, folder / "randomised.csv")
     return release
@@ -208,7 +208,9 @@ def test_parquet_alone_says_what_is_missing(people, tmp_path, tool):
     release_by(PLANS["columns"], people, tmp_path / "out", drop=["d"])
     for package in ("arrow", "nanoparquet"):
         asked = f'quit(status = !requireNamespace("{package}", quietly = TRUE))'
-        if not subprocess.run([tool("Rscript"), "-e", asked], capture_output=True, check=False).returncode:
+        if not subprocess.run(
+            [tool("Rscript"), "-e", asked], capture_output=True, check=False
+        ).returncode:
             pytest.skip(f"R has the package {package} here, and reads Parquet")
     script = [tool("Rscript"), str(tmp_path / "out" / "analysis.R")]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
@@ -218,7 +220,9 @@ def test_parquet_alone_says_what_is_missing(people, tmp_path, tool):
 
 
 def test_parquet_is_read_through_a_package(people, tmp_path, tool, reads_parquet):
-    release = with_text(release_by(PLANS["columns"], people, tmp_path / "out", drop=["d", "left"]).folder)
+    release = with_text(
+        release_by(PLANS["columns"], people, tmp_path / "out", drop=["d", "left"]).folder
+    )
     (release.folder / "randomised.csv").rename(tmp_path / "evidence.csv")
     found, _ = in_r(tool("Rscript"), release.folder, [PAIR], env=reads_parquet)
     agree(release, [PAIR], found)

@@ -153,7 +153,9 @@ def test_values_of_people_who_left_the_file_do_not_stay_in_dictionaries(tmp_path
         source, tmp_path / "out", columns=["sex"], alpha=1.0, allow=["town"], design="paper"
     )
     assert r.data["town"].to_pylist() == stays["town"].to_pylist()
-    written = pq.read_table(tmp_path / "out" / "randomised.parquet", read_dictionary=["town"])["town"]
+    written = pq.read_table(tmp_path / "out" / "randomised.parquet", read_dictionary=["town"])[
+        "town"
+    ]
     assert {value for chunk in written.chunks for value in chunk.dictionary.to_pylist()} == {*"xyz"}
 
 
@@ -460,7 +462,13 @@ def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file,
     r = release(people_file, tmp_path / "out", plan=PLAN)
     names = sorted(path.name for path in r.folder.iterdir())
     scripts = ["analysis.R", "analysis.py"]
-    assert names == [*scripts, "manifest.json", "randomised.parquet", "summary.html", "synthetic.parquet"]
+    assert names == [
+        *scripts,
+        "manifest.json",
+        "randomised.parquet",
+        "summary.html",
+        "synthetic.parquet",
+    ]
     report = tmp_path / "out-report.html"
     assert report.stat().st_mode & 0o777 == 0o600
     assert "For the curator only" in report.read_text()

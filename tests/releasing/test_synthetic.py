@@ -156,7 +156,9 @@ def test_every_file_says_what_it_is_and_nothing_of_the_source(people, tmp_path):
         wanted |= {piece["file"]: stated["sentence"] for piece in stated.get("pieces", [stated])}
         for path in made.folder.rglob("*"):
             assert path.is_dir() or b"CANARY" not in path.read_bytes()
-        files = {path.relative_to(made.folder).as_posix() for path in made.folder.rglob("*.parquet")}
+        files = {
+            path.relative_to(made.folder).as_posix() for path in made.folder.rglob("*.parquet")
+        }
         assert files == set(wanted)
         for name, sentence in wanted.items():
             notes = pq.read_metadata(made.folder / name).metadata
@@ -198,7 +200,8 @@ def test_what_the_release_does_not_reveal_is_drawn_evenly_and_said(tmp_path):
     """An alpha so near 0 that the designed matrices have equal rows."""
     table = sample(N).drop_columns(["ill"]).append_column("left", pa.array(["a", "b", "b"] * 1000))
     made = pramble.release(
-        table, tmp_path / "out", columns={"sex": DECLARED["sex"], "work": DECLARED["work"]}, alpha=1e-9,
+        table, tmp_path / "out", alpha=1e-9,
+        columns={"sex": DECLARED["sex"], "work": DECLARED["work"]},
         prior="uniform", ledger=False, rows_per_person=1, copies=["csv"],
     )  # fmt: skip
     release = pramble.open_release(made.folder)

@@ -295,7 +295,9 @@ def synthesis(
         shares, variances = (np.where(mask, one, 0.0) for one in (wanted.shares, wanted.variances))
         found[table] = Shares(shares, variances, wanted.noise)
     unseen = [name for name in names if not any(name in table for table in found)]
-    equal = {name: np.full(len(target.labels[name]), 1 / len(target.labels[name])) for name in unseen}
+    equal = {
+        name: np.full(len(target.labels[name]), 1 / len(target.labels[name])) for name in unseen
+    }
     codes = draw_codes(
         {**found, **{(name,): Shares(own, 0 * own, 0.0) for name, own in equal.items()}},
         names,

@@ -240,9 +240,7 @@ def target_of_records(
     labels = {name: known[name] for name in names}
     possible = possible_cells(plan, labels)
     rows = scan(records, ()) if first is None else round(first.n)
-    return SyntheticTarget(
-        found, labels, possible, rows, types, records.backend, (*notes, *left)
-    )
+    return SyntheticTarget(found, labels, possible, rows, types, records.backend, (*notes, *left))
 
 
 def draw_cells(cells: Floats, rows: int, rng: np.random.Generator) -> Integers:
