@@ -12,6 +12,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from pramble.data.labels import Labels, label_key, label_keys
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
@@ -144,7 +145,33 @@ def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
             f"it states {short(names)} as randomised, and its plan "
             f"randomises {short(list(plan.columns))}."
         )
+    check_words(manifest["columns"], released_labels(plan))
     return plan
+
+
+def released_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
+    """Return what may stand in each protected column."""
+    if isinstance(plan, TablePlan):
+        return dict(plan.labels)
+    return {name: own.released for name, own in plan.column_labels().items()}
+
+
+def check_words(columns: Sequence[Mapping[str, Any]], labels: Mapping[str, Labels]) -> None:
+    """Refuse codes of a column whose labels are not its categories, or not all different."""
+    for column in columns:
+        known = {*label_keys(labels.get(column["name"], ()))}
+        for part in ("codes", "missing"):
+            stated = column.get(part, [])
+            codes, words = ([one[key] for one in stated] for key in ("code", "label"))
+            kinds = {*map(type, codes)}
+            sound = kinds <= {int, str} and (part == "missing" or len(kinds) < 2)
+            if part == "codes":
+                ours = ({label_key(one["code"]), label_key(one["label"])} for one in stated)
+                sound &= len({*words}) == len(words) and all(
+                    not known or known & one for one in ours
+                )
+            if not sound or len({*codes}) < len(codes):
+                raise damaged(f"the {part} of {short(column['name'])} are not of its categories.")
 
 
 SAME = 1e-6  # how far ε may differ between machines whose elementary functions round differently
