@@ -92,12 +92,6 @@ def titled(part: Any, title: str | None) -> Any:
     return part.with_metadata({TITLE: title} if title else None)
 
 
-def titled_table(table: Any, titles: Mapping[str, str]) -> Any:
-    """Return an Arrow table with titles of its columns."""
-    parts = [titled(part, titles.get(part.name)) for part in table.schema]
-    return table.cast(pa.schema(parts))
-
-
 class Writer(Protocol):
     """Takes batches whose columns have the schema's types, or are dictionaries of them."""
 

@@ -13,7 +13,7 @@ from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.unit import Unit
-from pramble.releasing.folder.reading import SCHEMA, released_labels
+from pramble.releasing.folder.reading import SCHEMA, protected_labels
 from pramble.releasing.prepare import Prepared
 from pramble.words import visible_names
 
@@ -64,7 +64,7 @@ def manifest_of(
 
 def words_of_columns(prepared: Prepared) -> dict[str, dict[str, Any]]:
     """Return what the file calls each column and its values, for categories of the plan alone."""
-    found, labels = prepared.spec.labels, released_labels(prepared.design.plan)
+    found, labels = prepared.spec.labels, protected_labels(prepared.design.plan)
 
     def listed(values: Mapping[Any, str], known: Collection[Any] | None = None) -> list[Any]:
         ours = (

@@ -145,15 +145,15 @@ def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
             f"it states {short(names)} as randomised, and its plan "
             f"randomises {short(list(plan.columns))}."
         )
-    check_words(manifest["columns"], released_labels(plan))
+    check_words(manifest["columns"], protected_labels(plan))
     return plan
 
 
-def released_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
-    """Return what may stand in each protected column."""
+def protected_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
+    """Return the categories of each protected column."""
     if isinstance(plan, TablePlan):
         return dict(plan.labels)
-    return {name: own.released for name, own in plan.column_labels().items()}
+    return {name: own.labels for name, own in plan.column_labels().items()}
 
 
 def check_words(columns: Sequence[Mapping[str, Any]], labels: Mapping[str, Labels]) -> None:
