@@ -45,7 +45,7 @@ def open_labelled(source: Any, spec: ReleaseSpec) -> tuple[Records, ReleaseSpec]
             labels = category_labels(values_stated(column) if own is None else own, listed)
             if labels:
                 words[column.name] = values[column.name] = labels
-                columns[column.name] = in_labels(column, labels, own)
+                columns[column.name] = column_in_labels(column, labels, own)
     merges = {
         name: (Merge({label: (code,) for code, label in own.items()}),)
         for name, own in words.items()
@@ -122,7 +122,9 @@ def word_of(value: Label, labels: Labels) -> Label:
     return next((labels[one] for one in codes if type(one) in (int, str) and one in labels), text)
 
 
-def in_labels(column: ColumnSpec, labels: Labels, seen: Sequence[Label] | None) -> ColumnSpec:
+def column_in_labels(
+    column: ColumnSpec, labels: Labels, seen: Sequence[Label] | None
+) -> ColumnSpec:
     """Return what a plan says of a column in labels; categories that were seen are stated as so."""
 
     def words(values: Iterable[Label]) -> tuple[Label, ...]:

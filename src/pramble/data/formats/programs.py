@@ -108,8 +108,8 @@ def labels_of_file(path: Path, *, function: str) -> FileLabels:
         missing[name] = {
             f".{one}" if one in letters else one: labels[one] or str(one) for one in in_order(gone)
         }
-        kept = (one for one in in_order(labels) if one not in gone and labels[one])
-        values[name] = distinguished({one: labels[one] for one in kept if type(one) in (int, str)})
+        known = (one for one in in_order(labels) if one not in gone and labels[one])
+        values[name] = distinguished({one: labels[one] for one in known if type(one) in (int, str)})
     return FileLabels(
         values={name: own for name, own in values.items() if own},
         missing={name: own for name, own in missing.items() if own},

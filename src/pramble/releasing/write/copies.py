@@ -218,13 +218,13 @@ def write_statistics(
         gone, words = missing_codes(own, about, form=form)
         missing |= {name: gone} if gone else {}
         texts[name] = {
-            code: cut(text, kind.longest_label) for code, text in {**meant, **words}.items()
+            code: first_bytes(text, kind.longest_label) for code, text in {**meant, **words}.items()
         }
     frame = pa.table(values).to_pandas(types_mapper=pd.ArrowDtype)
     titles = (stated.get(column, {}).get("label", column) for column in names)
     options = {
         "file_label": ABOUT,
-        "column_labels": [cut(title, LONGEST_LABEL[form]) for title in titles],
+        "column_labels": [first_bytes(title, LONGEST_LABEL[form]) for title in titles],
         "variable_value_labels": {name: own for name, own in texts.items() if own},
         ("missing_user_values" if form == "stata" else "missing_ranges"): missing,
     }
@@ -244,7 +244,7 @@ def write_statistics(
     return list(values)
 
 
-def cut(text: str, most: int) -> str:
+def first_bytes(text: str, most: int) -> str:
     """Return the first so many bytes of a text."""
     return text.encode()[:most].decode(errors="ignore").replace("\x00", "")
 
