@@ -12,7 +12,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.labels import Labels, label_key, label_keys
+from pramble.data.labels import Labels, label_keys
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
@@ -58,10 +58,11 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     required, properties, additionalProperties and items.
     """
     # Further checks would only repeat that the type is wrong.
-    kind = schema.get("type")
+    kinds = schema.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
     # true and false are no numbers, though Python takes them for some.
-    odd = isinstance(value, bool) and kind != "boolean"
-    if kind is not None and (odd or not isinstance(value, TYPES[kind])):
+    odd = isinstance(value, bool) and "boolean" not in kinds
+    if kinds and (odd or not any(isinstance(value, TYPES[kind]) for kind in kinds)):
         yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
         return
     if "enum" in schema and value not in schema["enum"]:
@@ -162,15 +163,13 @@ def check_words(columns: Sequence[Mapping[str, Any]], labels: Mapping[str, Label
         known = {*label_keys(labels.get(column["name"], ()))}
         for part in ("codes", "missing"):
             stated = column.get(part, [])
-            codes, words = ([one[key] for one in stated] for key in ("code", "label"))
-            kinds = {*map(type, codes)}
-            sound = kinds <= {int, str} and (part == "missing" or len(kinds) < 2)
+            codes, words = ({one[key] for one in stated} for key in ("code", "label"))
+            sound = len(codes) == len(stated)
             if part == "codes":
-                ours = ({label_key(one["code"]), label_key(one["label"])} for one in stated)
-                sound &= len({*words}) == len(words) and all(
-                    not known or known & one for one in ours
-                )
-            if not sound or len({*codes}) < len(codes):
+                own = (label_keys([one["code"], one["label"]]) for one in stated)
+                sound &= len(words) == len(stated) and len({*map(type, codes)}) < 2
+                sound &= not known or all(known.intersection(pair) for pair in own)
+            if not sound:
                 raise damaged(f"the {part} of {short(column['name'])} are not of its categories.")
 
 
