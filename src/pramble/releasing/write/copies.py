@@ -303,19 +303,19 @@ def missing_codes(
     """Return what a copy declares missing of the codes that the source did, and their labels."""
     values, meant = own
     stated = {one["code"]: one["label"] for one in about.get("missing", ())}
-    if not (meant or pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-        return [], {}
-    if form == "stata":
-        letters = {one[1:]: text for one, text in stated.items() if str(one)[:1] == "."}
-        return list(letters), letters
+    if (meant and not about.get("codes")) or pa.types.is_boolean(values.type):
+        return [], {}  # the copy has codes of its own
     kind = str if is_text(values) else int
+    if form == "stata":
+        letters = {one[1:].lower(): text for one, text in stated.items() if str(one)[:1] == "."}
+        return (list(letters), letters) if kind is int else ([], {})
     codes = [one for one in stated if type(one) is kind and len(str(one).encode()) <= SHORT]
     used = {*meant, *pc.unique(values).to_pylist()}
     gone: list[Any] = codes if not used.intersection(codes) else []
     if len(gone) > MOST_ALONE:
         low, high = min(gone), max(gone)
         within = any(one is not None and low <= one <= high for one in used)
-        gone = [] if within else [{"lo": low, "hi": high}]
+        gone = [] if within or kind is str else [{"lo": low, "hi": high}]
     return gone, {one: stated[one] for one in codes if gone and stated[one] != str(one)}
 
 
