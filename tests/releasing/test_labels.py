@@ -339,3 +339,18 @@ def test_a_first_plan_shows_titles_and_meanings_and_is_taken(file, tmp_path):
     assert categories(made, "race") == IN_WORDS
     # What a file lists counts as seen, also a value that no row has.
     assert stated(made)["race"]["categories_from"] == "seen"
+
+
+@pytest.mark.parametrize("promise", [{"alpha": 6.0}, {"central": 3.0}])
+def test_titles_are_shown_where_names_are(file, tmp_path, promise):
+    drop = [name for name in ("age", "sex") if name != "sex" or file.suffix == ".sav"]
+    made = released(file, tmp_path / "out", PROTECTED, drop=drop, **promise)
+    assert made.titles == {name: TITLES[name] for name in ("race", "mood")}
+    assert f"race: {TITLES['race']}" in str(made)
+    found = pramble.estimate(made, by=["race", "work"])
+    assert f"race: {TITLES['race']}" in str(found)
+    assert str(found).splitlines()[2].split()[:2] == ["race", "work"]
+    (axes,) = found.plot().axes
+    assert axes.get_title(loc="left").startswith(f"{TITLES['race']}, work")
+    shares = pramble.estimate(made, by=["race"], given=["mood"])
+    assert TITLES["mood"] in str(shares)
