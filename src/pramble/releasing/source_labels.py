@@ -30,18 +30,19 @@ def open_labelled(source: Any, spec: ReleaseSpec) -> tuple[Records, ReleaseSpec]
     """
     records = spec.open(source)
     found, released = records.file_labels(), spec.released(records.names)
-    values = {name: dict(own) for name, own in found.values.items() if name in released}
+    values: dict[str, Labels] = {n: own for n, own in found.values.items() if n in released}
     columns = {column.name: column for column in spec.columns}
     stated = {name for name, own in columns.items() if own.stated("categories") is not None}
     # A label that no row has may be the name of a person who was taken out of the file: it is
     # published only where the plan states it.
     seen = values_seen(records, values.keys() - stated)
-    for name, own in seen.items():
-        values[name] = {code: label for code, label in values[name].items() if code in own}
+    for name, codes in seen.items():
+        values[name] = {code: label for code, label in values[name].items() if code in codes}
     words: dict[str, Labels] = {}
     for column in spec.columns:
-        listed, own = values.get(column.name), seen.get(column.name)
+        listed = values.get(column.name)
         if listed and keeps_no_codes(column, spec):
+            own = seen.get(column.name)
             labels = category_labels(values_stated(column) if own is None else own, listed)
             if labels:
                 words[column.name] = values[column.name] = labels
@@ -50,7 +51,7 @@ def open_labelled(source: Any, spec: ReleaseSpec) -> tuple[Records, ReleaseSpec]
         name: (Merge({label: (code,) for code, label in own.items()}),)
         for name, own in words.items()
     }
-    parts = (found.titles, values, found.missing)
+    parts: tuple[Mapping[str, Any], ...] = (found.titles, values, found.missing)
     spec = replace(
         spec,
         columns=tuple(columns.values()),

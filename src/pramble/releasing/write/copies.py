@@ -207,7 +207,8 @@ def write_statistics(
     import pyreadstat
 
     names, form = variable_names(table.column_names), kind.form.name
-    values, texts, missing = {}, {}, {}
+    values, texts = {}, {}
+    missing: dict[str, list[Any]] = {}
     for column, name in names.items():
         about = stated.get(column, {})
         if column in labels:
