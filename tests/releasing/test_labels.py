@@ -354,3 +354,39 @@ def test_titles_are_shown_where_names_are(file, tmp_path, promise):
     assert axes.get_title(loc="left").startswith(f"{TITLES['race']}, work")
     shares = pramble.estimate(made, by=["race"], given=["mood"])
     assert TITLES["mood"] in str(shares)
+
+
+def test_odd_labels_do_no_harm(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "a": RNG.choice([1.0, 2.0, 3.0, 1.5], N),
+            "b": RNG.choice(["", "x", "y", "zz"], N),
+            "c": RNG.choice([1, 2, 3, 4], N),
+        }
+    )
+    frame.loc[0, "c"] = 91
+    labels = {
+        "a": {1: "Yes", 2: "", 3: "2", 1.5: "half"},
+        "b": {"": "blank", "x": "y", "y": "x", "zz": "missing"},
+        "c": {
+            1: "Other",
+            2: "Other",
+            3: "Other (2)",
+            4: "four",
+            **{n: f"m{n}" for n in range(91, 96)},
+        },
+    }
+    gone = {"c": [{"lo": 90, "hi": 99}], "b": [""], "a": [-9.5, -8]}
+    pyreadstat.write_sav(
+        frame, tmp_path / "odd.sav", variable_value_labels=labels, missing_ranges=gone
+    )
+    columns = {"a": {}, "b": {"missing": "nothing"}, "c": {"missing": "m"}}
+    made = released(tmp_path / "odd.sav", tmp_path / "out", columns, copies=["spss", "stata"])
+    assert categories(made, "a") == ["Yes", "1.5", "2", "2 (3)"]
+    assert categories(made, "b") == ["y", "x", "missing", "nothing"]
+    expected = ["Other (1)", "Other (2)", "Other (2) (3)", "four (4)"]
+    assert categories(made, "c") == [*expected, "m"]
+    assert [one["code"] for one in stated(made)["c"]["missing"]] == [*range(91, 96)]
+    _, about = pyreadstat.read_sav(made.folder / "synthetic.sav", user_missing=True)
+    assert about.missing_ranges["c"] == [{"lo": 91, "hi": 95}]
+    assert about.variable_value_labels["c"][91] == "m91"

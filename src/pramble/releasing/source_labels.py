@@ -30,7 +30,9 @@ def open_labelled(source: Any, spec: ReleaseSpec) -> tuple[Records, ReleaseSpec]
     """
     records = spec.open(source)
     found, released = records.file_labels(), spec.released(records.names)
-    values: dict[str, Labels] = {n: own for n, own in found.values.items() if n in released}
+    banded = {column.name for column in spec.columns if column.stated("bands") is not None}
+    coded = set(released) - banded
+    values: dict[str, Labels] = {n: own for n, own in found.values.items() if n in coded}
     columns = {column.name: column for column in spec.columns}
     stated = {name for name, own in columns.items() if own.stated("categories") is not None}
     # A label that no row has may be the name of a person who was taken out of the file: it is
@@ -79,9 +81,9 @@ def keeps_no_codes(column: ColumnSpec, spec: ReleaseSpec) -> bool:
         for part in rule.values()
         if isinstance(part, Mapping) and column.name in part
     ]
-    numeric = column.stated("bands"), column.low, column.high
     return (
-        all(one is None for one in numeric)
+        column.low is None
+        and column.high is None
         and column.name not in spec.reading.recode
         and not any(isinstance(one, Mapping) or callable(one) for one in conditions)
     )
@@ -146,7 +148,7 @@ def column_in_labels(
         found["distance"] = {**column.distance, "groups": merged(column.distance["groups"])}
     column = replace(column, **found)
     if seen is not None:
-        order = Order(tuple(dict.fromkeys(words(seen))))
+        order = Order(tuple(dict.fromkeys(labels.get(one, text_of_label(one)) for one in seen)))
         left = categories_after((order, *as_recodings(column.recode))) or ()
         if 2 <= len(left) <= MOST_CATEGORIES_SEEN:  # else it is refused when it is counted
             column = replace(column, categories={SEEN: left})
@@ -154,18 +156,14 @@ def column_in_labels(
 
 
 def rule_in_labels(rule: Mapping[str, Any], words: Mapping[str, Labels]) -> dict[str, Any]:
-    def in_words(name: str, wanted: Any) -> Any:
-        if name not in words:
-            return wanted
+    def in_words(wanted: Any, labels: Labels) -> Any:
         several = isinstance(wanted, list | tuple)
-        return (
-            [word_of(one, words[name]) for one in wanted]
-            if several
-            else word_of(wanted, words[name])
-        )
+        return [word_of(one, labels) for one in wanted] if several else word_of(wanted, labels)
 
     return {
-        word: {name: in_words(name, own) for name, own in part.items()}
+        word: {
+            name: in_words(own, words[name]) if name in words else own for name, own in part.items()
+        }
         if isinstance(part, Mapping)
         else part
         for word, part in rule.items()

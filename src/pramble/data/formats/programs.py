@@ -100,16 +100,20 @@ def labels_of_file(path: Path, *, function: str) -> FileLabels:
         own = about.variable_value_labels.get(name, {})
         is_text = about.readstat_variable_types[name] == "string"
         ranges = [(part["lo"], part["hi"]) for part in about.missing_ranges.get(name, ())]
-        labels = {object_key(low)[-1]: "" for low, high in ranges if low == high}
-        labels |= {object_key(one)[-1]: str(label).strip() for one, label in own.items()}
+        found = {low: "" for low, high in ranges if low == high} | own
+        labels = {object_key(one)[-1]: str(label).strip() for one, label in found.items()}
+        labels = {
+            one: labels[one] for one in in_order(labels) if type(one) in (int, str) and one != ""
+        }
         # Among numbers a letter is a kind of missing value.
         letters = {one for one in labels if isinstance(one, str) and not is_text}
-        gone = {one for one in labels if one in letters or lies_in(one, ranges)}
+        gone = [one for one in labels if one in letters or lies_in(one, ranges)]
         missing[name] = {
-            f".{one}" if one in letters else one: labels[one] or str(one) for one in in_order(gone)
+            f".{one}" if one in letters else one: labels[one] or str(one) for one in gone
         }
-        known = (one for one in in_order(labels) if one not in gone and labels[one])
-        values[name] = distinguished({one: labels[one] for one in known if type(one) in (int, str)})
+        values[name] = distinguished(
+            {one: labels[one] for one in labels if labels[one] and one not in gone}
+        )
     return FileLabels(
         values={name: own for name, own in values.items() if own},
         missing={name: own for name, own in missing.items() if own},

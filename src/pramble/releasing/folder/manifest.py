@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -66,13 +66,12 @@ def words_of_columns(prepared: Prepared) -> dict[str, dict[str, Any]]:
     """Return what the file calls each column and its values, for categories of the plan alone."""
     found, labels = prepared.spec.labels, protected_labels(prepared.design.plan)
 
-    def listed(values: Mapping[Any, str], known: Collection[Any] | None = None) -> list[Any]:
-        ours = (
-            values.items()
-            if known is None
-            else [one for one in values.items() if any(key in known for key in label_keys(one))]
-        )
-        return [{"code": code, "label": label} for code, label in ours]
+    def listed(values: Mapping[Any, str], known: set[Any] | None = None) -> list[Any]:
+        return [
+            {"code": code, "label": label}
+            for code, label in values.items()
+            if known is None or known.intersection(label_keys([code, label]))
+        ]
 
     entries = {}
     for name in prepared.names:

@@ -296,7 +296,8 @@ def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
         said = cells if one.empty else "of empty cells"
         # Codes with meanings are released as those, which are texts.
         numbers = not one.meanings and all(type(label) is int for label in one.labels or (None,))
-        free = (label for label in (NUMBERS if numbers else MISSING) if label not in one.labels)
+        taken = {*one.labels, *(meaning.partition(" = ")[2] for meaning in one.meanings)}
+        free = (label for label in (NUMBERS if numbers else MISSING) if label not in taken)
         lines.append(f"missing = {{ seen = {toml_value(next(free))} }}  # their label: {said}")
     return lines
 
