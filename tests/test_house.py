@@ -75,7 +75,7 @@ DOORS = {
     "releasing": (
         "folder.build folder.layout folder.open linkage prepare profile.columns "
         "profile.survey scan spec.document spec.settings "
-        "spec.spec try_release value_sample write.data write.verify"
+        "source_labels spec.spec try_release value_sample write.data write.verify"
     ),
     "report": "estimate_text outcome_text pages",
     "risk": "after assess cells readings",

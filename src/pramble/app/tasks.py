@@ -16,6 +16,7 @@ from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
 from pramble.releasing.folder.build import report_path
 from pramble.releasing.profile.survey import FileProfile, survey_file
 from pramble.releasing.scan import CountedColumn, count_each
+from pramble.releasing.source_labels import open_labelled
 from pramble.releasing.spec.document import spec_from
 from pramble.releasing.try_release import Candidate, PromiseComparison
 from pramble.values import Reporter, Watcher, frozen
@@ -50,8 +51,8 @@ def count_categories(
     path: Path, document: dict[str, Any], *, progress: Watcher | None = None
 ) -> dict[str, Categories]:
     """Count every randomised column of a plan in one scan, each for itself."""
-    spec = spec_from(document)
-    found = count_each(spec.open(path), spec.columns, reporter=Reporter(progress))
+    records, spec = open_labelled(path, spec_from(document))
+    found = count_each(records, spec.columns, reporter=Reporter(progress))
     return {
         name: Categories(own.labels, own.counts)
         if isinstance(own, CountedColumn)

@@ -4,6 +4,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -12,7 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from pramble.data.arrays import as_schema, decimal_points, is_text
-from pramble.data.formats.base import BATCH_ROWS, Format, Wanted, missing_column, sound_file
+from pramble.data.formats.base import (
+    BATCH_ROWS,
+    FileLabels,
+    Format,
+    Wanted,
+    missing_column,
+    sound_file,
+    titles_in,
+)
 from pramble.data.labels import Label
 from pramble.data.recode import Reading, apply_all, categories_after
 from pramble.data.repair import repaired, rule_columns
@@ -92,9 +101,9 @@ class Records(ABC):
         del column
         return None
 
-    def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
-        """Return the values that the file itself lists for some columns, with their meanings."""
-        return {}
+    def file_labels(self) -> FileLabels:
+        """Return what the data itself says of its columns in words."""
+        return FileLabels(titles_in(self.raw_schema))
 
     def batches(
         self,
@@ -369,8 +378,11 @@ class FileRecords(Records):
     def rows(self) -> int | None:
         return self.counted
 
-    def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
-        return {} if self.format.listed is None else self.format.listed(self.paths[0])
+    def file_labels(self) -> FileLabels:
+        plain = super().file_labels()
+        if self.format.labels is None:
+            return plain
+        return replace(self.format.labels(self.paths[0]), titles=plain.titles)
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None

@@ -1,6 +1,6 @@
 """Some of the rows of records, as a bit for each row."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pramble.data.formats.base import FileLabels
 from pramble.data.labels import Label
 from pramble.data.records import Records, Watch
 from pramble.data.remote import on_spark
@@ -146,8 +147,8 @@ class SelectedRecords(Records):
     def own_categories(self, column: str) -> tuple[Label, ...] | None:
         return self.records.own_categories(column)
 
-    def listed_values(self) -> Mapping[str, Mapping[Label, str]]:
-        return self.records.listed_values()
+    def file_labels(self) -> FileLabels:
+        return self.records.file_labels()
 
     def raw_batches(
         self, columns: Sequence[str], coded: Collection[str], watch: Watch | None

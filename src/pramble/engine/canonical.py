@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pramble.data.arrays import even_batches, is_text, sorted_dictionary
 from pramble.data.encode import Codes
-from pramble.data.formats.base import BATCH_ROWS
+from pramble.data.formats.base import BATCH_ROWS, titled, titles_in
 from pramble.data.records import Records, Watch
 from pramble.engine.block import ColumnBlock
 from pramble.engine.record import BoundPlan
@@ -51,7 +51,10 @@ class Canonical:
         kinds = {name: plain_type(found[name]) for name in others}
         kinds |= {name: column.arrow_outputs.type for name, column in self.columns.items()}
         # of the values: batches may hold dictionaries of them
-        self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
+        titles = titles_in(source_schema)
+        self.schema = pa.schema(
+            [titled(pa.field(name, kinds[name]), titles.get(name)) for name in self.names]
+        )
 
     def source(self, records: Records, *, watch: Watch | None = None) -> Iterator[Any]:
         """Yield the batches of the source, of one size."""

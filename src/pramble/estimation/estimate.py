@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -200,7 +201,7 @@ def estimate(
             "survey= with strata, clusters or replicates goes with tables, given= and what follows "
             "from them; for means and other functions take estimate_regression, or e.function."
         )
-    measured = measured_of(data)
+    measured, titles = measured_of(data), getattr(data, "titles", {})
     if measured is not None:
         refuse_records(
             plan=plan,
@@ -212,7 +213,7 @@ def estimate(
             reading=reading,
         )
         with one_thread():
-            table = table_estimate(measured, settings, by=by, query=query)
+            table = replace(table_estimate(measured, settings, by=by, query=query), titles=titles)
             return table if given is None else conditional(table, names_of(given))
     data, plan = data_and_plan(data, plan)
     with one_thread():
@@ -230,7 +231,7 @@ def estimate(
             return query_estimate(tabulated, settings, query=query)
         if measure is not None:
             return group_estimate(tabulated, settings, kind="total" if mean is None else "mean")
-        table = cell_estimate(tabulated, settings)
+        table = replace(cell_estimate(tabulated, settings), titles=titles)
         if design is not None:
             table = surveyed(table, data, plan, survey=design, weights=weights, reading=reading)
         return table if given is None else conditional(table, names_of(given))

@@ -71,7 +71,8 @@ def estimate_figure(estimate: Any) -> Figure:
         [", ".join(map(str, cell)) for cell in zip(*estimate.cells.values(), strict=True)],
         estimate.values,
         (estimate.lower, estimate.upper),
-        title=", ".join(estimate.cells) + f"  (n = {estimate.n:,.0f})",
+        title=", ".join(estimate.titles.get(name, name) for name in estimate.cells)
+        + f"  (n = {estimate.n:,.0f})",
         quantity=estimate.quantity,
         level=estimate.level,
     )

@@ -38,6 +38,7 @@ from pramble.releasing.folder.layout import MANIFEST, TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
+from pramble.releasing.source_labels import open_labelled
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import COUNTING, WRITING, published_files, write_folder
@@ -254,7 +255,7 @@ def open_source(
 ) -> tuple[Records, ReleaseSpec, Any]:
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
-    records, place = spec.open(source), path_or_place(target)
+    (records, spec), place = open_labelled(source, spec), path_or_place(target)
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):

@@ -18,6 +18,7 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
+from pramble.releasing.source_labels import open_labelled
 from pramble.releasing.spec.document import plan_document, spec_of, without_others
 from pramble.releasing.spec.settings import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES, plain_design
 from pramble.releasing.spec.spec import DELTA, ReleaseSpec
@@ -117,8 +118,9 @@ class PromiseComparison:
     ) -> Candidate:
         watched = reporter or Reporter(None)
         spec = self.spec(kind, promise)
+        records, spec = open_labelled(self.source, spec)
         if kind not in self.scans:  # what a scan finds is the same for all promises of a kind
-            self.scans[kind] = scan_for(spec.open(self.source), spec, reporter=watched)
+            self.scans[kind] = scan_for(records, spec, reporter=watched)
         prepared = design_scanned(
             self.scans[kind],
             spec,

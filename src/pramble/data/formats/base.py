@@ -64,6 +64,34 @@ class Wanted:
         return wanted
 
 
+@frozen
+class FileLabels:
+    """What a file says of its columns in words: titles, and what values and missing codes mean.
+
+    No two values of a column have one label. ``missing`` are codes that the file declares missing:
+    they are empty cells when read.
+    """
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)  # in the order of values
+    missing: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+
+
+TITLE, LONGEST_TITLE = b"label", 1000
+
+
+def titles_in(schema: Any) -> dict[str, str]:
+    """Return the titles of columns, which stand in the metadata of their fields."""
+    found = {part.name: (part.metadata or {}).get(TITLE, b"") for part in schema}
+    texts = {name: own.decode(errors="replace").strip() for name, own in found.items()}
+    return {name: text[:LONGEST_TITLE] for name, text in texts.items() if text}
+
+
+def titled(part: Any, title: str | None) -> Any:
+    """Return an Arrow field with a title."""
+    return part.with_metadata({TITLE: title} if title else None)
+
+
 class Writer(Protocol):
     """Takes batches whose columns have the schema's types, or are dictionaries of them."""
 
@@ -83,8 +111,8 @@ class Format:
     settle: Callable[[Path, Reading], Reading] | None = None
     typed: bool = True  # whether values have types; else all is text
     packed: bool = False  # whether files may be compressed whole (.gz, .zst, …)
-    # from a path to the values that the file itself lists for a column, with their meanings
-    listed: Callable[[Path], Mapping[str, Mapping[Any, str]]] | None = None
+    # from a path to what the file says of its columns in words, but for titles
+    labels: Callable[[Path], FileLabels] | None = None
 
 
 def refuse_repeated(names: Sequence[str], path: Path) -> None:
@@ -163,8 +191,11 @@ class RowProgress:
 
 
 def bare(schema: Any) -> Any:
-    """Return names and types alone: no note of where the data came from, and nulls allowed."""
-    return pa.schema([pa.field(part.name, part.type) for part in schema])
+    """Return names, types and titles: no note of where the data came from, and nulls allowed."""
+    titles = titles_in(schema)
+    return pa.schema(
+        [titled(pa.field(part.name, part.type), titles.get(part.name)) for part in schema]
+    )
 
 
 PACKINGS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}

@@ -1,6 +1,7 @@
 """Files of other programs: Stata, SPSS and SAS through pyreadstat, Excel through openpyxl."""
 
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
@@ -11,8 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pramble.data.formats.base import BATCH_ROWS, Format, Opened, RowProgress, Wanted, sound_file
-from pramble.data.labels import object_key
+from pramble.data.formats.base import (
+    BATCH_ROWS,
+    FileLabels,
+    Format,
+    Opened,
+    RowProgress,
+    Wanted,
+    sound_file,
+    titled,
+)
+from pramble.data.labels import WHOLE, in_order, object_key
 from pramble.errors import InvalidData
 
 
@@ -36,7 +46,9 @@ def read_statistics(path: Path, wanted: Wanted, *, name: str, function: str) -> 
         _, about = run(str(path), metadataonly=True)
         columns = wanted.among(about.column_names)
         kinds = {name: about.readstat_variable_types[name] for name in columns}
-        schema = schema_of(kinds, next(chunks(columns), None), chunks)
+        plain = schema_of(kinds, next(chunks(columns), None), chunks)
+        titles = about.column_names_to_labels
+        schema = pa.schema([titled(part, titles[part.name]) for part in plain])
     tally = RowProgress(about.number_rows)
     found = tally(chunk_batches(chunks(columns), schema))
     yield Opened(schema, found, tally.share, tally.total)
@@ -77,36 +89,75 @@ def chunk_batches(frames: Iterable[Any], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(list(map(with_nulls, batch.columns)), schema=schema)
 
 
-def labelled_values(path: Path, *, function: str) -> dict[str, dict[Any, str]]:
-    """Return the values that a file labels, with their labels, in order.
+def labels_of_file(path: Path, *, function: str) -> FileLabels:
+    """Return the values that a file labels, and those that it declares missing, in order.
 
-    Values that it declares as missing are left out. Labels of a few special values are no list of
-    all where others occur: that is for the caller to see.
+    Labels of a few special values are no list of all where others occur: that is for the caller to
+    see. A value with another's label is distinguished by its code.
     """
+    about, values, missing = metadata_of(path, function), {}, {}
+    for name in about.column_names:
+        own = about.variable_value_labels.get(name, {})
+        is_text = about.readstat_variable_types[name] == "string"
+        ranges = [(part["lo"], part["hi"]) for part in about.missing_ranges.get(name, ())]
+        found = {low: "" for low, high in ranges if low == high} | own
+        labels = {object_key(one)[-1]: str(label).strip() for one, label in found.items()}
+        labels = {
+            one: labels[one] for one in in_order(labels) if type(one) in (int, str) and one != ""
+        }
+        # Among numbers a letter is a kind of missing value.
+        letters = {one for one in labels if isinstance(one, str) and not is_text}
+        gone = [one for one in labels if one in letters or lies_in(one, ranges)]
+        missing[name] = {
+            f".{one}" if one in letters else one: labels[one] or str(one) for one in gone
+        }
+        values[name] = distinguished(
+            {one: labels[one] for one in labels if labels[one] and one not in gone}
+        )
+    return FileLabels(
+        values={name: own for name, own in values.items() if own},
+        missing={name: own for name, own in missing.items() if own},
+    )
+
+
+def metadata_of(path: Path, function: str) -> Any:
     import pyreadstat
 
-    _, about = getattr(pyreadstat, function)(str(path), metadataonly=True)
-    missing = getattr(about, "missing_ranges", None) or {}
-    found = {}
-    for name, labels in about.variable_value_labels.items():
-        plain = {object_key(one)[-1]: str(label) for one, label in labels.items()}
-        if {type(one) for one in plain} not in ({int}, {str}):  # other values are left out
-            plain = {}
-        ranges = [(part["lo"], part["hi"]) for part in missing.get(name, ())]
-        found[name] = {
-            one: plain[one]
-            for one in sorted(plain)
-            if not any(
-                isinstance(low, str) == isinstance(one, str) and low <= one <= high
-                for low, high in ranges
-            )
-        }
-    return found
+    options: dict[str, Any] = {"metadataonly": True}
+    if function not in ("read_xport", "read_por"):  # without it missing codes are not listed
+        options["user_missing"] = True
+    catalog = path.with_suffix(".sas7bcat")
+    if function == "read_sas7bdat" and catalog.is_file():
+        options["catalog_file"] = str(catalog)
+    return getattr(pyreadstat, function)(str(path), **options)[1]
+
+
+def lies_in(code: Any, ranges: Iterable[tuple[Any, Any]]) -> bool:
+    same = [part for part in ranges if isinstance(part[0], str) == isinstance(code, str)]
+    return any(low <= code <= high for low, high in same)
+
+
+def distinguished(labels: Mapping[Any, str]) -> dict[Any, str]:
+    """Return labels that are all different, and no number that is another value.
+
+    >>> distinguished({1: "Yes", 7: "Other", 9: "Other", 10: "2"})
+    {1: 'Yes', 7: 'Other (7)', 9: 'Other (9)', 10: '2 (10)'}
+    """
+    times = Counter(labels.values())
+    found = {
+        code: f"{label} ({code})"
+        if times[label] > 1 or (WHOLE.fullmatch(label) and int(label) not in labels)
+        else label
+        for code, label in labels.items()
+    }
+    if len(set(found.values())) == len(found):
+        return found
+    return {code: f"{label} ({code})" for code, label in labels.items()}
 
 
 def statistics(name: str, endings: tuple[str, ...], function: str) -> Format:
     reader = partial(read_statistics, name=name, function=function)
-    return Format(name, endings, reader, listed=partial(labelled_values, function=function))
+    return Format(name, endings, reader, labels=partial(labels_of_file, function=function))
 
 
 MIDNIGHT = time()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -76,6 +77,8 @@ class Estimate(Display, Tidy):
     rests_on : tuple of tuples of str
         The measured tables that a modelled estimate rests on; empty where the columns asked for
         were measured together (:mod:`pramble.estimation.tables.modelled`).
+    titles : mapping from column to str
+        What the source of the release calls its columns in words.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class Estimate(Display, Tidy):
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     rests_on: tuple[tuple[str, ...], ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "standard_errors", "lower", "upper"):
@@ -144,7 +148,10 @@ class Estimate(Display, Tidy):
             [*self.cells, self.quantity, "std err", "from", "to"],
             shortened(rows),
             left=len(self.cells),
-            notes=self.notes,
+            notes=(
+                *self.notes,
+                *(f"{n}: {self.titles[n]}" for n in self.cells if n in self.titles),
+            ),
             below=f"Errors cover {self.covers_what.split(':')[0]}.",
         )
 

@@ -7,7 +7,10 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+import pyarrow as pa
+
 from pramble.data.formats.arrow import NOTE
+from pramble.data.formats.base import titled
 from pramble.data.formats.registry import format_of
 from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
@@ -35,9 +38,10 @@ ABOUT_SYNTHETIC = (
 )
 
 
-def described(schema: Any, about: str) -> Any:
-    """Return a schema of a file that says of itself what it is."""
-    return schema.with_metadata({NOTE: about})
+def described(schema: Any, about: str, titles: Mapping[str, str] | None = None) -> Any:
+    """Return a schema of a file that says of itself what it is, and what columns are called."""
+    parts = [titled(part, titles.get(part.name)) for part in schema] if titles else schema
+    return pa.schema(parts, {NOTE: about})
 
 
 @frozen

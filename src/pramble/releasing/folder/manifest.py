@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from pramble.data.labels import label_keys
 from pramble.errors import InvalidPlan
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.unit import Unit
-from pramble.releasing.folder.reading import SCHEMA
+from pramble.releasing.folder.reading import SCHEMA, protected_labels
 from pramble.releasing.prepare import Prepared
 from pramble.words import visible_names
 
@@ -35,6 +36,7 @@ def manifest_of(
     from pramble import __version__
 
     published = prepared.rows if rows is None else rows
+    words = words_of_columns(prepared)
     source = {one.name: {"categories_from": one.source} for one in prepared.spec.columns}
     return {
         "schema": SCHEMA,
@@ -48,11 +50,39 @@ def manifest_of(
         "design": prepared.design.entry(),
         **accuracy_entry(prepared, tables),
         "columns": [
-            {"name": name, "randomised": name in source, **source.get(name, {})}
+            {
+                "name": name,
+                "randomised": name in source,
+                **source.get(name, {}),
+                **words.get(name, {}),
+            }
             for name in prepared.names
         ],
         "notes": reader_notes(prepared),
     }
+
+
+def words_of_columns(prepared: Prepared) -> dict[str, dict[str, Any]]:
+    """Return what the file calls each column and its values, for categories of the plan alone."""
+    found, labels = prepared.spec.labels, protected_labels(prepared.design.plan)
+
+    def listed(values: Mapping[Any, str], known: set[Any] | None = None) -> list[Any]:
+        return [
+            {"code": code, "label": label}
+            for code, label in values.items()
+            if known is None or known.intersection(label_keys([code, label]))
+        ]
+
+    entries = {}
+    for name in prepared.names:
+        known = {*label_keys(labels[name])} if name in labels else None
+        entry = {
+            "label": found.titles.get(name),
+            "codes": listed(found.values.get(name, {}), known),
+            "missing": listed(found.missing.get(name, {})),
+        }
+        entries[name] = {part: own for part, own in entry.items() if own}
+    return entries
 
 
 def promise_entry(prepared: Prepared, *, counted: bool, rows: int) -> dict[str, Any]:

@@ -93,6 +93,11 @@ class Release(Display):
         return Unit.from_json(self.manifest["promise"]["unit"])
 
     @property
+    def titles(self) -> dict[str, str]:
+        """What the source calls its columns in words, where it does."""
+        return {one["name"]: one["label"] for one in self.manifest["columns"] if "label" in one}
+
+    @property
     def central(self) -> CentralPromise | None:
         """What was spent towards those who only read the release, where that is proven."""
         return central_promise(self.manifest)
@@ -139,6 +144,9 @@ class Release(Display):
         """Return where it lies, what it promises and what is in it."""
         stated, central = self.manifest, self.central
         others = [c["name"] for c in stated["columns"] if c["name"] not in self.plan.columns]
+        titles = self.titles
+        names = [f"{name}: {titles[name]}" for name in self.plan.columns if name in titles]
+        plain = ", ".join(name for name in self.plan.columns if name not in titles)
         copies = ", ".join(dict.fromkeys(copy["format"] for copy in stated.get("copies", ())))
         protects = ("α of a person", f"{self.alpha:g}")
         if isinstance(self.plan, TablePlan):
@@ -147,7 +155,7 @@ class Release(Display):
         reads = central and f"{central.shown:.4g} at δ = {central.shown_delta:.3g}"
         rows = [
             ("rows", f"{stated['rows']:,}"),
-            ("columns", ", ".join(self.plan.columns)),
+            *(("columns", name) for name in (*names, plain)),
             ("as they were", ", ".join(others)),
             protects,
             ("central ε", reads),

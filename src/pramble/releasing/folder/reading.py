@@ -12,6 +12,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from pramble.data.labels import Labels, label_keys
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
@@ -57,10 +58,11 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], *, where: str = "manifest
     required, properties, additionalProperties and items.
     """
     # Further checks would only repeat that the type is wrong.
-    kind = schema.get("type")
+    kinds = schema.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
     # true and false are no numbers, though Python takes them for some.
-    odd = isinstance(value, bool) and kind != "boolean"
-    if kind is not None and (odd or not isinstance(value, TYPES[kind])):
+    odd = isinstance(value, bool) and "boolean" not in kinds
+    if kinds and (odd or not any(isinstance(value, TYPES[kind]) for kind in kinds)):
         yield f"{where} must be of type {schema['type']}; found {type(value).__name__}."
         return
     if "enum" in schema and value not in schema["enum"]:
@@ -144,7 +146,31 @@ def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
             f"it states {short(names)} as randomised, and its plan "
             f"randomises {short(list(plan.columns))}."
         )
+    check_words(manifest["columns"], protected_labels(plan))
     return plan
+
+
+def protected_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
+    """Return the categories of each protected column."""
+    if isinstance(plan, TablePlan):
+        return dict(plan.labels)
+    return {name: own.labels for name, own in plan.column_labels().items()}
+
+
+def check_words(columns: Sequence[Mapping[str, Any]], labels: Mapping[str, Labels]) -> None:
+    """Refuse codes of a column whose labels are not its categories, or not all different."""
+    for column in columns:
+        known = {*label_keys(labels.get(column["name"], ()))}
+        for part in ("codes", "missing"):
+            stated = column.get(part, [])
+            codes, words = ({one[key] for one in stated} for key in ("code", "label"))
+            sound = len(codes) == len(stated)
+            if part == "codes":
+                own = (label_keys([one["code"], one["label"]]) for one in stated)
+                sound &= len(words) == len(stated) and len({*map(type, codes)}) < 2
+                sound &= not known or all(known.intersection(pair) for pair in own)
+            if not sound:
+                raise damaged(f"the {part} of {short(column['name'])} are not of its categories.")
 
 
 SAME = 1e-6  # how far ε may differ between machines whose elementary functions round differently

@@ -139,6 +139,7 @@ class ColumnProfile:
     reason: str  # why, for the curator
     labels: tuple[Any, ...] = ()
     empty: int = 0
+    title: str = ""  # what the file calls it in words
     bands: RoundBands | None = None
     marks: tuple[str, ...] = ()  # texts that stand for a missing value
     trim: bool = False  # whether blanks around texts are to be taken off
@@ -259,12 +260,13 @@ def profile_columns(
         [*jobs, *more],
         watch=lambda count, share: reporter.report("reading", share, rows=count),
     )
-    listed, decimal = records.listed_values(), records.reading.decimal or "."
+    labels, decimal = records.file_labels(), records.reading.decimal or "."
     profiles = []
     for job in jobs:
         name = job.columns[0]
         order = records.declared(name) or tuple(job.order)
-        profiles.append(judge(job, order, listed.get(name, {}), decimal=decimal))
+        found = judge(job, order, labels.values.get(name, {}), decimal=decimal)
+        profiles.append(replace(found, title=labels.titles.get(name, "")))
     return profiles, rows
 
 

@@ -242,7 +242,11 @@ def reason_dropped(one: ColumnProfile, revealed: str | None) -> str:
     many = one.is_fit and one.size > MOST_CATEGORIES
     merge = "; too many to randomise, merge them into fewer" if many else ""
     as_it_is = "" if revealed is None else f"; as it is, it tells {revealed!r}"
-    return f"{one.kind}{chosen}: {one.reason}{merge}{as_it_is}"
+    return f"{titled_text(one)}{one.kind}{chosen}: {one.reason}{merge}{as_it_is}"
+
+
+def titled_text(one: ColumnProfile) -> str:
+    return f"{one.title}; " if one.title else ""
 
 
 def toml_comment(line: str) -> str:
@@ -264,7 +268,7 @@ def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
     elif one.bands is not None:
         found = f"{one.reason}, in round bands"
     name = one.name if BARE.fullmatch(one.name) else toml_value(one.name)
-    lines = [f"[columns.{name}]  # {toml_comment(found)}"]
+    lines = [f"[columns.{name}]  # {toml_comment(titled_text(one) + found)}"]
     is_known, has_empty = accepted or one.source == STANDARD, bool(one.empty or one.marks)
     if one.bands is not None:
         lines += band_lines(one, is_known=is_known)
@@ -290,8 +294,10 @@ def column_lines(one: ColumnProfile, *, accepted: bool) -> list[str]:
     if has_empty:
         cells = f"{several(one.empty, 'cell')} {'is' if one.empty == 1 else 'are'} empty"
         said = cells if one.empty else "of empty cells"
-        numbers = one.labels and all(type(label) is int for label in one.labels)
-        free = (label for label in (NUMBERS if numbers else MISSING) if label not in one.labels)
+        # Codes with meanings are released as those, which are texts.
+        numbers = not one.meanings and all(type(label) is int for label in one.labels or (None,))
+        taken = {*one.labels, *(meaning.partition(" = ")[2] for meaning in one.meanings)}
+        free = (label for label in (NUMBERS if numbers else MISSING) if label not in taken)
         lines.append(f"missing = {{ seen = {toml_value(next(free))} }}  # their label: {said}")
     return lines
 

@@ -355,7 +355,7 @@ def spec_to_toml(spec: ReleaseSpec) -> str:
     [columns."sex"]
     categories = ["m", "f"]
     """
-    plan = changed(spec, "columns", "risk", "reading")
+    plan = changed(spec, "columns", "risk", "reading", "labels")
     if plan.get("design") == default_design(plan):
         del plan["design"]
     lines = toml_table(plan)

@@ -5,6 +5,7 @@ from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any
 
+from pramble.data.formats.base import FileLabels
 from pramble.data.open import open_records
 from pramble.data.recode import Reading, as_recodings
 from pramble.data.records import Records
@@ -217,6 +218,7 @@ class ReleaseSpec:
     )
     risk: RiskSpec | None = None
     reading: Reading = field(default_factory=Reading)
+    labels: FileLabels = field(default_factory=FileLabels)  # of the released columns, if opened
 
     @property
     def limit(self) -> LocalPromise | CentralPromise:
@@ -265,9 +267,14 @@ class ReleaseSpec:
         return [name for name in self.released(names) if name not in known]
 
     def full_reading(self) -> Reading:
-        recode = {c.name: as_recodings(c.recode) for c in self.columns if c.recode}
+        stated = self.reading.recode
+        recode = {
+            c.name: (*stated.get(c.name, ()), *as_recodings(c.recode))
+            for c in self.columns
+            if c.recode
+        }
         repairs = tuple(rule for rule in self.possible if "repair" in rule)
-        return replace(self.reading, recode={**self.reading.recode, **recode}, repairs=repairs)
+        return replace(self.reading, recode={**stated, **recode}, repairs=repairs)
 
     def open(self, source: Any) -> Records:
         """Open the confidential records as the plan reads them; refuse columns they lack."""

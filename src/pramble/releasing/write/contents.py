@@ -76,7 +76,7 @@ def write_folder(
     )
     if prepared.spec.copies:
         document["copies"] = write_copies(
-            made.frame, prepared.design.plan, folder, prepared.spec.copies
+            made.frame, prepared.design.plan, folder, prepared.spec.copies, document["columns"]
         )
     document["scripts"] = write_scripts(prepared, folder)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
@@ -144,7 +144,8 @@ def write_tables(
     )
     path = folder / TABLES_FILE
     table = measured.to_table()
-    save_table(table.cast(described(table.schema, ABOUT_TABLES)), path)
+    titles = prepared.spec.labels.titles
+    save_table(table.cast(described(table.schema, ABOUT_TABLES, titles)), path)
     entry = {**stated_file(folder, TABLES_FILE, "parquet"), "sentence": ABOUT_TABLES}
     written = parquet.read_table(arrow_input(path))
     found = Measured.from_table(written, measured.plan, measured.total)
@@ -174,7 +175,8 @@ def write_synthetic(
         possible=rules,
         progress=lambda done: reporter.report(done.what, done.share),
     )
-    records = made.frame.cast(described(made.frame.schema, ABOUT_SYNTHETIC))
+    titles = prepared.spec.labels.titles
+    records = made.frame.cast(described(made.frame.schema, ABOUT_SYNTHETIC, titles))
     save_table(records, folder / SYNTHETIC)
     stated = stated_file(folder, SYNTHETIC, "parquet")
     facts: dict[str, Any] = {

@@ -27,6 +27,7 @@ from pramble.limits import MOST_SYNTHETIC_ROWS
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.folder.layout import COMPLETE, stated_file
+from pramble.releasing.folder.reading import protected_labels
 from pramble.releasing.prepare import Prepared
 from pramble.values import frozen
 
@@ -35,8 +36,9 @@ LARGEST_INTEGER = 2**53
 # Characters that no text of a workbook may hold.
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f\ufffe\uffff"
 CODED = (
-    "The complete records. Texts are whole numbers with value labels, in the order of the plan; "
-    "system missing is an empty cell. Variables have the names of their columns as labels."
+    "The complete records. Texts are codes with value labels: those of the source where it has "
+    "codes, else whole numbers in the order of the plan. System missing is an empty cell. "
+    "Variables have the labels of the source, else the names of their columns."
 )
 
 
@@ -116,13 +118,6 @@ def check_copies(prepared: Prepared) -> None:
             refuse_labels(kind, name, own.values)
 
 
-def protected_labels(plan: Plan | TablePlan) -> dict[str, Labels]:
-    """Return the categories of each protected column."""
-    if isinstance(plan, TablePlan):
-        return dict(plan.labels)
-    return {name: own.labels for name, own in plan.column_labels().items()}
-
-
 def refuse_labels(kind: CopyFormat, name: str, labels: Sequence[Any]) -> None:
     """Refuse values of a column that the format cannot hold."""
     texts = [text_of_label(label) or "" for label in labels if isinstance(label, str)]
@@ -155,9 +150,17 @@ def plain_column(values: Any, name: str) -> Any:
 
 
 def write_copies(
-    table: Any, plan: Plan | TablePlan, folder: Path, words: Sequence[str]
+    table: Any,
+    plan: Plan | TablePlan,
+    folder: Path,
+    words: Sequence[str],
+    columns: Sequence[Mapping[str, Any]] = (),
 ) -> list[dict[str, Any]]:
-    """Write copies of the complete records, and return what the manifest says of each."""
+    """Write copies of the complete records, and return what the manifest says of each.
+
+    ``columns`` are those of the manifest, with what the source calls them and their values.
+    """
+    stated = {one["name"]: one for one in columns}
     labels, found = protected_labels(plan), []
     others = [name for name in table.column_names if name not in labels]
     for name in others:
@@ -176,7 +179,7 @@ def write_copies(
             if kind.form is EXCEL:
                 write_workbook(path, table)
             else:
-                about["columns"] = write_statistics(kind, path, table, labels)
+                about["columns"] = write_statistics(kind, path, table, labels, stated)
         found.append({**stated_file(folder, path.name, word), **about})
     return found
 
@@ -193,7 +196,11 @@ SPSS_TIME, SPSS_PLACE = b"01 Jan 7000:00:00", 92
 
 
 def write_statistics(
-    kind: CopyFormat, path: Path, table: Any, labels: Mapping[str, Labels]
+    kind: CopyFormat,
+    path: Path,
+    table: Any,
+    labels: Mapping[str, Labels],
+    stated: Mapping[str, Mapping[str, Any]],
 ) -> list[str]:
     """Write a copy with value labels for protected columns; return the names of its variables."""
     import pandas as pd
@@ -201,20 +208,29 @@ def write_statistics(
 
     names, form = variable_names(table.column_names), kind.form.name
     values, texts = {}, {}
+    missing: dict[str, list[Any]] = {}
     for column, name in names.items():
+        about = stated.get(column, {})
         if column in labels:
-            values[name], texts[name] = labelled_codes(table[column], labels[column], column=column)
+            own = labelled_codes(table[column], labels[column], about, column=column, form=form)
         else:
-            values[name], texts[name] = untouched_values(table[column])
+            own = untouched_values(table[column], about, form=form)
+        values[name], meant = own
+        gone, words = missing_codes(own, about, form=form)
+        missing |= {name: gone} if gone else {}
+        texts[name] = {
+            code: first_bytes(text, kind.longest_label) for code, text in {**meant, **words}.items()
+        }
     frame = pa.table(values).to_pandas(types_mapper=pd.ArrowDtype)
+    titles = (stated.get(column, {}).get("label", column) for column in names)
     options = {
         "file_label": ABOUT,
-        "column_labels": [
-            name.encode()[: LONGEST_LABEL[form]].decode(errors="ignore").replace("\x00", "")
-            for name in table.column_names
-        ],
+        "column_labels": [first_bytes(title, LONGEST_LABEL[form]) for title in titles],
         "variable_value_labels": {name: own for name, own in texts.items() if own},
+        ("missing_user_values" if form == "stata" else "missing_ranges"): missing,
     }
+    for name in missing if form == "stata" else ():  # letters are looked for among the values
+        frame[name] = frame[name].to_numpy("float64", na_value=float("nan"))
     try:
         if form == "stata":
             pyreadstat.write_dta(frame, str(path), version=STATA_VERSION, **options)
@@ -229,26 +245,79 @@ def write_statistics(
     return list(values)
 
 
-def labelled_codes(values: Any, labels: Labels, *, column: str) -> tuple[Any, dict[int, str]]:
+def first_bytes(text: str, most: int) -> str:
+    """Return the first so many bytes of a text."""
+    return text.encode()[:most].decode(errors="ignore").replace("\x00", "")
+
+
+Coded = tuple[Any, dict[Any, str]]  # a column, and labels of its values
+
+
+def codes_for(about: Mapping[str, Any], *, form: str) -> dict[Any, str]:
+    """Return the codes of the source with their labels, if the format can label them."""
+    codes = {one["code"]: one["label"] for one in about.get("codes", ())}
+    if any(isinstance(one, str) for one in codes):
+        return codes if form == "spss" else {}
+    return codes if all(abs(one) <= LARGEST_LONG for one in codes) else {}
+
+
+def labelled_codes(
+    values: Any, labels: Labels, about: Mapping[str, Any], *, column: str, form: str
+) -> Coded:
     """Return a protected column: whole numbers as they are, others as codes and their labels."""
     listed = [label for label in labels.values if label is not None]
+    meant = codes_for(about, form=form)
     if all(type(label) is int for label in listed):
-        return narrow_integers(values, largest=max(map(abs, listed), default=0)), {}
-    texts = {number: text_of_label(label) or "" for number, label in enumerate(listed, 1)}
-    given = iter(texts)
-    numbers = [None if label is None else next(given) for label in labels.values]
+        return narrow_integers(values, largest=max(map(abs, listed), default=0)), meant
+    texts = any(isinstance(one, str) for one in meant)
+    known = {label: code for code, label in meant.items()}
+    taken = [*meant, *(one["code"] for one in about.get("missing", ()) if meant)]
+    free = count(max((one for one in taken if type(one) is int), default=0) + 1)
+    found: list[Any] = []
+    for label in labels.values:
+        code, text = known.get(text_of_label(label) or ""), text_of_label(label)
+        if code is None and text is not None:
+            code = text if texts else next(free)
+            meant |= {} if texts else {code: text}
+        found.append(code)
     codes = Encoder(labels, column).codes(values)
-    return pa.array(numbers, pa.int32()).take(pa.array(codes)), texts
+    return pa.array(found, pa.string() if texts else pa.int32()).take(pa.array(codes)), meant
 
 
-def untouched_values(values: Any) -> tuple[Any, dict[int, str]]:
+def untouched_values(values: Any, about: Mapping[str, Any], *, form: str) -> Coded:
     """Return a column that was not protected, as these programs hold it, and value labels."""
+    meant = codes_for(about, form=form)
     if pa.types.is_boolean(values.type):
         return values.cast(pa.int32()), {0: "false", 1: "true"}
     if pa.types.is_integer(values.type):
         ends = pc.min_max(values).as_py().values()
-        return narrow_integers(values, largest=max(abs(end or 0) for end in ends)), {}
-    return values.cast(pa.large_string()) if is_text(values) else values, {}
+        return narrow_integers(values, largest=max(abs(end or 0) for end in ends)), meant
+    return (values.cast(pa.large_string()) if is_text(values) else values), meant
+
+
+SHORT, MOST_ALONE = 8, 3  # of SPSS: bytes of a text that can be missing, and missing values alone
+
+
+def missing_codes(
+    own: Coded, about: Mapping[str, Any], *, form: str
+) -> tuple[list[Any], dict[Any, str]]:
+    """Return what a copy declares missing of the codes that the source did, and their labels."""
+    values, meant = own
+    stated = {one["code"]: one["label"] for one in about.get("missing", ())}
+    if (meant and not about.get("codes")) or pa.types.is_boolean(values.type):
+        return [], {}  # the copy has codes of its own
+    kind = str if is_text(values) else int
+    if form == "stata":
+        letters = {one[1:].lower(): text for one, text in stated.items() if str(one)[:1] == "."}
+        return (list(letters), letters) if kind is int else ([], {})
+    codes = [one for one in stated if type(one) is kind and len(str(one).encode()) <= SHORT]
+    used = {*meant, *pc.unique(values).to_pylist()}
+    gone: list[Any] = codes if not used.intersection(codes) else []
+    if len(gone) > MOST_ALONE:
+        low, high = min(gone), max(gone)
+        within = any(one is not None and low <= one <= high for one in used)
+        gone = [] if within or kind is str else [{"lo": low, "hi": high}]
+    return gone, {one: stated[one] for one in codes if gone and stated[one] != str(one)}
 
 
 def narrow_integers(values: Any, *, largest: int) -> Any:
