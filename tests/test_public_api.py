@@ -15,6 +15,8 @@ from pramble_study import paper
 
 PINNED = {
     "Areas",
+    "Audit",
+    "audit",
     "Branch",
     "Promise",
     "Plan",

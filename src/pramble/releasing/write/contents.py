@@ -52,6 +52,7 @@ def write_folder(
     counted: bool,
     outcome: ReleaseOutcome,
     reporter: Reporter,
+    created: str | None = None,
 ) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
     """Write and check the evidence, then all that follows from it; return manifest and outcome.
 
@@ -73,6 +74,7 @@ def write_folder(
         synthetic=synthetic,
         tables=tables,
         rows=evidence.rows,
+        created=created,
     )
     if prepared.spec.copies:
         document["copies"] = write_copies(
