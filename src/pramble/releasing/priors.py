@@ -9,10 +9,11 @@ A private prior of records spends its part ε on m tables, :math:`\varepsilon/m`
 made consistent, which costs nothing. Which tables is decided without a look at the data: the wanted
 ones if their noise is small next to the number of rows, else one-way tables, else none.
 
-Noise is discrete Laplace, sampled exactly: integers and random bits, no floats. The bits of a release
-follow from its secret key, so that an audit of it draws the same prior. The method is that of Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential
-privacy", algorithms 1 and 2. A Bernoulli variable of probability :math:`e^{-\gamma}` with rational
-:math:`\gamma` comes from von Neumann's alternating series, and the noise from it by rejection.
+Noise is discrete Laplace, sampled exactly: integers and random bits, no floats. The bits follow
+from the secret key of a release, so that an audit draws the same prior. The method is that of
+Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", algorithms 1
+and 2. A Bernoulli variable of probability :math:`e^{-\gamma}` with rational :math:`\gamma` comes
+from von Neumann's alternating series, and the noise from it by rejection.
 """
 
 import math

@@ -353,8 +353,7 @@ def document_of(spec: ReleaseSpec) -> dict[str, Any]:
     if reading := changed(spec.reading, "recode"):
         found["file"] = reading
     found["columns"] = {
-        one.name: ({} if one.declared is not None else {"categories": SEEN})
-        | changed(one, "name")
+        one.name: ({} if one.declared is not None else {"categories": SEEN}) | changed(one, "name")
         for one in spec.columns
     }
     return found | ({"risk": changed(spec.risk)} if spec.risk else {})
