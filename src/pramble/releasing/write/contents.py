@@ -18,6 +18,7 @@ from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.limits import MOST_SYNTHETIC_ROWS
 from pramble.mechanisms.measured import Measured
+from pramble.one_thread import one_thread
 from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.design import rules_of
 from pramble.releasing.figures import observed_figures
@@ -158,6 +159,8 @@ def write_tables(
     return WrittenData(entry, measured.total, measured, (check,), design)
 
 
+# So that whoever makes the release again has the same figures, to the last digit.
+@one_thread()
 def write_synthetic(
     prepared: Prepared, folder: Path, evidence: WrittenData, *, reporter: Reporter
 ) -> tuple[dict[str, Any], Synthesis]:
