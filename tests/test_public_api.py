@@ -17,6 +17,7 @@ PINNED = {
     "Areas",
     "Audit",
     "audit",
+    "dossier",
     "Branch",
     "Promise",
     "Plan",

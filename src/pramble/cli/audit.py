@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import pramble
-from pramble.cli.console import print_answer, shown_progress, without_remarks
+from pramble.cli.console import print_answer, show, shown_progress, without_remarks
 from pramble.cli.inputs import AsJson, Confidential, PlanFile, option
 
 Folder = Annotated[Path, typer.Argument(help="A release folder.", show_default=False)]
@@ -44,3 +44,29 @@ def audit(
     )
     if not found.passed:
         raise typer.Exit(1)
+
+
+def dossier(
+    folder: Folder,
+    out: Annotated[
+        Path | None,
+        option("The folder to make; NAME-dossier beside the release by default.", "--out", "-o"),
+    ] = None,
+    ledger: Annotated[
+        Path | None, option("Ledger file; $PRAMBLE_LEDGER or your own by default.")
+    ] = None,
+) -> None:
+    """Write what reviewers ask for, from what is published of a release.
+
+    An entry for the registry of differential privacy deployments, statements in the order of NIST
+    SP 800-226, a picture of risk against error, and a script that runs Anonymeter on a trial
+    release. What no machine can know is marked as to be filled in.
+
+    Examples
+    --------
+      pramble dossier out
+
+      pramble dossier out --out for-review --ledger office.db
+    """
+    made = pramble.dossier(folder, out, ledger=ledger)
+    show(f"Wrote {made}: {', '.join(sorted(path.name for path in made.iterdir()))}.")
