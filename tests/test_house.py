@@ -25,7 +25,7 @@ MOST_SERVANTS = 60
 # Lines of the longest body, without its docstring.
 MOST_STATEMENTS_LINES = 60
 MOST_PARAMETERS = 14
-MOST_PUBLIC_NAMES = 66
+MOST_PUBLIC_NAMES = 69
 MOST_RELEASE_OPTIONS = 22
 MOST_SETTINGS = 42
 # The share of lines that hold nothing but a comment.

@@ -15,6 +15,9 @@ from pramble_study import paper
 
 PINNED = {
     "Areas",
+    "Audit",
+    "audit",
+    "dossier",
     "Branch",
     "Promise",
     "Plan",

@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from pramble.privacy.certificate import Certificate as Certificate
     from pramble.privacy.certificate import certify as certify
     from pramble.privacy.promise import Promise as Promise
+    from pramble.releasing.audit import Audit as Audit
+    from pramble.releasing.audit import audit as audit
+    from pramble.releasing.dossier import dossier as dossier
     from pramble.releasing.folder.open import Release as Release
     from pramble.releasing.folder.open import open_release as open_release
     from pramble.releasing.release import release as release
@@ -113,6 +116,8 @@ _NAMES = {
     "privacy.central": "CentralGuarantee central_guarantee",
     "privacy.certificate": "Certificate certify",
     "privacy.promise": "Promise",
+    "releasing.audit": "Audit audit",
+    "releasing.dossier": "dossier",
     "releasing.try_release": "Candidates try_release",
     "releasing.folder.open": "Release open_release",
     "releasing.release": "release",

@@ -12,6 +12,7 @@ import typer
 
 from pramble.cli import console
 from pramble.cli.assess import assess, calibrate, try_
+from pramble.cli.audit import audit, dossier
 from pramble.cli.certify import certify
 from pramble.cli.console import VERBOSITY, answers, messages
 from pramble.cli.demo import demo
@@ -76,8 +77,8 @@ app = typer.Typer(
 
 # Every command, in the order that --help shows.
 VERBS: list[Callable[..., None]] = [
-    init, design, certify, try_, release, estimate, impute, synthesize, assess, calibrate, ledger,
-    study, demo, app_,
+    init, design, certify, try_, release, audit, dossier, estimate, impute, synthesize,
+    assess, calibrate, ledger, study, demo, app_,
 ]  # fmt: skip
 
 for verb in VERBS:

@@ -32,6 +32,7 @@ from pramble.releasing.priors import (
     PRIOR_SHARE,
     Prior,
     confidential_prior,
+    draws_of,
     private_prior,
     public_prior,
 )
@@ -269,6 +270,7 @@ def design_release_of_columns(
             prior_parts[column.name],
             rows=found.rows,
             confidential_allowed=confidential_allowed,
+            key=found.key,
         )
         for column in columns
     }
@@ -301,7 +303,12 @@ def base_shares(spec: ReleaseSpec, total: Fraction) -> dict[str, Fraction]:
 
 
 def prior_of(
-    column: CountedColumn, part: Fraction, *, rows: int, confidential_allowed: bool
+    column: CountedColumn,
+    part: Fraction,
+    *,
+    rows: int,
+    confidential_allowed: bool,
+    key: bytes | None = None,
 ) -> Prior:
     """Return the prior that a column's plan asks for; uniform where the design needs none."""
     spec = column.spec
@@ -317,7 +324,8 @@ def prior_of(
         given = {table: np.array(spec.prior)}
         return Prior(given, "public", Fraction(0), "Probabilities given in the plan, public.")
     if part:
-        return private_prior(counts, part, rows=rows, possible=possible)
+        draws = draws_of(key, counts, part, {column.name: column.labels})
+        return private_prior(counts, part, rows=rows, possible=possible, randbelow=draws)
     even = np.full(len(column.labels), 1 / len(column.labels))
     detail = "Every category counted as equally likely."
     return Prior({table: even}, "uniform", Fraction(0), detail)

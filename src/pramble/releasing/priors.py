@@ -9,16 +9,18 @@ A private prior of records spends its part ε on m tables, :math:`\varepsilon/m`
 made consistent, which costs nothing. Which tables is decided without a look at the data: the wanted
 ones if their noise is small next to the number of rows, else one-way tables, else none.
 
-Noise is discrete Laplace, sampled exactly: integers and random bits of the system, no floats. The
-method is that of Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential
-privacy", algorithms 1 and 2. A Bernoulli variable of probability :math:`e^{-\gamma}` with rational
-:math:`\gamma` comes from von Neumann's alternating series, and the noise from it by rejection.
+Noise is discrete Laplace, sampled exactly: integers and random bits, no floats. The bits follow
+from the secret key of a release, so that an audit draws the same prior. The method is that of
+Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", algorithms 1
+and 2. A Bernoulli variable of probability :math:`e^{-\gamma}` with rational :math:`\gamma` comes
+from von Neumann's alternating series, and the noise from it by rejection.
 """
 
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ import numpy as np
 from pramble.data.crosstab import crosstab
 from pramble.data.labels import Label, places_of, texts_of
 from pramble.data.open import open_records
+from pramble.engine.keystream import WORD_BITS, KeyStream, derived_key
 from pramble.errors import InvalidData, InvalidInput, InvalidPrior, PrivacyError
 from pramble.information.consistent import consistent
 from pramble.information.distributions import Table
@@ -53,8 +56,35 @@ SOURCES = ("uniform", "public", "private", "confidential")
 MOST_LACKING = 5
 
 
+# Words of a key stream that are made together.
+AT_ONCE = 1 << 12
+
 # A function that gives a uniform integer in ``range(n)``.
 RandBelow = Callable[[int], int]
+
+
+def keyed_below(key: bytes, *bound: str) -> RandBelow:
+    """Return a source of uniform integers that depends on a key and what it is bound to alone.
+
+    >>> one, same = (keyed_below(bytes(32), "a") for _ in range(2))
+    >>> [one(10) for _ in range(9)] == [same(10) for _ in range(9)]
+    True
+    """
+    stream = KeyStream(derived_key(key, *bound), "below")
+    pieces = (stream.words(range(start, start + AT_ONCE)) for start in count(0, AT_ONCE))
+    words = (word for piece in pieces for word in piece.tolist())
+
+    def below(n: int) -> int:
+        bits = (n - 1).bit_length()
+        while True:
+            found = 0
+            for _ in range(-(-bits // WORD_BITS)):
+                found = found << WORD_BITS | next(words)
+            found >>= -bits % WORD_BITS
+            if found < n:  # what is not is drawn again, so that all are equally likely
+                return found
+
+    return below
 
 
 def bernoulli_exp(gamma: Fraction, randbelow: RandBelow = secrets.randbelow) -> bool:
@@ -199,6 +229,20 @@ def private_prior(
         f"scale {float(2 / part):.6g} (sensitivity 2), which spent {float(epsilon):.6g} of "
         f"α{' together' if several else ''}.",
     )
+
+
+def draws_of(
+    key: bytes | None,
+    counts: Mapping[Table, Integers],
+    epsilon: Fraction,
+    labels: Mapping[str, Sequence[Any]],
+) -> RandBelow:
+    """Return the random integers of a private prior: those of a key, or else of the system."""
+    if key is None:
+        return secrets.randbelow
+    # Two priors of the same noise subtract to exact counts: a prior of anything else draws others.
+    made_of = [([(n, *labels[n]) for n in table], own.tolist()) for table, own in counts.items()]
+    return keyed_below(key, str(epsilon), repr(made_of))
 
 
 def confidential_prior(

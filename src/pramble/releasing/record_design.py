@@ -29,6 +29,7 @@ from pramble.releasing.priors import (
     PRIOR_SHARE,
     Prior,
     confidential_prior,
+    draws_of,
     precise_tables,
     private_prior,
     public_tables,
@@ -280,4 +281,5 @@ def record_prior(
     chosen = {t: counted[t] for t in precise_tables(wanted, sizes, epsilon, rows=rows)}
     if not chosen:
         return EVEN
-    return private_prior(chosen, epsilon, rows=found.rows, possible=possible)
+    draws = draws_of(found.key, chosen, epsilon, labels)
+    return private_prior(chosen, epsilon, rows=found.rows, possible=possible, randbelow=draws)

@@ -101,9 +101,9 @@ def release(
     dry_run : bool
         Do everything but write: the result's ``outcome`` has the designs and what to expect.
     key : bytes, optional
-        32 secret bytes; drawn from the system unless given. The same key repeats the release where
-        file and mechanisms are the same; a private prior is drawn anew, and with another mechanism
-        or file the same key gives independent bits.
+        32 secret bytes; drawn from the system unless given. The same key repeats the release of
+        the same file by the same plan (`pramble.audit`); with another plan or file it gives
+        independent bits.
     sign : str, Path or Ed25519PrivateKey, optional
         A private key, as a PEM file that needs no passphrase, or one of `cryptography`: its
         signature of the manifest is written to ``manifest.sig``, which ``open_release`` verifies.
@@ -292,7 +292,7 @@ def expected_outcome(
         **{"columns": (), **prepared.design.figures()},
         tables=tables,
         untouched=prepared.untouched,
-        dropped=prepared.spec.drop,
+        dropped=tuple(name for name in prepared.records.names if name in prepared.spec.drop),
         unit=prepared.unit,
         spent=prepared.design.spent,
         central=None if prepared.proof is None else prepared.central,

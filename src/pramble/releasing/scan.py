@@ -6,6 +6,7 @@ most rows of a person is the same in both and may be used and published.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -18,6 +19,7 @@ from pramble.data.encode import UNDECLARED, Codes, Encoder, Levels
 from pramble.data.labels import Label, as_labels, in_order, typed_texts
 from pramble.data.records import Job, Records, scan
 from pramble.data.repair import broken, rule_columns
+from pramble.engine.keystream import derived_key
 from pramble.errors import InvalidData, with_values
 from pramble.information.distributions import Table
 from pramble.limits import LEAST_ROWS_OF_A_VALUE, MOST_CATEGORIES_SEEN
@@ -216,6 +218,7 @@ class FileCounts:
     people: Contributions | None
     tables: Mapping[Table, Integers]  # those that were asked for and are not too large
     fingerprint: str = ""  # of the randomised columns, where a release has a secret
+    key: bytes | None = field(default=None, repr=False)  # of the noise of priors, made of both
 
 
 def count_rows(records: Records, jobs: Sequence[Any], *, reporter: Reporter) -> int:
@@ -273,6 +276,7 @@ def count_columns(
         people,
         joint.over_labels({column.name: column for column in counted_columns}),
         "" if mark is None else str(mark),
+        None if secret is None else derived_key(secret, "priors", str(mark)),
     )
 
 

@@ -56,6 +56,18 @@ def tolerable_loss(alone: TableDesign) -> float:
     return math.sqrt(2 / math.pi) * sum(errors) / len(errors)
 
 
+def table_outcomes(plan: TablePlan, rows: int) -> tuple[TableOutcome, ...]:
+    """Return what readers get of the wanted tables, and of single columns."""
+    found = []
+    for table in dict.fromkeys([*plan.tables, *((name,) for name in plan.columns)]):
+        # Cells are taken as equally likely; the noise is the same whatever the records are.
+        cells, noise = plan.cells(table), plan.cell_variance(table)
+        cost = 1 - 1 / cells + cells * noise / max(rows, 1)
+        wanted = table in plan.tables
+        found.append(TableOutcome(table, cells, cost, rows, wanted, math.sqrt(noise)))
+    return tuple(found)
+
+
 @frozen(eq=False)
 class TableReleaseDesign(ReleaseDesign):
     """Which tables of a file are measured, and how."""
@@ -102,16 +114,7 @@ class TableReleaseDesign(ReleaseDesign):
         return {"protected": protected}
 
     def accuracy(self, rows: int) -> tuple[TableOutcome, ...]:
-        singles: list[Table] = [(name,) for name in self.plan.columns]
-        asked = dict.fromkeys([*self.plan.tables, *singles])
-        found = []
-        for table in asked:
-            # Cells are taken as equally likely; the noise is the same whatever the records are.
-            cells, noise = self.plan.cells(table), self.plan.cell_variance(table)
-            cost = 1 - 1 / cells + cells * noise / max(rows, 1)
-            wanted = table in self.plan.tables
-            found.append(TableOutcome(table, cells, cost, rows, wanted, math.sqrt(noise)))
-        return tuple(found)
+        return table_outcomes(self.plan, rows)
 
     def with_tables_of(self, plan: TablePlan) -> "TableReleaseDesign":
         """Return the design with the tables that were chosen when the file was measured."""

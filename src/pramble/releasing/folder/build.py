@@ -53,40 +53,51 @@ def building(
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        for abandoned in target.parent.glob(f".{target.name}.{PARTIAL}-*"):
-            with suppress(OSError):  # what killed processes left; others are at work still
-                old = locked(abandoned)
-                if old is not None:
-                    shutil.rmtree(abandoned, ignore_errors=True)
-                    os.close(old)
         # The same file system as the target, so that the move is one atomic step.
-        folder = target.parent / f".{target.name}.{PARTIAL}-{secrets.token_hex(4)}"
-        # Until the move it is its owner's alone: nobody reads what is not complete.
-        folder.mkdir(mode=0o700)
-        lock = locked(folder)
-        try:
-            yield folder
-            # Without this a crash after the move could leave a complete name on empty files.
-            for path in (*sorted(folder.rglob("*"), reverse=True), folder):
-                sync(path)
-            with publishing(folder):
-                folder.rename(target)
-            what = "It stands there, and counts, but may not be safe on the disk: check it."
-            sync(target.parent)
-        except BaseException:
-            # An interrupt after the move, or an error that hides it: what stands is complete.
-            if folder.exists():
-                shutil.rmtree(folder, ignore_errors=True)
-                remove(beside)
-            raise
-        finally:
-            if lock is not None:
-                os.close(lock)
+        with private_folder(target.parent, target.name) as folder:
+            try:
+                yield folder
+                # Without this a crash after the move could leave a complete name on empty files.
+                for path in (*sorted(folder.rglob("*"), reverse=True), folder):
+                    sync(path)
+                with publishing(folder):
+                    folder.rename(target)
+                what = "It stands there, and counts, but may not be safe on the disk: check it."
+                sync(target.parent)
+            except BaseException:
+                # An interrupt after the move, or an error that hides it: what stands is complete.
+                if folder.exists():
+                    remove(beside)
+                raise
     except OSError as error:
         # What writes a file says its passing name; what it met says why.
         cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
         reason = (cause.strerror or str(cause)).removesuffix(what).rstrip(". ")
         raise InvalidInput(f"Cannot write the release {str(target)!r}: {reason}. {what}") from error
+
+
+@contextmanager
+def private_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Give an empty folder of its owner alone; it is removed at the end, unless it was moved.
+
+    One left by a killed process is removed by the next of its name.
+    """
+    for abandoned in parent.glob(f".{name}.{PARTIAL}-*"):
+        with suppress(OSError):  # what killed processes left; others are at work still
+            old = locked(abandoned)
+            if old is not None:
+                shutil.rmtree(abandoned, ignore_errors=True)
+                os.close(old)
+    folder = parent / f".{name}.{PARTIAL}-{secrets.token_hex(4)}"
+    # Nobody else reads what is not complete.
+    folder.mkdir(mode=0o700)
+    lock = locked(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
 
 
 def remove(files: Sequence[Path]) -> None:

@@ -15,6 +15,7 @@ from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.unit import Unit
 from pramble.releasing.folder.reading import SCHEMA, protected_labels
 from pramble.releasing.prepare import Prepared
+from pramble.releasing.spec.document import public_settings
 from pramble.words import visible_names
 
 
@@ -26,12 +27,14 @@ def manifest_of(
     synthetic: Mapping[str, Any] | None = None,
     tables: Sequence[TableOutcome] = (),
     rows: int | None = None,
+    created: str | None = None,
 ) -> dict[str, Any]:
     """Return the manifest; ``data`` are name, format, size and hash of the evidence.
 
     ``counted`` says whether a ledger adds the release to others of the same people. The evidence
     is the file of randomised records, or of protected tables; ``tables`` are what single
     columns and the wanted tables will be worth, ``rows`` the number of records that is published.
+    What is made again states when it was ``created``.
     """
     from pramble import __version__
 
@@ -41,7 +44,7 @@ def manifest_of(
     return {
         "schema": SCHEMA,
         "software": {"name": "pramble", "version": __version__},
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": created or datetime.now(UTC).isoformat(timespec="seconds"),
         "rows": published,
         ("tables" if prepared.spec.of_tables else "data"): dict(data),
         **({} if synthetic is None else {"synthetic": dict(synthetic)}),
@@ -59,6 +62,7 @@ def manifest_of(
             for name in prepared.names
         ],
         "notes": reader_notes(prepared),
+        "settings": public_settings(prepared.spec),
     }
 
 

@@ -30,6 +30,7 @@ from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (
     central_promise,
     check_promised,
+    check_settings,
     check_unit,
     prior_spending,
     read_manifest,
@@ -242,6 +243,7 @@ def open_release(
     release = Release(folder, manifest, stated_plan(manifest), spark=spark)
     check_promised(manifest, release.plan)
     check_unit(manifest)
+    check_settings(manifest)
     assert release.evidence is not None, "reading checks it"
     return release
 

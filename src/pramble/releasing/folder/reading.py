@@ -30,6 +30,8 @@ from pramble.privacy.unit import Unit
 from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
+from pramble.releasing.spec.document import WITHHELD, spec_from
+from pramble.releasing.spec.spec import ReleaseSpec
 
 SCHEMA = "pramble/release/8"
 
@@ -222,6 +224,32 @@ def check_unit(manifest: Mapping[str, Any]) -> None:
     protected = {column["name"] for column in manifest["columns"] if column["randomised"]}
     if protected.intersection(unit.columns):
         raise damaged("a column of its unit says whose a row is, and is protected itself.")
+
+
+def stated_spec(manifest: Mapping[str, Any]) -> ReleaseSpec | None:
+    """Return the plan that a release states, without what it withholds; None where it has none."""
+    if "settings" not in manifest:
+        return None
+    with undamaged():
+        settings = {key: own for key, own in manifest["settings"].items() if key != WITHHELD}
+        return spec_from(settings, seen_allowed=True)
+
+
+def check_settings(manifest: Mapping[str, Any]) -> None:
+    """Refuse a plan that is not the one of the release."""
+    spec = stated_spec(manifest)
+    if spec is None:
+        return
+    promise, protected = manifest["promise"], [c for c in manifest["columns"] if c["randomised"]]
+    found = {
+        "columns": ({one.name for one in spec.columns}, {column["name"] for column in protected}),
+        "design": (spec.design, manifest["design"]["kind"]),
+        "promise": (spec.limit.to_json(), promise["limit"]),
+        "unit": (spec.unit(promise["unit"]["rows"]), Unit.from_json(promise["unit"])),
+    }
+    for what, (own, said) in found.items():
+        if own != said:
+            raise damaged(f"its settings state another {what} than the release has.")
 
 
 def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:

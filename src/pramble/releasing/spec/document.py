@@ -21,11 +21,13 @@ from pramble.releasing.spec.settings import (
     DESIGNS,
     RECORDS,
     SEEN,
+    STANDARD,
     TABLES,
     Mistake,
     Setting,
     plain_design,
     settings_of,
+    source_and_value,
 )
 from pramble.releasing.spec.spec import TABLE_OBJECTIVES, FileSpec, ReleaseSpec, RiskSpec
 from pramble.values import names_of
@@ -245,7 +247,7 @@ def spec_of(
 
 def plan_document(plan: str | Path | ReleaseSpec | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(plan, ReleaseSpec):
-        return tomllib.loads(spec_to_toml(plan))
+        return document_of(plan)
     return read_document(plan) if isinstance(plan, str | Path) else dict(plan)
 
 
@@ -343,6 +345,62 @@ def changed(part: Any, *leave: str) -> dict[str, Any]:
     return found
 
 
+def document_of(spec: ReleaseSpec) -> dict[str, Any]:
+    """Return a plan as nested settings, which `spec_from` reads back to the same plan."""
+    found = changed(spec, "design", "columns", "risk", "reading", "labels")
+    if spec.design != default_design(found):
+        found = {"design": spec.design, **found}
+    if reading := changed(spec.reading, "recode"):
+        found["file"] = reading
+    found["columns"] = {
+        one.name: ({} if one.declared is not None else {"categories": SEEN}) | changed(one, "name")
+        for one in spec.columns
+    }
+    return found | ({"risk": changed(spec.risk)} if spec.risk else {})
+
+
+# What no release says of its plan: what makes no difference to it, or only to the curator.
+UNPUBLISHED = ("drop", "allow", "people", "risk")
+WITHHELD = "withheld"
+
+
+def public_settings(spec: ReleaseSpec) -> dict[str, Any]:
+    """Return what may be published of a plan, as JSON has it; what else it needs is named.
+
+    >>> columns = {"job": {"categories": ["clerk", "other"], "merge": {"other": ["astronaut"]}}}
+    >>> public_settings(spec_from({"alpha": 2, "drop": ["name"], "columns": columns}))["withheld"]
+    ["merge of 'job'"]
+    """
+    found = plain({key: own for key, own in document_of(spec).items() if key not in UNPUBLISHED})
+    left = ["recodings of the reading"] if spec.reading.recode else []
+    # What a workbook has beside the sheet that was read is not of the release.
+    left += ["sheet"] if found.get("file", {}).pop("sheet", None) else []
+    for name, column in found["columns"].items():
+        # That a rare value occurs may be one person's secret; merged labels are not released.
+        source = source_and_value("merge", column.get("merge"))[0]
+        if source != STANDARD and column.pop("merge", None):
+            left.append(f"merge of {name!r}")
+    for part in (found, *found["columns"].values(), *map(distance_of, found["columns"].values())):
+        for key in ("prior_file", "neighbours", "points"):
+            if key in part:  # not where it lies on the curator's machine
+                part[key] = Path(part[key]).name
+    return found | ({WITHHELD: left} if left else {})
+
+
+def distance_of(column: Mapping[str, Any]) -> Any:
+    own = column.get("distance")
+    return own if isinstance(own, dict) else {}
+
+
+def plain(value: Any) -> Any:
+    """Return settings as JSON has them."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
 def spec_to_toml(spec: ReleaseSpec) -> str:
     """Return a plan as a TOML document, which `read_spec` reads back to the same plan.
 
@@ -355,17 +413,10 @@ def spec_to_toml(spec: ReleaseSpec) -> str:
     [columns."sex"]
     categories = ["m", "f"]
     """
-    plan = changed(spec, "columns", "risk", "reading", "labels")
-    if plan.get("design") == default_design(plan):
-        del plan["design"]
-    lines = toml_table(plan)
-    reading = changed(spec.reading, "recode")
-    if reading:
-        lines += ["", "[file]", *toml_table(reading)]
-    for column in spec.columns:
-        seen = {} if column.declared is not None else {"categories": SEEN}
-        settings = {**seen, **changed(column, "name")}
-        lines += ["", f"[columns.{toml_value(column.name)}]", *toml_table(settings)]
-    if spec.risk:
-        lines += ["", "[risk]", *toml_table(changed(spec.risk))]
+    plan = document_of(spec)
+    columns = {f"columns.{toml_value(name)}": own for name, own in plan["columns"].items()}
+    parts = {"file": plan.get("file"), **columns, "risk": plan.get("risk")}
+    lines = toml_table({name: own for name, own in plan.items() if name not in PARTS})
+    for name, own in parts.items():
+        lines += [] if own is None else ["", f"[{name}]", *toml_table(own)]
     return "\n".join(lines)

@@ -219,8 +219,9 @@ def probabilities(value: Any) -> tuple[float, ...]:
     found = tuple(bounded_number(part) for part in a_list(value, "probabilities"))
     if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
         raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
-    # Rounded percentages sum to 1 only nearly.
-    return tuple(part / math.fsum(found) for part in found)
+    # Rounded percentages sum to 1 only nearly; what was read before stays as it is.
+    whole = 1.0 if math.isclose(math.fsum(found), 1, abs_tol=1e-12) else math.fsum(found)
+    return tuple(part / whole for part in found)
 
 
 def any_number(value: Any) -> float:

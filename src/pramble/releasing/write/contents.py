@@ -18,6 +18,7 @@ from pramble.errors import WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.limits import MOST_SYNTHETIC_ROWS
 from pramble.mechanisms.measured import Measured
+from pramble.one_thread import one_thread
 from pramble.outcome import Check, ReleaseOutcome
 from pramble.releasing.design import rules_of
 from pramble.releasing.figures import observed_figures
@@ -52,6 +53,7 @@ def write_folder(
     counted: bool,
     outcome: ReleaseOutcome,
     reporter: Reporter,
+    created: str | None = None,
 ) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
     """Write and check the evidence, then all that follows from it; return manifest and outcome.
 
@@ -73,6 +75,7 @@ def write_folder(
         synthetic=synthetic,
         tables=tables,
         rows=evidence.rows,
+        created=created,
     )
     if prepared.spec.copies:
         document["copies"] = write_copies(
@@ -157,6 +160,8 @@ def write_tables(
     return WrittenData(entry, measured.total, measured, (check,), design)
 
 
+# So that whoever makes the release again has the same figures, to the last digit.
+@one_thread()
 def write_synthetic(
     prepared: Prepared, folder: Path, evidence: WrittenData, *, reporter: Reporter
 ) -> tuple[dict[str, Any], Synthesis]:

@@ -164,8 +164,7 @@ def bound_key(key: bytes, content: str, *, plan: Plan, spec: ReleaseSpec) -> byt
     """
     # What two releases with the same random bits spend would not add up: with another matrix, or
     # another record in the same row, a pair of released values can be impossible under one true
-    # value and possible under the next. A private prior is drawn again at every run, so the same
-    # call may well have another matrix. With the labels of empty cells the content determines every
+    # value and possible under the next. With the labels of empty cells the content determines every
     # record that is drawn from. So bits agree only where records, plan and order agree, and then
     # the two releases are one. Where rows with columns that are released as they are get a secret
     # order, the content also has the digest of the file: two files of the same order would reveal

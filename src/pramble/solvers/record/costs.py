@@ -39,6 +39,7 @@ from pramble.information.distributions import (
 from pramble.information.fisher import inner
 from pramble.information.structural_zeros import Possible, as_possible
 from pramble.mechanisms.plan import Plan
+from pramble.one_thread import one_thread
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.general.variance_bounds import closed_bound, proven_bound
 from pramble.solvers.record.matrices import workload_of
@@ -47,6 +48,8 @@ from pramble.solvers.record.valuation import TableValuation
 from pramble.values import Floats
 
 
+# So that whoever makes a release again has the same figures, to the last digit.
+@one_thread()
 def plan_costs(
     plan: Plan,
     labels: Mapping[str, Sequence[Label]],
