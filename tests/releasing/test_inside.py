@@ -344,7 +344,7 @@ def test_a_file_is_counted_once_for_all_promises_of_a_kind(monkeypatch):
 
 
 MANIFEST = {
-    "schema": "pramble/release/7",
+    "schema": "pramble/release/8",
     "software": {"name": "pramble", "version": "1"},
     "created": "2026-01-01",
     "rows": 3,

@@ -129,7 +129,7 @@ def test_a_number_of_thousands_of_digits_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/7"}', "[" * 9999]
+    "text", ["", "{", "[]", "3", '{"schema": "pramble/release/8"}', "[" * 9999]
 )
 def test_a_manifest_that_is_none_is_refused(folder, text):
     (folder / "manifest.json").write_text(text)

@@ -24,13 +24,14 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise, LocalPromise, Promise
+from pramble.privacy.promise import CentralPromise, Promise
 from pramble.privacy.unit import Unit
 from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (
     central_promise,
     check_promised,
     check_unit,
+    local_promise,
     prior_spending,
     read_manifest,
     stated_data,
@@ -75,16 +76,13 @@ class Release(Display):
 
     @property
     def alpha(self) -> float:
-        """What was spent on each person, rounded up; infinite for protected tables."""
-        return float(self.manifest["promise"]["spent"].get("alpha", math.inf))
+        """What randomising spent on each person, rounded up; infinite for protected tables."""
+        is_tables = isinstance(self.plan, TablePlan)
+        return math.inf if is_tables else local_promise(self.manifest).shown
 
     @property
     def guarantee(self) -> Promise:
         """What is promised to each person: ε and δ of a central release, α of a local one."""
-        if self.manifest["promise"]["limit"]["notion"] == CentralPromise.notion:
-            found = self.central
-            assert found is not None, "a central release states what it proves"
-            return found
         return promise_from_json(self.manifest["promise"]["spent"])
 
     @property
@@ -140,17 +138,17 @@ class Release(Display):
         stated, central = self.manifest, self.central
         others = [c["name"] for c in stated["columns"] if c["name"] not in self.plan.columns]
         copies = ", ".join(dict.fromkeys(copy["format"] for copy in stated.get("copies", ())))
-        protects = ("α of a person", f"{self.alpha:g}")
-        if isinstance(self.plan, TablePlan):
-            protects = ("tables", f"{len(self.plan.tables):,}, protected")
+        is_central = isinstance(self.guarantee, CentralPromise)
+        tables = len(self.plan.tables) if isinstance(self.plan, TablePlan) else 0
         complete = "complete records, drawn from the release" if "synthetic" in stated else ""
         reads = central and f"{central.shown:.4g} at δ = {central.shown_delta:.3g}"
         rows = [
             ("rows", f"{stated['rows']:,}"),
             ("columns", ", ".join(self.plan.columns)),
             ("as they were", ", ".join(others)),
-            protects,
-            ("central ε", reads),
+            ("tables", f"{tables:,}, protected" if tables else ""),
+            ("α of a person", "" if is_central else f"{self.alpha:g}"),
+            ("central ε", reads if is_central else None),
             ("copies", copies),
             ("synthetic", complete),
             *(("worth", sentence) for sentence in stated.get("worth", {}).get("sentences", ())),
@@ -160,7 +158,7 @@ class Release(Display):
             f"Release: {where}",
             [(what, said) for what, said in rows if said],
             # Worked out again: what a manifest says in words nobody has checked.
-            notes=(self.unit.sentence(), (central or self.guarantee).sentence()),
+            notes=(self.unit.sentence(), self.guarantee.sentence()),
         )
 
     def summary(self) -> str:
@@ -184,7 +182,7 @@ def certify_release(release: Release, *, distance: Any = None) -> Certificate:
         return certify(release.plan, distance=distance)
     with undamaged():
         additional = prior_spending(release.manifest["design"])
-        rows = LocalPromise.from_json(release.manifest["promise"]["spent"]).rows
+        rows = local_promise(release.manifest).rows
     return replace(certify(release.plan), additional=additional, rows=rows)
 
 

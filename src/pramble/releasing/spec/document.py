@@ -274,6 +274,8 @@ def overridden(
         found = without_others(found, {**found, **changes})
     if columns is not None:
         found |= with_columns_alone(found, columns)
+    if {"dataset"} <= set(document) & set(changes):
+        changes = {**changes, "dataset": {**document["dataset"], **changes["dataset"]}}
     return found | dict(changes)
 
 
@@ -355,10 +357,12 @@ def spec_to_toml(spec: ReleaseSpec) -> str:
     [columns."sex"]
     categories = ["m", "f"]
     """
-    plan = changed(spec, "columns", "risk", "reading")
+    plan = changed(spec, "columns", "risk", "reading", "dataset")
     if plan.get("design") == default_design(plan):
         del plan["design"]
     lines = toml_table(plan)
+    if spec.dataset:
+        lines += ["", "[dataset]", *toml_table(spec.dataset)]
     reading = changed(spec.reading, "recode")
     if reading:
         lines += ["", "[file]", *toml_table(reading)]
