@@ -25,6 +25,7 @@ from pramble.cli.inputs import (
     with_settings,
 )
 from pramble.ledger.entries import central_text
+from pramble.numbers import alpha_text
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
@@ -168,7 +169,7 @@ def release_lines(result: Release) -> Iterator[Any]:
 
 def promise_text(outcome: ReleaseOutcome) -> str:
     """Return what is promised, in a few words."""
-    local = f"α = {outcome.alpha:.6g} a {outcome.unit.noun}"
+    local = f"α = {alpha_text(outcome.alpha)} a {outcome.unit.noun}"
     if outcome.central is None:
         return local
     if outcome.protected is not None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from pramble.data.records import Records
 from pramble.errors import PrivacyError
 from pramble.ledger.sketch import Sketch
+from pramble.numbers import alpha_text, tiny
 from pramble.privacy.promise import CentralPromise, LocalPromise, composed, no_local_promise
 from pramble.privacy.unit import Unit
 from pramble.values import frozen
@@ -221,7 +222,7 @@ def smaller(one: G | None, two: G | None) -> G | None:
 
 
 def central_text(central: Any) -> str:
-    return f"ε = {central.shown:.6g}, δ = {central.shown_delta:.3g}"
+    return f"ε = {alpha_text(central.shown)}, δ = {tiny(central.shown_delta)}"
 
 
 @frozen

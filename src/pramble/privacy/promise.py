@@ -135,7 +135,7 @@ class LocalPromise(Promise):
         return (
             f"An intruder who was 50 % sure of a person's true values can be at most "
             f"{numbers.sure(sure)} sure from the randomised values of {whole} alone "
-            f"(α = {self.shown:.6g}): {doubt_left(sure, 'α')}."
+            f"(α = {numbers.alpha_text(self.shown)}): {doubt_left(sure, 'α')}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -294,10 +294,12 @@ class CentralPromise(Promise):
     def sentence(self) -> str:
         sure = self.belief()
         whole = "a person's record" if self.rows == 1 else f"all {self.rows} rows of a person"
-        but = f", but for a probability of δ = {self.shown_delta:.3g}" if self.delta else ""
+        but = (
+            f", but for a probability of δ = {numbers.tiny(self.shown_delta)}" if self.delta else ""
+        )
         return (
             f"A reader of the whole release who knows everybody else and was 50 % sure of {whole} "
-            f"can be at most {numbers.sure(sure)} sure (ε = {self.shown:.6g}{but}): "
+            f"can be at most {numbers.sure(sure)} sure (ε = {numbers.alpha_text(self.shown)}{but}): "
             f"{doubt_left(sure, 'ε')}."
         )
 

@@ -19,7 +19,7 @@ from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger
 from pramble.ledger.entries import central_text, file_facts
-from pramble.numbers import points
+from pramble.numbers import alpha_text, points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.figures import risk_figures
@@ -339,7 +339,7 @@ def ledger_warnings(prepared: Prepared, account: Account) -> list[str]:
     found = list(filter(None, (account.warning, account.unit_warning(prepared.unit))))
     if before.alpha:
         after = before + prepared.design.spent
-        spent, whole = f"α = {before.shown:.6g}", f"α = {after.shown:.6g}"
+        spent, whole = f"α = {alpha_text(before.shown)}", f"α = {alpha_text(after.shown)}"
         if prepared.proof is not None:
             spent = f"{central_text(read)} against readers ({spent})"
             whole = f"{central_text(read + prepared.central)} ({whole})"

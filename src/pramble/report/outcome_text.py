@@ -43,7 +43,7 @@ def verdict_sentences(verdict: Verdict) -> list[str]:
 def column_grid(outcome: ReleaseOutcome) -> Grid:
     rows = [
         [
-            c.name, c.prior_source, f"{c.alpha:.4g}", f"{c.change_expected:.1%}",
+            c.name, c.prior_source, f"{c.alpha:.4g}", numbers.percent(c.change_expected),
             numbers.share_text(c.retained), numbers.share_text(c.share),
         ]
         for c in outcome.columns

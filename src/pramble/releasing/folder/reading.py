@@ -183,11 +183,11 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
         )
     reader = check_central(manifest, plan)
     held = reader if isinstance(limit, CentralPromise) else stated
+    if held is None or not limit.allows(held):
+        raise damaged(f"it states {held}, above its {limit}.")
     with undamaged():
         if held is not None and promise_from_json(promise["spent"]) != held:
             raise InvalidData("what it spent is not what it proves against readers.")
-    if held is None or not limit.allows(held):
-        raise damaged(f"it states {held}, above its {limit}.")
     if conditional != promise["conditional_on_prior"]:
         raise damaged("what it says of confidential priors contradicts its columns.")
 

@@ -1,0 +1,225 @@
+"""What a release folder says, read from the folder alone: its codebook and its page show it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations
+from typing import Any
+
+from pyarrow import parquet
+
+from pramble import numbers
+from pramble.data.arrays import text_of_label
+from pramble.data.labels import label_key
+from pramble.data.places import arrow_input
+from pramble.data.remote import on_spark
+from pramble.errors import PrambleError
+from pramble.estimation.estimate import estimate, estimate_columns
+from pramble.estimation.functionals.result import Estimate
+from pramble.information.accuracy import TableOutcome
+from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.releasing.folder.layout import open_written
+from pramble.releasing.folder.open import Release
+from pramble.releasing.folder.reading import stated_data
+from pramble.values import frozen
+
+# Cells of a table, and of all tables, that are estimated for the page: some 300 kB of it.
+MOST_CELLS, MOST_CELLS_IN_ALL = 400, 6_000
+MISSING = "(missing)"
+
+
+@frozen(eq=False)
+class PublishedColumn:
+    """A column of the release: what it is called, its categories, and their estimated shares."""
+
+    name: str
+    label: str
+    is_protected: bool
+    categories: tuple[Any, ...]  # none where the column is released as it is
+    codes: tuple[Any, ...]  # of the categories, in the source; the same where it had none
+    missing: frozenset[Any]  # the categories, or their codes, that stand for a missing value
+    answer: Estimate | None
+
+    @property
+    def texts(self) -> list[str]:
+        return [MISSING if one is None else str(text_of_label(one)) for one in self.categories]
+
+    @property
+    def has_codes(self) -> bool:
+        return self.codes != self.categories
+
+    @property
+    def shares(self) -> list[tuple[float, float, float] | None]:
+        """Estimate, lower and upper end of each category, where they can be estimated."""
+        found = {} if self.answer is None else cells_of(self.answer)
+        return [found.get((label_key(one),)) for one in self.categories]
+
+    def is_missing(self, place: int) -> bool:
+        either = {self.categories[place], self.codes[place]}
+        return None in either or bool(either & self.missing)
+
+
+@frozen(eq=False)
+class Published:
+    """A release as its readers have it, and what its evidence says of its tables."""
+
+    release: Release
+    columns: tuple[PublishedColumn, ...]
+    answers: Mapping[Columns, Estimate]
+    wanted: tuple[Columns, ...]
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        return self.release.manifest
+
+    @property
+    def dataset(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.manifest.get("dataset", {})
+        return found
+
+    @property
+    def title(self) -> str:
+        rows = numbers.count(self.manifest["rows"])
+        return self.dataset.get("title", f"Protected data set of {rows} records")
+
+    @property
+    def citation(self) -> str:
+        """How the data set is to be cited: as stated, or made from what is stated.
+
+        A reader finds the same release again by the DOI, and otherwise by the hash of its evidence.
+        """
+        known = self.dataset
+        if "citation" in known:
+            return known["citation"]
+        year = known.get("date", self.manifest["created"])[:4]
+        who = f"{known['producer'].rstrip('.')} ({year}). " if "producer" in known else ""
+        version = f" (version {known['version']})" if "version" in known else ""
+        when = "" if who else f" ({year})"
+        mark = f"SHA-256 {stated_data(self.manifest)['sha256'][:16]}"
+        where = f"https://doi.org/{known['doi']}" if "doi" in known else f"{mark}."
+        return f"{who}{self.title}{version}{when} [Data set]. {where}"
+
+    @property
+    def files(self) -> Iterator[tuple[Mapping[str, Any], str]]:
+        """Every data file with what it is for, that for counting first."""
+        synthetic = self.manifest.get("synthetic")
+        if synthetic is not None:
+            yield synthetic, "Open it and count it: complete records, none of them a person."
+            for copy in self.manifest.get("copies", ()):
+                yield copy, f"The same complete records, for {PROGRAMS[copy['format']]}."
+        yield stated_data(self.manifest), FOR_ESTIMATES["tables" in self.manifest]
+
+    @property
+    def tables(self) -> list[TableOutcome]:
+        """How precise the estimated tables are: their error is that of the protection alone."""
+        return [
+            TableOutcome(
+                columns,
+                len(answer.values),
+                float((answer.standard_errors**2).sum()) * answer.n,
+                round(answer.n),
+                wanted=columns in self.wanted,
+            )
+            for columns, answer in self.answers.items()
+        ]
+
+
+PROGRAMS = {"csv": "any program", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
+# By whether the evidence is protected tables.
+FOR_ESTIMATES = {
+    True: "Estimates and intervals come from it: protected tables of counts, with their noise.",
+    False: "Estimates and intervals come from it: randomised records. Never count it: its values "
+    "were changed at random on purpose.",
+}
+
+
+def cells_of(answer: Estimate) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+    """Return share, lower and upper end of each cell, by the keys of its labels."""
+    cells = zip(*answer.cells.values(), strict=True)
+    figures = zip(answer.values.tolist(), answer.lower, answer.upper, strict=True)
+    return {
+        tuple(map(label_key, cell)): (share, max(float(low), 0.0), min(float(high), 1.0))
+        for cell, (share, low, high) in zip(cells, figures, strict=True)
+    }
+
+
+def read_published(release: Release) -> Published:
+    """Read what a release folder says; nothing else is known here."""
+    manifest, plan = release.manifest, release.plan
+    own = plan.labels if isinstance(plan, TablePlan) else plan.column_labels()
+    labels = {
+        name: one.values if isinstance(plan, TablePlan) else one.labels.values  # type: ignore[attr-defined]
+        for name, one in own.items()
+    }
+    stated = manifest.get("worth", {}).get("tables", ())
+    wanted = tuple(tuple(one["columns"]) for one in stated if one["wanted"])
+    if isinstance(plan, TablePlan):
+        wanted = plan.tables
+    asked = tables_to_show({name: len(one) for name, one in labels.items()}, wanted)
+    answers = answers_of(release, asked)
+    columns = tuple(
+        published_column(stated, labels.get(stated["name"], ()), answers.get((stated["name"],)))
+        for stated in manifest["columns"]
+    )
+    return Published(release, columns, answers, wanted)
+
+
+def published_column(
+    stated: Mapping[str, Any], labels: Sequence[Any], answer: Estimate | None
+) -> PublishedColumn:
+    name, missing = stated["name"], stated.get("missing", ())
+    codes = {label_key(one["label"]): one["code"] for one in stated.get("codes", ())}
+    return PublishedColumn(
+        name,
+        stated.get("label", ""),
+        stated["randomised"],
+        tuple(labels),
+        tuple(codes.get(label_key(one), one) for one in labels),
+        frozenset(missing if isinstance(missing, list | tuple) else [missing]),
+        answer,
+    )
+
+
+def tables_to_show(sizes: Mapping[str, int], wanted: Sequence[Columns]) -> list[Columns]:
+    """Return single columns, then wanted tables and pairs within them: small ones first.
+
+    >>> tables_to_show({"a": 2, "b": 3, "c": 500}, [("a", "b"), ("b", "c")])
+    [('a',), ('b',), ('a', 'b')]
+    """
+    pairs = [pair for table in wanted for pair in combinations(table, 2)]
+    every = dict.fromkeys([*((name,) for name in sizes), *pairs, *wanted])
+    cells = dict.fromkeys(every, 1)
+    for table in every:
+        for name in table:
+            cells[table] *= sizes[name]
+    found, left = [], MOST_CELLS_IN_ALL
+    for table in sorted(every, key=lambda table: (len(table), cells[table])):
+        if cells[table] <= min(MOST_CELLS, left):
+            found.append(table)
+            left -= cells[table]
+    return found
+
+
+def answers_of(release: Release, tables: Sequence[Columns]) -> dict[Columns, Estimate]:
+    """Return what the evidence says of some tables of the file itself, where it says anything."""
+    found: dict[Columns, Estimate] = {}
+    if isinstance(release.plan, TablePlan):
+        for table in tables:
+            # A release must not fail because of its noise, such as a total that is not positive.
+            with suppress(PrambleError):
+                found[table] = estimate(release.tables, by=list(table), covers="randomisation")
+        return found
+    assert release.folder is not None, "a dry run publishes nothing"
+    here: Any = open_written(release.folder.absolute() / stated_data(release.manifest)["file"])
+    if release.spark is not None:
+        here = on_spark("SparkFileRecords").of(here, release.spark)
+    return estimate_columns(here, release.plan, tables)
+
+
+def file_columns(release: Release, stated: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a data file that are columns of the release."""
+    assert release.folder is not None, "a dry run publishes nothing"
+    if "tables" in release.manifest and stated is stated_data(release.manifest):
+        return []
+    if stated is release.manifest.get("synthetic"):
+        return list(parquet.read_schema(arrow_input(release.folder / stated["file"])).names)
+    return [column["name"] for column in release.manifest["columns"]]
