@@ -219,6 +219,13 @@ class ReleaseOutcome:
         """α spent on each person, with all their rows, rounded up."""
         return self.spent.shown
 
+    @property
+    def guarantee(self) -> LocalPromise | CentralPromise:
+        """The promise of the release, whose number is the one to quote."""
+        if isinstance(self.limit, CentralPromise) and self.central is not None:
+            return self.central
+        return self.spent
+
     def without_raw(self) -> "ReleaseOutcome":
         """Return what may be published: no figure counted on the confidential file is left."""
         return replace(

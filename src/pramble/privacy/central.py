@@ -99,8 +99,8 @@ class CentralGuarantee(Display):
             f"Whoever reads the whole file of {self.rows:,} rows in random order, "
             f"and knows all other records, sees nothing more than "
             f"{math.exp(self.epsilon):.6g} times likelier with {person} "
-            f"(ε = {alpha_text(self.epsilon)}), but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
-            f"{self.lower:.4g}."
+            f"(ε = {alpha_text(self.epsilon)}), but for a probability of δ = {self.delta:.3g}. "
+            f"No proof can go below ε = {self.lower:.4g}."
         )
 
     def __str__(self) -> str:

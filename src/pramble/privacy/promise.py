@@ -294,13 +294,12 @@ class CentralPromise(Promise):
     def sentence(self) -> str:
         sure = self.belief()
         whole = "a person's record" if self.rows == 1 else f"all {self.rows} rows of a person"
-        but = (
-            f", but for a probability of δ = {numbers.tiny(self.shown_delta)}" if self.delta else ""
-        )
+        number = f"ε = {numbers.alpha_text(self.shown)}"
+        if self.delta:
+            number += f", but for a probability of δ = {numbers.tiny(self.shown_delta)}"
         return (
             f"A reader of the whole release who knows everybody else and was 50 % sure of {whole} "
-            f"can be at most {numbers.sure(sure)} sure (ε = {numbers.alpha_text(self.shown)}{but}): "
-            f"{doubt_left(sure, 'ε')}."
+            f"can be at most {numbers.sure(sure)} sure ({number}): {doubt_left(sure, 'ε')}."
         )
 
     def to_json(self) -> dict[str, Any]:

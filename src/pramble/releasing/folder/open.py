@@ -21,6 +21,7 @@ from pramble.errors import InvalidData
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
+from pramble.numbers import alpha_text, tiny
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.notions import promise_from_json
@@ -141,13 +142,13 @@ class Release(Display):
         is_central = isinstance(self.guarantee, CentralPromise)
         tables = len(self.plan.tables) if isinstance(self.plan, TablePlan) else 0
         complete = "complete records, drawn from the release" if "synthetic" in stated else ""
-        reads = central and f"{central.shown:.4g} at δ = {central.shown_delta:.3g}"
+        reads = central and f"{alpha_text(central.shown)} at δ = {tiny(central.shown_delta)}"
         rows = [
             ("rows", f"{stated['rows']:,}"),
             ("columns", ", ".join(self.plan.columns)),
             ("as they were", ", ".join(others)),
             ("tables", f"{tables:,}, protected" if tables else ""),
-            ("α of a person", "" if is_central else f"{self.alpha:g}"),
+            ("α of a person", "" if is_central else alpha_text(self.alpha)),
             ("central ε", reads if is_central else None),
             ("copies", copies),
             ("synthetic", complete),
