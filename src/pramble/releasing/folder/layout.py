@@ -26,7 +26,7 @@ ABOUT_RANDOMISED = (
 )
 ABOUT_TABLES = (
     "Protected tables, one row for each cell: its labels, the protected count, the standard "
-    "deviation of its noise, and the exact number behind it."
+    "deviation of its noise, and the noisy part of it that its columns have together."
 )
 ABOUT_SYNTHETIC = (
     "Complete records drawn from the protected evidence alone: open and count these. They reveal "

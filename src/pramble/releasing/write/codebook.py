@@ -22,12 +22,12 @@ def codebook_text(published: Published) -> str:
     book = Element("codeBook", xmlns=DDI, version="2.5")
     describe_study(book, published)
     holders: dict[str, list[str]] = {}
-    for number, (stated, role) in enumerate(published.files, 1):
+    for number, stated in enumerate(published.files, 1):
         file = f"F{number}"
         columns = file_columns(published.release, stated)
         for name in columns:
             holders.setdefault(name, []).append(file)
-        describe_file(book, file, stated, role, published=published, columns=len(columns))
+        describe_file(book, file, stated, published=published, columns=len(columns))
     data = SubElement(book, "dataDscr")
     for number, column in enumerate(published.columns, 1):
         own = " ".join(holders.get(column.name, ()))
@@ -87,12 +87,12 @@ def describe_study(book: Element, published: Published) -> None:
 
 
 def describe_file(
-    book: Element, file: str, stated: Any, role: str, *, published: Published, columns: int
+    book: Element, file: str, stated: Any, *, published: Published, columns: int
 ) -> None:
     one = add(book, "fileDscr", ID=file, URI=stated["file"])
     text = SubElement(one, "fileTxt")
     add(text, "fileName", stated["file"])
-    add(text, "fileCont", role)
+    add(text, "fileCont", stated["sentence"])
     if columns:
         size = SubElement(text, "dimensns")
         add(size, "caseQnty", str(stated.get("rows", published.manifest["rows"])))

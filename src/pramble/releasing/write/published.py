@@ -1,29 +1,31 @@
 """What a release folder says, read from the folder alone: its codebook and its page show it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 from pyarrow import parquet
 
 from pramble import numbers
 from pramble.data.arrays import text_of_label
 from pramble.data.labels import label_key
+from pramble.data.open import open_records
 from pramble.data.places import arrow_input
 from pramble.data.remote import on_spark
 from pramble.errors import PrambleError
-from pramble.estimation.estimate import estimate, estimate_columns
+from pramble.estimation.estimate import estimate, estimate_tables
 from pramble.estimation.functionals.result import Estimate
 from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.table_plan import Columns, TablePlan
-from pramble.releasing.folder.layout import open_written
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import stated_data
 from pramble.values import frozen
+from pramble.words import visible
 
 # Cells of a table, and of all tables, that are estimated for the page: some 300 kB of it.
-MOST_CELLS, MOST_CELLS_IN_ALL = 400, 6_000
+MOST_CELLS, MOST_CELLS_IN_ALL, MOST_TABLES = 400, 6_000, 120
 MISSING = "(missing)"
 
 
@@ -41,7 +43,12 @@ class PublishedColumn:
 
     @property
     def texts(self) -> list[str]:
-        return [MISSING if one is None else str(text_of_label(one)) for one in self.categories]
+        texts = [MISSING if one is None else str(text_of_label(one)) for one in self.categories]
+        return [visible(text) or "(empty)" for text in texts]
+
+    @property
+    def keys(self) -> list[Any]:
+        return [label_key(one) for one in self.categories]
 
     @property
     def has_codes(self) -> bool:
@@ -50,8 +57,8 @@ class PublishedColumn:
     @property
     def shares(self) -> list[tuple[float, float, float] | None]:
         """Estimate, lower and upper end of each category, where they can be estimated."""
-        found = {} if self.answer is None else cells_of(self.answer)
-        return [found.get((label_key(one),)) for one in self.categories]
+        found = {} if self.answer is None else cells_of(self.answer, (self.name,))
+        return [found.get((key,)) for key in self.keys]
 
     def is_missing(self, place: int) -> bool:
         either = {self.categories[place], self.codes[place]}
@@ -99,14 +106,10 @@ class Published:
         return f"{who}{self.title}{version}{when} [Data set]. {where}"
 
     @property
-    def files(self) -> Iterator[tuple[Mapping[str, Any], str]]:
-        """Every data file with what it is for, that for counting first."""
-        synthetic = self.manifest.get("synthetic")
-        if synthetic is not None:
-            yield synthetic, "Open it and count it: complete records, none of them a person."
-            for copy in self.manifest.get("copies", ()):
-                yield copy, f"The same complete records, for {PROGRAMS[copy['format']]}."
-        yield stated_data(self.manifest), FOR_ESTIMATES["tables" in self.manifest]
+    def files(self) -> list[Mapping[str, Any]]:
+        """Every data file as the manifest states it, that for counting first."""
+        manifest = self.manifest
+        return [manifest["synthetic"], *manifest.get("copies", ()), stated_data(manifest)]
 
     @property
     def tables(self) -> list[TableOutcome]:
@@ -123,22 +126,15 @@ class Published:
         ]
 
 
-PROGRAMS = {"csv": "any program", "stata": "Stata", "spss": "SPSS", "excel": "Excel"}
-# By whether the evidence is protected tables.
-FOR_ESTIMATES = {
-    True: "Estimates and intervals come from it: protected tables of counts, with their noise.",
-    False: "Estimates and intervals come from it: randomised records. Never count it: its values "
-    "were changed at random on purpose.",
-}
-
-
-def cells_of(answer: Estimate) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+def cells_of(
+    answer: Estimate, names: Columns
+) -> dict[tuple[Any, ...], tuple[float, float, float]]:
     """Return share, lower and upper end of each cell, by the keys of its labels."""
-    cells = zip(*answer.cells.values(), strict=True)
-    figures = zip(answer.values.tolist(), answer.lower, answer.upper, strict=True)
+    cells = zip(*(answer.cells[name] for name in names), strict=True)
+    ends = (np.clip(one, 0, 1).tolist() for one in (answer.values, answer.lower, answer.upper))
     return {
-        tuple(map(label_key, cell)): (share, max(float(low), 0.0), min(float(high), 1.0))
-        for cell, (share, low, high) in zip(cells, figures, strict=True)
+        tuple(map(label_key, cell)): figures
+        for cell, figures in zip(cells, zip(*ends, strict=True), strict=True)
     }
 
 
@@ -193,7 +189,7 @@ def tables_to_show(sizes: Mapping[str, int], wanted: Sequence[Columns]) -> list[
             cells[table] *= sizes[name]
     found, left = [], MOST_CELLS_IN_ALL
     for table in sorted(every, key=lambda table: (len(table), cells[table])):
-        if cells[table] <= min(MOST_CELLS, left):
+        if cells[table] <= min(MOST_CELLS, left) and len(found) < MOST_TABLES:
             found.append(table)
             left -= cells[table]
     return found
@@ -209,10 +205,10 @@ def answers_of(release: Release, tables: Sequence[Columns]) -> dict[Columns, Est
                 found[table] = estimate(release.tables, by=list(table), covers="randomisation")
         return found
     assert release.folder is not None, "a dry run publishes nothing"
-    here: Any = open_written(release.folder.absolute() / stated_data(release.manifest)["file"])
+    here: Any = open_records(release.folder.absolute() / stated_data(release.manifest)["file"])
     if release.spark is not None:
         here = on_spark("SparkFileRecords").of(here, release.spark)
-    return estimate_columns(here, release.plan, tables)
+    return estimate_tables(here, release.plan, tables)
 
 
 def file_columns(release: Release, stated: Mapping[str, Any]) -> list[str]:
