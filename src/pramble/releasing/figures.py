@@ -46,7 +46,7 @@ def observed_figures(
             columns=with_estimates(expected.columns, answers),
             fit=float(np.mean(fit)) if fit else 0.0,
         )
-        return {"total": evidence.rows, "protected": protected}
+        return {"protected": protected}
     tally, record, risk = evidence.tally, outcome.record, outcome.risk
     # All that is read of the file is read at once; blanks would count as a label of their own and
     # make records look alone.

@@ -34,16 +34,16 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.layout import MANIFEST, TABLES_FILE
+from pramble.releasing.folder.layout import TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.contents import COUNTING, WRITING, published_files, write_folder
+from pramble.releasing.write.contents import COUNTING, published_files, write_folder
 from pramble.releasing.write.copies import check_copies
 from pramble.releasing.write.data import bound_key
-from pramble.report.pages import SUMMARY, report_page, summary_page
+from pramble.report.pages import report_page
 from pramble.values import Reporter, Watcher
 
 # What a call may say beside the settings of a plan.
@@ -194,11 +194,18 @@ def release(
     with entry as publishing, building(place, publishing=publishing, beside=written) as folder:
         bits = key_of_draws(prepared, secret, digest)
         prepared, document, outcome = write_folder(
-            prepared, folder, key=bits, counted=is_counted, outcome=outcome, reporter=reporter
+            prepared,
+            folder,
+            key=bits,
+            counted=is_counted,
+            outcome=outcome,
+            pages=pages,
+            reporter=reporter,
         )
         if signer is not None:
             (folder / SIGNATURE).write_bytes(signer.sign(manifest_text(document).encode()))
-        outcome = finished(prepared, folder, outcome, pages=pages, reporter=reporter)
+        held = check_contents(folder, (*published_files(prepared), SIGNATURE))
+        outcome = replace(outcome, checks=(*outcome.checks, held), seconds=reporter.seconds())
         if pages:
             written.append(write_private(report_path(place), report_page(outcome)))
         if call.get("key_file") is not None:
@@ -263,17 +270,6 @@ def open_source(
             "release to a path."
         )
     return records, spec, place
-
-
-def finished(
-    prepared: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, reporter: Reporter
-) -> ReleaseOutcome:
-    outcome = replace(outcome, seconds=reporter.seconds())
-    if pages:
-        reporter.report("drawing the pages", COUNTING + WRITING)
-        (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-    held = check_contents(folder, (*published_files(prepared), MANIFEST, SIGNATURE, SUMMARY))
-    return replace(outcome, checks=(*outcome.checks, held))
 
 
 def expected_outcome(

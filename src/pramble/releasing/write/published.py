@@ -1,5 +1,6 @@
 """What a release folder says, read from the folder alone: its codebook and its page show it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
@@ -126,15 +127,18 @@ class Published:
         ]
 
 
-def cells_of(
-    answer: Estimate, names: Columns
-) -> dict[tuple[Any, ...], tuple[float, float, float]]:
-    """Return share, lower and upper end of each cell, by the keys of its labels."""
+def cells_of(answer: Estimate, names: Columns) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+    """Return share, lower and upper end of each cell that has a share, by the keys of its labels.
+
+    None has one within a group that may be empty.
+    """
     cells = zip(*(answer.cells[name] for name in names), strict=True)
-    ends = (np.clip(one, 0, 1).tolist() for one in (answer.values, answer.lower, answer.upper))
+    ends = np.nan_to_num(answer.lower, nan=0.0), np.nan_to_num(answer.upper, nan=1.0)
+    figures = (np.clip(one, 0, 1).tolist() for one in (answer.values, *ends))
     return {
-        tuple(map(label_key, cell)): figures
-        for cell, figures in zip(cells, zip(*ends, strict=True), strict=True)
+        tuple(map(label_key, cell)): own
+        for cell, own in zip(cells, zip(*figures, strict=True), strict=True)
+        if not math.isnan(own[0])
     }
 
 

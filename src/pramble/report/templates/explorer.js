@@ -80,7 +80,7 @@
     add(row, "td", name);
     var track = add(add(row, "td", undefined, "bars"), "span", undefined, "track");
     if (!cell) {
-      add(row, "td", "cannot occur").colSpan = 3;
+      add(row, "td", "no estimate").colSpan = 3;
       return;
     }
     if (cell[2] - cell[1] > cell[0]) { row.className = "faint"; }
