@@ -74,7 +74,7 @@ def _write_percentages(axes: Any, matrix: Floats) -> None:
     for (x, z), value in np.ndenumerate(matrix):
         digits = 0 if value >= 0.0995 else 1
         colour = "white" if value > 0.6 * matrix.max() else "black"
-        axes.text(z, x, f"{value:.{digits}%}", ha="center", va="center", fontsize=8, color=colour)
+        axes.text(z, x, percent(value, digits), ha="center", va="center", fontsize=8, color=colour)
 
 
 def shorten(labels: Sequence[Any], most: int = 26) -> list[str]:

@@ -246,7 +246,8 @@ def flipped_note(mechanism: Mechanism) -> tuple[str, ...]:
             f"{names} of the {len(labels)} categories are released as themselves less often "
             f"than as any other value ({labels.values[worst]!r}: {percent(stays[worst])} as "
             f"itself, each other {percent(other)} on average): such a release tells most by what "
-            'it is not, and counted at face value it misleads. Take objective="estimation", or keep_at_least.'
+            "it is not, and counted at face value it misleads. Take "
+            'objective="estimation", or keep_at_least.'
         ),
     )
 
