@@ -16,7 +16,7 @@ import pramble
 
 pytestmark = pytest.mark.xdist_group("summary")  # one worker makes what all need
 
-EVIL = '</script><script>alert(1)</script><!-- ]]> & " \' \u202e \x01 </title>'
+EVIL = "</script><script>alert(1)</script><!-- ]]> & \" ' \u202e \x01 </title>"
 DATASET = {
     "title": "Work and health, protected",
     "description": "Who works, and how well.",
@@ -323,7 +323,7 @@ def test_the_codebook_has_the_structure_of_ddi(releases, kind):
     stated = "title producer contact version licence universe region description date"
     assert list(found.values()) == [DATASET[name] for name in stated.split()]
     files = {one.get("ID"): one.get("URI") for one in book.iter(f"{DDI}fileDscr")}
-    assert list(files.values())[0] == "synthetic.parquet"
+    assert next(iter(files.values())) == "synthetic.parquet"
     assert len(files) == 2
     variables = list(book.iter(f"{DDI}var"))
     assert [one.get("name") for one in variables] == ["work", "region"]
@@ -460,9 +460,7 @@ def test_the_page_in_a_browser(releases, hostile, chromium, width, scheme):
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: problems.append(dialog.message))
         address = (release.folder / "summary.html").as_uri()
-        page.on(
-            "request", lambda r, own=address: None if r.url == own else problems.append(r.url)
-        )
+        page.on("request", lambda r, own=address: None if r.url == own else problems.append(r.url))
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("#explorer").is_visible()

@@ -29,6 +29,7 @@ from pramble.ledger.entries import (
     local_sum,
     units_differ,
 )
+from pramble.numbers import alpha_text
 from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.privacy.unit import Unit
 from pramble.values import frozen
@@ -258,7 +259,11 @@ def refuse_likeness(file: KnownFile, entries: Sequence[Entry]) -> None:
     if not alike:
         return
     last = alike[-1]
-    spent = central_text(last.central) if last.spent.is_unbounded else f"α = {last.spent.shown:.6g}"
+    spent = (
+        central_text(last.central)
+        if last.spent.is_unbounded
+        else f"α = {alpha_text(last.spent.shown)}"
+    )
     raise PrivacyError(
         f"This file may hold the people of {last.file.name or 'a frame'!r}, released on "
         f"{last.created[:10]} under the name {last.people!r} ({spent}): what it holds, or the "
