@@ -16,7 +16,6 @@ from pramble.ledger.entries import (
     Budgets,
     Entry,
     central_sum,
-    central_text,
     fold,
     local_sum,
     units_differ,
@@ -160,7 +159,7 @@ def set_budgets(
     if central is not None:
         most = as_central(central.split(","))
         book.set_budget(people, most)
-        messages().print(f"The central budget of {people!r} is {central_text(most)}.")
+        messages().print(f"The central budget of {people!r} is {most.number}.")
 
 
 def running_totals(book: Ledger) -> list[dict[str, Any]]:

@@ -24,8 +24,6 @@ from pramble.cli.inputs import (
     tables_in,
     with_settings,
 )
-from pramble.ledger.entries import central_text
-from pramble.numbers import alpha_text
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
@@ -169,10 +167,10 @@ def release_lines(result: Release) -> Iterator[Any]:
 
 def promise_text(outcome: ReleaseOutcome) -> str:
     """Return what is promised, in a few words."""
-    local = f"α = {alpha_text(outcome.alpha)} a {outcome.unit.noun}"
+    local = f"{outcome.spent.number} a {outcome.unit.noun}"
     if outcome.guarantee is outcome.spent:
         return local
-    central = f"{central_text(outcome.guarantee)} a {outcome.unit.noun}, against readers"
+    central = f"{outcome.guarantee.number} a {outcome.unit.noun}, against readers"
     return central if outcome.spent.is_unbounded else f"{central} ({local} before shuffling)"
 
 

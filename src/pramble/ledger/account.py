@@ -24,7 +24,6 @@ from pramble.ledger.entries import (
     Entry,
     KnownFile,
     central_sum,
-    central_text,
     fold,
     local_sum,
     units_differ,
@@ -260,9 +259,7 @@ def refuse_likeness(file: KnownFile, entries: Sequence[Entry]) -> None:
         return
     last = alike[-1]
     spent = (
-        central_text(last.central)
-        if last.spent.is_unbounded
-        else f"α = {alpha_text(last.spent.shown)}"
+        last.central.number if last.spent.is_unbounded else f"α = {alpha_text(last.spent.shown)}"
     )
     raise PrivacyError(
         f"This file may hold the people of {last.file.name or 'a frame'!r}, released on "
@@ -284,7 +281,7 @@ def refuse_raise(name: str, known: Budgets, asked: Budgets) -> None:
     central, limit = asked.central, known.central
     if central is not None and limit is not None and not limit.allows(central):
         raise PrivacyError(
-            f"The central budget of {name!r} is {central_text(limit)}, which a release does not "
+            f"The central budget of {name!r} is {limit.number}, which a release does not "
             f"raise. If it is to be raised: pramble ledger --people {name!r} --central-budget "
             f"{central.shown:.6g},{central.shown_delta:.6g}."
         )

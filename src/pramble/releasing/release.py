@@ -18,8 +18,8 @@ from pramble.errors import InvalidInput, PrambleWarning
 from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger
-from pramble.ledger.entries import central_text, file_facts
-from pramble.numbers import alpha_text, points
+from pramble.ledger.entries import file_facts
+from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.releasing.figures import risk_figures
@@ -335,12 +335,12 @@ def ledger_warnings(prepared: Prepared, account: Account) -> list[str]:
     found = list(filter(None, (account.warning, account.unit_warning(prepared.unit))))
     if before.alpha:
         after = before + prepared.design.spent
-        spent, whole = f"α = {alpha_text(before.shown)}", f"α = {alpha_text(after.shown)}"
+        spent, whole = before.number, after.number
         if prepared.proof is not None:
-            spent = f"{central_text(read)} against readers ({spent})"
-            whole = f"{central_text(read + prepared.central)} ({whole})"
+            spent = f"{read.number} against readers ({spent})"
+            whole = f"{(read + prepared.central).number} ({whole})"
         if after.is_unbounded:
-            spent, whole = central_text(read), central_text(read + prepared.central)
+            spent, whole = read.number, (read + prepared.central).number
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."
         )

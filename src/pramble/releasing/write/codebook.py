@@ -3,9 +3,8 @@
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from pramble import numbers
 from pramble.data.arrays import text_of_label
-from pramble.privacy.promise import CentralPromise
+from pramble.releasing.spec.settings import DATASET
 from pramble.releasing.write.published import (
     MISSING,
     Published,
@@ -36,50 +35,43 @@ def codebook_text(published: Published) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(book, encoding="unicode") + "\n"
 
 
-def add(parent: Element, tag: str, text: str | None = None, **attributes: str) -> Element:
-    """Add an element; characters that XML cannot hold are written as their numbers."""
+def add(parent: Element, path: str, text: str | None = None, **attributes: str) -> Element:
+    """Add an element, within those of its path; a character that XML cannot hold by its number."""
+    *outer, tag = path.split("/")
+    for name in outer:
+        found = parent.find(name)
+        parent = SubElement(parent, name) if found is None else found
     one = SubElement(parent, tag, {key: visible(own) for key, own in attributes.items()})
-    if text is not None:
-        one.text = visible(text)
+    one.text = None if text is None else visible(text)
     return one
 
 
 def describe_study(book: Element, published: Published) -> None:
-    known, manifest = published.dataset, published.manifest
-    study = SubElement(book, "stdyDscr")
-    citation = SubElement(study, "citation")
-    title = SubElement(citation, "titlStmt")
-    add(title, "titl", published.title)
-    if "doi" in known:
-        add(title, "IDNo", known["doi"], agency="DOI")
-    if "producer" in known:
-        add(SubElement(citation, "rspStmt"), "AuthEnty", known["producer"])
-    production = SubElement(citation, "prodStmt")
-    if "producer" in known:
-        add(production, "producer", known["producer"])
-    day = known.get("date", manifest["created"][:10])
-    add(production, "prodDate", day, date=day)
-    software = manifest["software"]
-    add(production, "software", software["name"], version=software["version"])
-    if "contact" in known:
-        add(SubElement(citation, "distStmt"), "contact", known["contact"])
-    if "version" in known:
-        add(SubElement(citation, "verStmt"), "version", known["version"], date=day)
-    add(citation, "biblCit", published.citation)
-    about = SubElement(study, "stdyInfo")
-    if "description" in known:
-        add(about, "abstract", known["description"])
-    scope = SubElement(about, "sumDscr")
-    if "region" in known:
-        add(scope, "geogCover", known["region"])
-    add(scope, "anlyUnit", published.release.unit.noun)
-    if "universe" in known:
-        add(scope, "universe", known["universe"])
-    add(scope, "dataKind", "microdata protected by differential privacy")
-    use = SubElement(SubElement(study, "dataAccs"), "useStmt")
-    add(use, "citReq", published.citation)
-    if "licence" in known:
-        add(use, "conditions", known["licence"])
+    known, manifest = dict.fromkeys(DATASET, "") | dict(published.dataset), published.manifest
+    study, software = SubElement(book, "stdyDscr"), manifest["software"]
+    day = known["date"] or manifest["created"][:10]
+    unit = published.release.unit.noun
+    # In the order of the standard.
+    for path, text, attributes in (
+        ("citation/titlStmt/titl", published.title, {}),
+        ("citation/titlStmt/IDNo", known["doi"], {"agency": "DOI"}),
+        ("citation/rspStmt/AuthEnty", known["producer"], {}),
+        ("citation/prodStmt/producer", known["producer"], {}),
+        ("citation/prodStmt/prodDate", day, {"date": day}),
+        ("citation/prodStmt/software", software["name"], {"version": software["version"]}),
+        ("citation/distStmt/contact", known["contact"], {}),
+        ("citation/verStmt/version", known["version"], {"date": day}),
+        ("citation/biblCit", published.citation, {}),
+        ("stdyInfo/abstract", known["description"], {}),
+        ("stdyInfo/sumDscr/geogCover", known["region"], {}),
+        ("stdyInfo/sumDscr/anlyUnit", unit, {}),
+        ("stdyInfo/sumDscr/universe", known["universe"], {}),
+        ("stdyInfo/sumDscr/dataKind", "microdata protected by differential privacy", {}),
+        ("dataAccs/useStmt/citReq", published.citation, {}),
+        ("dataAccs/useStmt/conditions", known["licence"], {}),
+    ):
+        if text:
+            add(study, path, text, **attributes)
     promise = published.release.guarantee.sentence()
     add(study, "notes", promise, type="protection", subject="privacy guarantee")
     for sentence in manifest["notes"]:
@@ -90,14 +82,13 @@ def describe_file(
     book: Element, file: str, stated: Any, *, published: Published, columns: int
 ) -> None:
     one = add(book, "fileDscr", ID=file, URI=stated["file"])
-    text = SubElement(one, "fileTxt")
-    add(text, "fileName", stated["file"])
-    add(text, "fileCont", stated["sentence"])
+    add(one, "fileTxt/fileName", stated["file"])
+    add(one, "fileTxt/fileCont", stated["sentence"])
     if columns:
-        size = SubElement(text, "dimensns")
-        add(size, "caseQnty", str(stated.get("rows", published.manifest["rows"])))
-        add(size, "varQnty", str(columns))
-    add(text, "fileType", stated["format"])
+        rows = stated.get("rows", published.manifest["rows"])
+        add(one, "fileTxt/dimensns/caseQnty", str(rows))
+        add(one, "fileTxt/dimensns/varQnty", str(columns))
+    add(one, "fileTxt/fileType", stated["format"])
     add(one, "notes", stated["sha256"], type="checksum", subject="SHA-256")
 
 
@@ -127,20 +118,12 @@ def protection_of(column: PublishedColumn, published: Published) -> str:
     """Say what was done to a column, and what its frequencies are."""
     if not column.is_protected:
         return "Released as it is, not protected."
-    release, unit = published.release, published.release.unit
-    promise = release.guarantee
-    number = numbers.alpha_text(promise.shown)
-    sign = "α"
-    if isinstance(promise, CentralPromise):
-        sign, number = "ε", f"{number}, δ = {numbers.tiny(promise.shown_delta)}"
-    how = {
-        True: "Counted in tables with random noise; in the complete records it is drawn from a "
-        "model of these tables.",
-        False: "Randomised in every record; in the complete records it is drawn from a model of "
-        "what the randomised records say.",
-    }["tables" in published.manifest]
-    found = f"{how} Protected together with all other protected columns, for each {unit.noun}: "
-    found += f"{sign} = {number}."
+    how = "Randomised in every record; in the complete records it is drawn from a model of these."
+    if "tables" in published.manifest:
+        how = "Counted in tables with noise; in the complete records it is drawn from these tables."
+    promise = published.release.guarantee.number
+    found = f"{how} All protected columns together, for each {published.release.unit.noun}: "
+    found += f"{promise}."
     if column.answer is not None:
         found += " Frequencies are estimates with 95 % intervals, not counts."
     return found

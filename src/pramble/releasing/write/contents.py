@@ -89,7 +89,8 @@ def write_folder(
     reporter.report("drawing the pages", COUNTING + WRITING)
     session = prepared.records.session if prepared.records.rows_stay else None  # type: ignore[attr-defined]
     # From here on nothing is known but what the folder holds.
-    published = read_published(Release(folder, document, prepared.design.plan, spark=session))
+    release = Release(folder, document, prepared.design.plan, spark=session)
+    published = read_published(release, pairs=pages)
     (folder / CODEBOOK).write_text(codebook_text(published), encoding="utf-8", newline="\n")
     document["codebook"] = stated_file(folder, CODEBOOK)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
@@ -97,7 +98,7 @@ def write_folder(
         (folder / SUMMARY).write_text(summary_page(published), encoding="utf-8")
     outcome = replace(
         outcome,
-        **observed_figures(outcome, prepared, evidence, made),
+        **observed_figures(outcome, prepared, evidence, made, published.answers),
         tables=tables,
         checks=evidence.checks,
         data_bytes=evidence.entry["bytes"] + synthetic["bytes"],

@@ -22,12 +22,16 @@ from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.releasing.folder.open import Release
 from pramble.releasing.folder.reading import stated_data
+from pramble.releasing.write.copies import protected_labels
 from pramble.values import frozen
 from pramble.words import visible
 
 # Cells of a table, and of all tables, that are estimated for the page: some 300 kB of it.
 MOST_CELLS, MOST_CELLS_IN_ALL, MOST_TABLES = 400, 6_000, 120
 MISSING = "(missing)"
+
+# A share with both ends of its interval.
+Interval = tuple[float, float, float]
 
 
 @frozen(eq=False)
@@ -56,9 +60,9 @@ class PublishedColumn:
         return self.codes != self.categories
 
     @property
-    def shares(self) -> list[tuple[float, float, float] | None]:
+    def shares(self) -> list[Interval | None]:
         """Estimate, lower and upper end of each category, where they can be estimated."""
-        found = {} if self.answer is None else cells_of(self.answer, (self.name,))
+        found = {} if self.answer is None else figures_by_cell(self.answer, (self.name,))
         return [found.get((key,)) for key in self.keys]
 
     def is_missing(self, place: int) -> bool:
@@ -127,7 +131,9 @@ class Published:
         ]
 
 
-def cells_of(answer: Estimate, names: Columns) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+def figures_by_cell(
+    answer: Estimate, names: Columns
+) -> dict[tuple[Any, ...], tuple[float, float, float]]:
     """Return share, lower and upper end of each cell that has a share, by the keys of its labels.
 
     None has one within a group that may be empty.
@@ -142,25 +148,24 @@ def cells_of(answer: Estimate, names: Columns) -> dict[tuple[Any, ...], tuple[fl
     }
 
 
-def read_published(release: Release) -> Published:
-    """Read what a release folder says; nothing else is known here."""
+def read_published(release: Release, *, pairs: bool = True) -> Published:
+    """Read what a release folder says; nothing else is known here.
+
+    Without ``pairs`` only single columns are estimated, which is all that a codebook needs.
+    """
     manifest, plan = release.manifest, release.plan
-    own = plan.labels if isinstance(plan, TablePlan) else plan.column_labels()
-    labels = {
-        name: one.values if isinstance(plan, TablePlan) else one.labels.values  # type: ignore[attr-defined]
-        for name, one in own.items()
-    }
+    labels = {name: own.values for name, own in protected_labels(plan).items()}
     stated = manifest.get("worth", {}).get("tables", ())
-    wanted = tuple(tuple(one["columns"]) for one in stated if one["wanted"])
+    wanted = [tuple(one["columns"]) for one in stated if one["wanted"]]
     if isinstance(plan, TablePlan):
-        wanted = plan.tables
-    asked = tables_to_show({name: len(one) for name, one in labels.items()}, wanted)
-    answers = answers_of(release, asked)
+        wanted = list(plan.tables)
+    sizes = {name: len(own) for name, own in labels.items()}
+    answers = estimates_of(release, tables_to_show(sizes, wanted if pairs else []))
     columns = tuple(
-        published_column(stated, labels.get(stated["name"], ()), answers.get((stated["name"],)))
-        for stated in manifest["columns"]
+        published_column(one, labels.get(one["name"], ()), answers.get((one["name"],)))
+        for one in manifest["columns"]
     )
-    return Published(release, columns, answers, wanted)
+    return Published(release, columns, answers, tuple(wanted))
 
 
 def published_column(
@@ -183,23 +188,22 @@ def tables_to_show(sizes: Mapping[str, int], wanted: Sequence[Columns]) -> list[
     """Return single columns, then wanted tables and pairs within them: small ones first.
 
     >>> tables_to_show({"a": 2, "b": 3, "c": 500}, [("a", "b"), ("b", "c")])
-    [('a',), ('b',), ('a', 'b')]
+    [('a',), ('b',), ('c',), ('a', 'b')]
     """
     pairs = [pair for table in wanted for pair in combinations(table, 2)]
     every = dict.fromkeys([*((name,) for name in sizes), *pairs, *wanted])
-    cells = dict.fromkeys(every, 1)
-    for table in every:
-        for name in table:
-            cells[table] *= sizes[name]
-    found, left = [], MOST_CELLS_IN_ALL
+    cells = {table: math.prod(sizes[name] for name in table) for table in every}
+    found: list[Columns] = []
+    left = MOST_CELLS_IN_ALL
     for table in sorted(every, key=lambda table: (len(table), cells[table])):
-        if cells[table] <= min(MOST_CELLS, left) and len(found) < MOST_TABLES:
+        fits = len(table) == 1 or (cells[table] <= MOST_CELLS and len(found) < MOST_TABLES)
+        if fits and cells[table] <= left:
             found.append(table)
             left -= cells[table]
     return found
 
 
-def answers_of(release: Release, tables: Sequence[Columns]) -> dict[Columns, Estimate]:
+def estimates_of(release: Release, tables: Sequence[Columns]) -> dict[Columns, Estimate]:
     """Return what the evidence says of some tables of the file itself, where it says anything."""
     found: dict[Columns, Estimate] = {}
     if isinstance(release.plan, TablePlan):
@@ -218,8 +222,8 @@ def answers_of(release: Release, tables: Sequence[Columns]) -> dict[Columns, Est
 def file_columns(release: Release, stated: Mapping[str, Any]) -> list[str]:
     """Return the columns of a data file that are columns of the release."""
     assert release.folder is not None, "a dry run publishes nothing"
-    if "tables" in release.manifest and stated is stated_data(release.manifest):
-        return []
-    if stated is release.manifest.get("synthetic"):
-        return list(parquet.read_schema(arrow_input(release.folder / stated["file"])).names)
-    return [column["name"] for column in release.manifest["columns"]]
+    manifest = release.manifest
+    if stated is not stated_data(manifest):  # copies have the columns of the complete records
+        file = release.folder / manifest["synthetic"]["file"]
+        return list(parquet.read_schema(arrow_input(file)).names)
+    return [] if "tables" in manifest else [column["name"] for column in manifest["columns"]]

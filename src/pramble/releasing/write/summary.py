@@ -15,10 +15,14 @@ from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.plots.images import page_environment, to_svg
 from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
 from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.spec.settings import DATASET
-from pramble.releasing.write.published import MOST_CELLS, Published, PublishedColumn, cells_of
+from pramble.releasing.write.published import (
+    MOST_CELLS,
+    Published,
+    PublishedColumn,
+    figures_by_cell,
+)
 from pramble.releasing.write.scripts import r_text
 from pramble.words import visible
 
@@ -65,9 +69,9 @@ def summary_page(published: Published) -> str:
             "known": dict.fromkeys(DATASET, "") | dict(published.dataset),
             "numbers": numbers,
             "visible": visible,
-            "number": promise_number(release.guarantee),
-            "against": AGAINST[kind_of(published)],
-            "kind": kind_of(published),
+            "number": release.guarantee.number.partition(",")[0],
+            "against": AGAINST[release_kind(published)],
+            "kind": release_kind(published),
             "verdict": verdict_of(tables) if tables else None,
             "rows": accuracy_rows(published, tables),
             "most_tables": MOST_TABLES_SHOWN,
@@ -90,15 +94,10 @@ def summary_page(published: Published) -> str:
     )
 
 
-def kind_of(published: Published) -> str:
+def release_kind(published: Published) -> str:
     if isinstance(published.release.plan, TablePlan):
         return "tables"
     return "shuffled" if "local" in published.manifest["promise"] else "local"
-
-
-def promise_number(promise: Any) -> str:
-    sign = "ε" if isinstance(promise, CentralPromise) else "α"
-    return f"{sign} = {numbers.alpha_text(promise.shown)}"
 
 
 def accuracy_rows(published: Published, tables: Sequence[TableOutcome]) -> list[dict[str, Any]]:
@@ -166,12 +165,14 @@ def explorer_data(published: Published) -> dict[str, Any]:
         within: list[Any] = []
         for name in names if len(names) == 2 else ():
             with suppress(PrambleError):
-                within.append([place[name], in_order(own, names, conditional(answer, [name]))])
+                within.append(
+                    [place[name], figures_in_order(own, names, conditional(answer, [name]))]
+                )
         tables.append(
             {
                 "columns": [place[name] for name in names],
                 "n": round(answer.n),
-                "cells": in_order(own, names, answer),
+                "cells": figures_in_order(own, names, answer),
                 "within": within,
             }
         )
@@ -184,9 +185,9 @@ def explorer_data(published: Published) -> dict[str, Any]:
     }
 
 
-def in_order(columns: Sequence[PublishedColumn], names: Columns, answer: Any) -> list[Any]:
+def figures_in_order(columns: Sequence[PublishedColumn], names: Columns, answer: Any) -> list[Any]:
     """Return the figures of cells in the order of categories, the last column running fastest."""
-    found = cells_of(answer, names)
+    found = figures_by_cell(answer, names)
     keys: list[tuple[Any, ...]] = [()]
     for column in columns:
         keys = [(*key, own) for key in keys for own in column.keys]
