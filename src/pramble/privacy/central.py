@@ -96,10 +96,10 @@ class CentralGuarantee(Display):
         if math.isinf(self.epsilon):
             return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
         return (
-            f"Whoever reads the whole file of {self.rows:,} rows in random order, "
-            f"and knows all other records, sees nothing more than "
+            f"A reader of the whole file of {self.rows:,} rows in random order, "
+            f"who knows all other records, sees nothing more than "
             f"{math.exp(self.epsilon):.6g} times likelier with {person} "
-            f"(ε = {alpha_text(self.epsilon)}), but for a probability of δ = {self.delta:.3g}. "
+            f"(ε = {alpha_text(self.epsilon)}), but for a probability of δ = {tiny(self.delta)}. "
             f"No proof can go below ε = {self.lower:.4g}."
         )
 

@@ -149,7 +149,7 @@ def release(
     ...     columns=["SEX", "AGE"], alpha=2.0, ledger=False,
     ... )
     >>> r.alpha <= 2.0, sorted(path.name for path in r.folder.iterdir())
-    (True, ['analysis.R', 'analysis.py', 'manifest.json', ...])
+    (True, ['analysis.R', 'analysis.py', 'codebook.xml', ...])
     >>> pramble.open_release(r.folder).data.num_rows
     2000
     >>> folder.cleanup()
