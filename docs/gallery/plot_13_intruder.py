@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import pramble
+from pramble.numbers import sure
 
 labels = ["never", "married", "separated", "divorced", "widowed"]
 prior = np.array([0.40, 0.36, 0.02, 0.14, 0.08])
@@ -42,6 +43,6 @@ axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 # true values, over all that can be released, which is what is certified.
 
 for alpha in (1.0, 3.0, 6.0):
-    print(f"α = {alpha:g}: from 50 % to at most {1 / (1 + np.exp(-alpha)):.1%}")
+    print(f"α = {alpha:g}: from 50 % to at most {sure(1 / (1 + np.exp(-alpha)))}")
 ratio = (matrix.max(axis=0) / matrix.min(axis=0)).max()
 print(f"largest factor of this matrix {ratio:.6f}; e^α = {np.e:.6f}")

@@ -1,11 +1,20 @@
 """Numbers as people read them."""
 
 import math
+from decimal import ROUND_CEILING, Context
 
 
 def alpha_text(alpha: float) -> str:
-    """Return α with at most four significant digits: 0.98, 3, 36.7 or ∞."""
-    return "∞" if math.isinf(alpha) else f"{alpha:.4g}"
+    """Return α or ε, a bound, with at most four significant digits: rounded up.
+
+    >>> alpha_text(0.98), alpha_text(27.6741), alpha_text(float("inf")), alpha_text(0.9791839)
+    ('0.98', '27.68', '∞', '0.9792')
+    """
+    if math.isinf(alpha):
+        return "∞"
+    # A float that was itself rounded up is not rounded up once more: 1.0000000000000002 is 1.
+    upwards = Context(prec=4, rounding=ROUND_CEILING)
+    return f"{float(upwards.create_decimal_from_float(alpha * (1 - 1e-9))):.4g}"
 
 
 def ratio_text(alpha: float) -> str:
@@ -42,8 +51,12 @@ def tiny(number: float) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share as a percentage."""
-    return "—" if math.isnan(share) else f"{share:.{digits}%}"
+    """Return a share as a percentage.
+
+    >>> percent(0.8437), percent(0.05, 0)
+    ('84.4 %', '5 %')
+    """
+    return "—" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
 def share_text(share: float) -> str:

@@ -1,13 +1,12 @@
 """What happened in a release, as values: what is computed on one side and shown on the other.
 
-`pramble.release` makes a `ReleaseOutcome`; pages, the command line and the app show it. Everything
-is a number, a string, a tuple, a guarantee or a mechanism. Figures that were counted on the
-confidential file are *raw*; ``without_raw`` leaves them out.
+`pramble.release` makes a `ReleaseOutcome`; the curator's report, the command line and the app show
+it. Everything is a number, a string, a tuple, a guarantee or a mechanism. Some figures were counted
+on the confidential file (raw): what may be published is made from the release folder instead.
 """
 
-import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from pramble.information.accuracy import TableOutcome
@@ -55,9 +54,6 @@ class RecordOutcome:
         """In how many ways a record may be treated."""
         return len(self.plan.shares)
 
-    def without_raw(self) -> "RecordOutcome":
-        return replace(self, columns=tuple(replace(one, before=None) for one in self.columns))
-
 
 @frozen
 class ProtectedOutcome:
@@ -73,16 +69,10 @@ class ProtectedOutcome:
     fit: float | None = None
     chosen: tuple[str, ...] | None = None  # tables that were chosen from the file, if any were
 
-    def without_raw(self) -> "ProtectedOutcome":
-        return replace(self, columns=tuple(replace(one, before=None) for one in self.columns))
-
 
 @frozen
 class ColumnOutcome:
-    """One randomised column; vectors are in the order of its categories.
-
-    ``prior`` is empty where it is confidential and published, and all figures at it are then NaN.
-    """
+    """One randomised column; vectors are in the order of its categories."""
 
     name: str
     categories: tuple[Any, ...]
@@ -119,16 +109,6 @@ class ColumnOutcome:
         """Information as a share of the entropy: what a released value reveals of the true one."""
         return self.information / self.entropy if self.entropy else 1.0
 
-    def without_raw(self) -> "ColumnOutcome":
-        public = replace(self, before=None, change_observed=None)
-        if self.prior_source != "confidential":
-            return public
-        at_prior = ("entropy", "information", "information_bound", "change_expected")
-        hidden: dict[str, Any] = dict.fromkeys(at_prior, math.nan)
-        if not math.isinf(self.estimation_variance):  # that no estimate exists is in the matrix
-            hidden["estimation_variance"] = math.nan
-        return replace(public, prior=(), **hidden)
-
 
 @frozen
 class RiskOutcome:
@@ -163,8 +143,7 @@ class ReleaseOutcome:
     """A whole release, or what a dry run expects of one.
 
     Of ``columns``, ``record`` and ``protected`` one is there: columns that were designed one by
-    one, records designed as a whole, or protected tables. What may be published has no ``source``,
-    and no ``tables`` where the prior is confidential.
+    one, records designed as a whole, or protected tables.
     """
 
     source: str | None  # the name of the confidential file, without its folder
@@ -193,9 +172,6 @@ class ReleaseOutcome:
     central: CentralPromise | None = None
     lower: float | None = None
     protected: ProtectedOutcome | None = None
-    # The number of records as it was measured, with noise where a person may have several rows:
-    # the one that may be published.
-    total: int | None = None
     seen: tuple[str, ...] = ()  # what was read off the file and is revealed by that, in sentences
     # By column, values that were seen and that few rows hold, with their rows (raw).
     rare: Mapping[str, tuple[tuple[Any, int], ...]] = field(default_factory=dict)
@@ -209,31 +185,13 @@ class ReleaseOutcome:
         return tuple(column.name for column in shown)
 
     @property
-    def has_confidential_prior(self) -> bool:
-        """Whether figures at the prior are those of the confidential file."""
-        record = () if self.record is None else (self.record,)
-        return any(one.prior_source == "confidential" for one in (*self.columns, *record))
-
-    @property
     def alpha(self) -> float:
         """α spent on each person, with all their rows, rounded up."""
         return self.spent.shown
 
-    def without_raw(self) -> "ReleaseOutcome":
-        """Return what may be published: no figure counted on the confidential file is left."""
-        return replace(
-            self,
-            source=None,
-            rows=self.rows if self.total is None else self.total,
-            columns=tuple(column.without_raw() for column in self.columns),
-            record=None if self.record is None else self.record.without_raw(),
-            protected=None if self.protected is None else self.protected.without_raw(),
-            tables=() if self.has_confidential_prior else self.tables,
-            warnings=(),
-            rare={},
-            checks=(),
-            risk=None,
-            ledger_total=None,
-            seconds=0.0,
-            plan="",
-        )
+    @property
+    def guarantee(self) -> LocalPromise | CentralPromise:
+        """The promise of the release, whose number is the one to quote."""
+        if isinstance(self.limit, CentralPromise) and self.central is not None:
+            return self.central
+        return self.spent

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-# Control characters but the line feed, marks of direction, and halves of surrogate pairs.
+# Control characters but the line feed, marks of direction, halves of surrogate pairs, and what is
+# no character in XML either.
 STEERING = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
 

@@ -130,13 +130,13 @@ def test_a_folder_with_anything_else_is_refused(tmp_path, monkeypatch):
     """The curator's report once lay in the folder, with raw counts in the widths of its bars."""
     from importlib import import_module
 
-    verb = import_module("pramble.releasing.release")
+    verb = import_module("pramble.releasing.write.contents")
     true = verb.summary_page
 
-    def page(outcome):
+    def page(published):
         folder = next(tmp_path.glob(".out.partial-*"))
         (folder / "report.html").write_text("raw counts")
-        return true(outcome)
+        return true(published)
 
     monkeypatch.setattr(verb, "summary_page", page)
     table = pa.table({"sex": ["f", "m"] * 50})

@@ -31,6 +31,7 @@ from pramble.cli.app import app
 from pramble.errors import PrambleError
 
 release_module = importlib.import_module("pramble.releasing.release")  # its function hides it
+contents_module = importlib.import_module("pramble.releasing.write.contents")
 
 SECRET = "Zsecretz"
 SEXES = ["f", "m"] * 30
@@ -1350,7 +1351,7 @@ CASES = [
 def without_pages(monkeypatch, tmp_path_factory):
     """Releases without charts, which take longer than all the rest."""
     monkeypatch.setattr(release_module, "report_page", lambda _: "")
-    monkeypatch.setattr(release_module, "summary_page", lambda _: "")
+    monkeypatch.setattr(contents_module, "summary_page", lambda _: "")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("xdg")))
 
 

@@ -1,4 +1,4 @@
-"""The two pages of a release: what they show, what they must not, how they fit a browser."""
+"""The curator's report of a release: what it shows, and how it fits a browser."""
 
 import dataclasses
 import math
@@ -11,7 +11,6 @@ import pytest
 
 import pramble
 from pramble.information.accuracy import TableOutcome, verdict_of
-from pramble.numbers import share_text
 from pramble.outcome import (
     Check,
     ColumnOutcome,
@@ -20,10 +19,9 @@ from pramble.outcome import (
 )
 from pramble.privacy.promise import LocalPromise
 from pramble.privacy.unit import Unit
-from pramble.report.pages import report_page, summary_page
+from pramble.report.pages import report_page
 
-CANARY = 314_159_265
-"""A raw count that must not reach the summary."""
+COUNTED = 314_159_265  # a raw count
 
 
 def column(name="SEX", categories=("f", "m"), alpha=0.98, source="private"):
@@ -50,7 +48,7 @@ def column(name="SEX", categories=("f", "m"), alpha=0.98, source="private"):
         estimation_variance=pramble.estimation_variance(prior, mechanism),
         change_expected=0.25,
         change_observed=0.271828,
-        before=(CANARY, *range(1, size)),
+        before=(COUNTED, *range(1, size)),
         after=tuple(range(10, 10 + size)),
         estimate=estimate,
         lower=tuple(0.9 * value for value in estimate),
@@ -82,16 +80,6 @@ def outcome(*columns, **changes):
     return dataclasses.replace(whole, **changes)
 
 
-def write_pages(folder, value):
-    (folder / "report.html").write_text(report_page(value))
-    (folder / "summary.html").write_text(summary_page(value))
-
-
-def pages(folder, value):
-    write_pages(folder, value)
-    return (folder / "report.html").read_text(), (folder / "summary.html").read_text()
-
-
 class Outside(HTMLParser):
     """Collects whatever a page would fetch or run."""
 
@@ -109,43 +97,22 @@ class Outside(HTMLParser):
                 self.found.append(name)
 
 
-def test_pages_fetch_and_run_nothing(tmp_path):
-    for page in pages(tmp_path, outcome()):
-        parser = Outside()
-        parser.feed(page)
-        assert parser.found == []
+def test_the_report_fetches_and_runs_nothing():
+    parser = Outside()
+    parser.feed(report_page(outcome()))
+    assert parser.found == []
 
 
-def test_the_curators_page_says_so_and_shows_raw_figures(tmp_path):
-    report, _ = pages(tmp_path, outcome())
+def test_the_curators_page_says_so_and_shows_raw_figures():
+    report = report_page(outcome())
     assert "For the curator only" in report
     assert "this page belong together" not in report
     assert "This page stays with the curator" in report
-    assert "27.2%" in report
+    assert "27.2 %" in report
     assert "secret-file.parquet" in report
     assert "right matches expected" in report
     assert "Keys: SEX, AGE." in report
     assert "built-in" not in report
-
-
-def test_the_summary_has_no_raw_figure(tmp_path):
-    _, summary = pages(tmp_path, outcome())
-    assert "may be published" in summary
-    for raw in ("27.2%", "secret-file", "Mind the gap", "in the file", "right matches"):
-        assert raw not in summary
-    assert str(CANARY) not in summary.replace(",", "")
-
-
-def test_a_confidential_prior_leaves_no_figures_in_the_summary(tmp_path):
-    confidential = column(source="confidential")
-    report, summary = pages(tmp_path, outcome(confidential))
-    for figure in (share_text(confidential.retained), share_text(confidential.share), "25.0%"):
-        assert figure in report
-        assert figure not in summary
-    assert "nan" not in re.sub(r"<svg.*?</svg>", "", summary, flags=re.DOTALL).lower()
-    published = confidential.without_raw()
-    at_the_prior = ("entropy", "information", "information_bound", "change_expected")
-    assert all(math.isnan(getattr(published, name)) for name in at_the_prior)
 
 
 TABLES = (
@@ -172,64 +139,61 @@ def test_a_verdict_says_what_the_tables_are_good_for_and_what_not():
     assert lost.text == "cannot be told"
 
 
-def test_both_pages_lead_with_what_tables_are_worth(tmp_path):
-    for page in pages(tmp_path, outcome(tables=TABLES)):
-        start = page[: page.index("Details</h1>")]
-        assert "What it is good for" in start
-        assert f"{TABLES[1].text}</td>" in start
-        assert "cannot" not in start
-    for page in pages(tmp_path, outcome(tables=TABLES[2:])):
-        assert "Nothing useful is left." in page
+def test_the_report_leads_with_what_tables_are_good_for():
+    page = report_page(outcome(tables=TABLES))
+    start = page[: page.index("Details</h1>")]
+    assert "What it is good for" in start
+    assert f"{TABLES[1].text}</td>" in start
+    assert "cannot" not in start
+    assert "Nothing useful is left." in report_page(outcome(tables=TABLES[2:]))
 
 
-def test_a_matrix_that_is_not_drawn_is_said_not_to_be(tmp_path):
-    report, _ = pages(tmp_path, outcome(column(categories=range(50))))
+def test_a_matrix_that_is_not_drawn_is_said_not_to_be():
+    report = report_page(outcome(column(categories=range(50))))
     assert "50 × 50 entries, too many to draw" in report
 
 
-def test_labels_cannot_break_out_of_the_page(tmp_path):
+def test_labels_cannot_break_out_of_the_page():
     evil = "</text></svg><script>alert(1)</script>"
-    for page in pages(tmp_path, outcome(column(name=evil, categories=(evil, "b", None)))):
-        assert "<script" not in page
-        assert "(missing)" in page
+    page = report_page(outcome(column(name=evil, categories=(evil, "b", None))))
+    assert "<script" not in page
+    assert "(missing)" in page
 
 
-def test_many_categories_are_cut_with_care(tmp_path):
+def test_many_categories_are_cut_with_care():
     large = column(name="PUMA", categories=tuple(f"area {i}" for i in range(60)))
-    report, _ = pages(tmp_path, outcome(large))
+    report = report_page(outcome(large))
     assert "area 59" in report
     assert "Each row is a true value" not in report
 
 
-def test_a_dry_run_has_no_released_counts(tmp_path):
+def test_a_dry_run_has_no_released_counts():
     dry = dataclasses.replace(
         column(), before=None, after=None, estimate=None, lower=None, upper=None
     )
-    report, _ = pages(tmp_path, outcome(dry, dry_run=True, checks=(), risk=None))
+    report = report_page(outcome(dry, dry_run=True, checks=(), risk=None))
     assert "dry run" in report
     assert "What an analyst gets back" not in report
 
 
-def test_ids_are_unique(tmp_path):
-    report, _ = pages(tmp_path, outcome(column("a b"), column("a-b"), column("c")))
+def test_ids_are_unique():
+    report = report_page(outcome(column("a b"), column("a-b"), column("c")))
     ids = re.findall(r'\bid="([^"]+)"', report)
     assert len(ids) == len(set(ids))
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1200])
-def test_pages_fit_the_window_of_a_real_browser(tmp_path, chromium, width):
+def test_the_report_fits_the_window_of_a_real_browser(tmp_path, chromium, width):
     long = tuple(f"a rather long name of category {i}" for i in range(11))
-    pages(tmp_path, outcome(column(), column("EDUC", long)))
+    address = tmp_path / "report.html"
+    address.write_text(report_page(outcome(column(), column("EDUC", long))))
     page = chromium.new_page(viewport={"width": width, "height": 900})
     problems = []
     page.on("console", lambda message: problems.append(message.text))
     page.on("request", lambda request: problems.append(request.url))
-    for name in ("report.html", "summary.html"):
-        address = (tmp_path / name).as_uri()
-        page.goto(address)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator("svg").count() >= 3
-        problems = [problem for problem in problems if problem != address]
+    page.goto(address.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("svg").count() >= 3
     page.close()
-    assert problems == []
+    assert problems == [address.as_uri()]

@@ -21,7 +21,7 @@ from pramble.releasing.spec.settings import Setting
 from pramble.words import names_in, visible
 
 # Settings that are written in several lines.
-IN_LINES = (read.labels, read.merge_lists, read.rules, read.tables)
+IN_LINES = (read.labels, read.merge_lists, read.rules, read.tables, read.dataset)
 
 
 def label_of(row: Setting) -> str:
@@ -57,6 +57,8 @@ def setting_text(row: Setting, value: Any) -> str:
         return ""
     if row.read is read.merge_lists:
         return "\n".join(f"{new} = {' | '.join(map(str, old))}" for new, old in value.items())
+    if row.read is read.dataset:
+        return "\n".join(f"{name} = {part}" for name, part in value.items())
     if isinstance(value, str):
         return "tab" if value == "\t" else value
     if isinstance(value, Mapping | bool):
@@ -102,6 +104,9 @@ def setting_value(row: Setting, sent: Any, known: Iterable[Any] = ()) -> Any:
     if row.read is read.merge_lists:
         parts = [line.partition(" = ") for line in lines]
         return {new.strip(): known_labels(old.split("|"), known) for new, _, old in parts}
+    if row.read is read.dataset:
+        parts = [line.partition("=") for line in lines]
+        return {name.strip(): own.strip() for name, _, own in parts}
     if row.read is read.tables and ("+" in text or len(lines) > 1):
         return [[name.strip() for name in line.split("+")] for line in lines]
     if row.read in (read.string, read.one_character) or row.words:

@@ -113,7 +113,7 @@ def look_into(folder: str, *, progress: Watcher | None = None) -> FolderFacts:
     names = [column["name"] for column in manifest["columns"]]
     promise = manifest["promise"]
     readers = promise.get("central", {})
-    spent = promise_from_json(promise["spent"]).sentence()
+    spent = promise_from_json(promise.get("local", promise["spent"])).sentence()
     central = [release.central.sentence()] if readers and release.central else []
     return FolderFacts(
         shown=release.shown(),

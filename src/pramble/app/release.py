@@ -33,10 +33,10 @@ from pramble.errors import InvalidInput, PrambleError
 from pramble.information.accuracy import verdict_of
 from pramble.outcome import ReleaseOutcome
 from pramble.releasing.folder.build import check_target
+from pramble.releasing.folder.layout import SUMMARY
 from pramble.releasing.prepare import refuse_untouched
 from pramble.releasing.spec.document import PLAN, spec_from
 from pramble.report.outcome_text import headline_figures, release_text
-from pramble.report.pages import SUMMARY
 from pramble.words import visible
 
 PLAN_FILE = "plan.toml"

@@ -16,6 +16,7 @@ from pramble.cli.inputs import new_folder, option
 from pramble.cli.release import promise_text
 from pramble.errors import InvalidInput
 from pramble.estimation.functionals.result import Estimate
+from pramble.numbers import percent
 from pramble.report.outcome_text import release_text
 from pramble.shown import Grid
 
@@ -106,7 +107,7 @@ def recovered(estimate: Estimate, *, original: Any) -> Grid:
     counts = pc.value_counts(original["MARST"]).to_pylist()
     before = {entry["values"]: entry["counts"] / original.num_rows for entry in counts}
     rows = [
-        [str(label), *(f"{one:.2%}" for one in (before.get(label, 0), share, lower, upper))]
+        [str(label), *(percent(one, 2) for one in (before.get(label, 0), share, lower, upper))]
         for label, share, lower, upper in zip(
             estimate.cells["MARST"], estimate.values, estimate.lower, estimate.upper, strict=True
         )

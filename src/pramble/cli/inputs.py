@@ -89,7 +89,8 @@ def setting_in(name: str, words: str) -> dict[str, Any]:
     """Return one setting, nested as its name has dots."""
     # What is no TOML as it stands is a string, or a list of strings, without its quotes.
     texts = json.dumps(words.split(",") if name in LISTS else words)
-    for line in (f"{name} = {words}", f"{name} = {texts}"):
+    as_they_are = [f"{name} = {words}"] if not name.startswith("dataset.") else []
+    for line in (*as_they_are, f"{name} = {texts}"):
         with suppress(tomllib.TOMLDecodeError):
             return tomllib.loads(line)
     raise InvalidInput(f"A setting must read like family=general; found {name!r}.")

@@ -16,11 +16,11 @@ from pramble.ledger.entries import (
     Budgets,
     Entry,
     central_sum,
-    central_text,
     fold,
     local_sum,
     units_differ,
 )
+from pramble.numbers import alpha_text, tiny
 from pramble.privacy.promise import LocalPromise, composed
 from pramble.shown import Grid
 from pramble.words import first_names
@@ -96,7 +96,7 @@ def print_releases(book: Ledger, rows: Sequence[dict[str, Any]]) -> None:
         [
             str(row["id"]), row["created"][:10], row["people"], row["file"],
             first_names(row["columns"], MOST_COLUMNS), unit_text(row["unit"]), row["state"],
-            "—" if row["alpha"] is None else f"{row['alpha']:.4g}", f"{row['epsilon']:.4g}",
+            "—" if row["alpha"] is None else alpha_text(row["alpha"]), alpha_text(row["epsilon"]),
             f"{row['delta']:.2g}" if row["delta"] else "",
         ]
         for row in rows
@@ -127,16 +127,20 @@ def unit_text(unit: dict[str, Any]) -> str:
 def total_sentence(row: dict[str, Any]) -> str:
     """Say what was spent on the people of a release up to it, both ways, and their budgets."""
     local, most = row["budget"], row["central_budget"]
-    limit = "" if local is None else f" of a budget of {local:.4g}"
-    central = "" if most is None else f" of a budget of ε = {most[0]:.4g}, δ = {most[1]:.2g}"
-    delta = f", δ = {row['total_delta']:.2g}" if row["total_delta"] else ""
+    limit = "" if local is None else f" of a budget of {alpha_text(local)}"
+    central = (
+        "" if most is None else f" of a budget of ε = {alpha_text(most[0])}, δ = {most[1]:.2g}"
+    )
+    delta = f", δ = {tiny(row['total_delta'])}" if row["total_delta"] else ""
     best = ""
     if row["together"] < row["total_epsilon"]:
-        best = f"; ε = {row['together']:.4g} at δ = {row['together_delta']:.2g}"
-    whole = "no α holds over all" if row["total"] is None else f"α = {row['total']:.4g} in all"
+        best = f"; ε = {alpha_text(row['together'])} at δ = {tiny(row['together_delta'])}"
+    whole = (
+        "no α holds over all" if row["total"] is None else f"α = {alpha_text(row['total'])} in all"
+    )
     return (
         f"{row['people']}: {whole}{limit}; against readers of the releases "
-        f"ε = {row['total_epsilon']:.4g}{delta}{central}{best}."
+        f"ε = {alpha_text(row['total_epsilon'])}{delta}{central}{best}."
         f"{MIXED if row['mixed_units'] else ''}"
     )
 
@@ -155,7 +159,7 @@ def set_budgets(
     if central is not None:
         most = as_central(central.split(","))
         book.set_budget(people, most)
-        messages().print(f"The central budget of {people!r} is {central_text(most)}.")
+        messages().print(f"The central budget of {people!r} is {most.number}.")
 
 
 def running_totals(book: Ledger) -> list[dict[str, Any]]:

@@ -24,7 +24,6 @@ from pramble.cli.inputs import (
     tables_in,
     with_settings,
 )
-from pramble.ledger.entries import central_text
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.promise import CentralPromise
 from pramble.releasing.folder.build import LockedKey, private_key
@@ -168,12 +167,11 @@ def release_lines(result: Release) -> Iterator[Any]:
 
 def promise_text(outcome: ReleaseOutcome) -> str:
     """Return what is promised, in a few words."""
-    local = f"α = {outcome.alpha:.6g} a {outcome.unit.noun}"
-    if outcome.central is None:
+    local = f"{outcome.spent.number} a {outcome.unit.noun}"
+    if outcome.guarantee is outcome.spent:
         return local
-    if outcome.protected is not None:
-        return f"{central_text(outcome.central)} a {outcome.unit.noun}, against readers"
-    return f"{central_text(outcome.central)} against readers ({local} before shuffling)"
+    central = f"{outcome.guarantee.number} a {outcome.unit.noun}, against readers"
+    return central if outcome.spent.is_unbounded else f"{central} ({local} before shuffling)"
 
 
 def release_document(result: Release) -> dict[str, Any]:
@@ -183,6 +181,7 @@ def release_document(result: Release) -> dict[str, Any]:
         "folder": None if result.folder is None else str(result.folder),
         "dry_run": outcome.dry_run,
         "rows": outcome.rows,
+        "promise": outcome.guarantee.to_json(),
         "alpha": None if outcome.spent.is_unbounded else outcome.alpha,
         "rows_per_person": outcome.spent.rows,
         "alpha_limit": None if isinstance(outcome.limit, CentralPromise) else outcome.limit.shown,

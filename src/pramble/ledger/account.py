@@ -24,11 +24,11 @@ from pramble.ledger.entries import (
     Entry,
     KnownFile,
     central_sum,
-    central_text,
     fold,
     local_sum,
     units_differ,
 )
+from pramble.numbers import alpha_text
 from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.privacy.unit import Unit
 from pramble.values import frozen
@@ -258,7 +258,9 @@ def refuse_likeness(file: KnownFile, entries: Sequence[Entry]) -> None:
     if not alike:
         return
     last = alike[-1]
-    spent = central_text(last.central) if last.spent.is_unbounded else f"α = {last.spent.shown:.6g}"
+    spent = (
+        last.central.number if last.spent.is_unbounded else f"α = {alpha_text(last.spent.shown)}"
+    )
     raise PrivacyError(
         f"This file may hold the people of {last.file.name or 'a frame'!r}, released on "
         f"{last.created[:10]} under the name {last.people!r} ({spent}): what it holds, or the "
@@ -279,7 +281,7 @@ def refuse_raise(name: str, known: Budgets, asked: Budgets) -> None:
     central, limit = asked.central, known.central
     if central is not None and limit is not None and not limit.allows(central):
         raise PrivacyError(
-            f"The central budget of {name!r} is {central_text(limit)}, which a release does not "
+            f"The central budget of {name!r} is {limit.number}, which a release does not "
             f"raise. If it is to be raised: pramble ledger --people {name!r} --central-budget "
             f"{central.shown:.6g},{central.shown_delta:.6g}."
         )

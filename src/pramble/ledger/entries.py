@@ -220,10 +220,6 @@ def smaller(one: G | None, two: G | None) -> G | None:
     return one if two.allows(one) else two
 
 
-def central_text(central: Any) -> str:
-    return f"ε = {central.shown:.6g}, δ = {central.shown_delta:.3g}"
-
-
 @frozen
 class Budgets:
     """The most that may ever be spent on some people: α, and central ε and δ."""
@@ -260,8 +256,8 @@ class Budgets:
             return
         total = central_sum(before)
         raise PrivacyError(
-            f"This release would spend {central_text(central)}; these people have spent "
-            f"{central_text(total)} of the central budget {central_text(self.central)} already "
+            f"This release would spend {central.number}; these people have spent "
+            f"{total.number} of the central budget {self.central.number} already "
             f"(at that δ, with this release: ε = "
             f"{composed([*parts, central], delta=self.central.shown_delta):.6g}). Nothing was "
             "released."

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pramble.errors import InvalidInput
 from pramble.plots.style import house_style
+from pramble.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,8 @@ def _as_element(document: str, *, name: str, description: str) -> str:
     rest = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', rest)
     rest = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', rest)
     rest = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", rest)
-    rest = rest.replace(f"'{HOUSE}'", FONTS)
+    # A label must not steer the text around it: marks of direction are shown as their numbers.
+    rest = visible(rest.replace(f"'{HOUSE}'", FONTS))
     words = escape(description, quote=True)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '

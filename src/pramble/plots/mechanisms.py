@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pramble.errors import InvalidInput
+from pramble.numbers import percent
 from pramble.plots.style import BLUE, GREEN, ORANGE, PALE, PURPLE, house_style, new_figure
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _write_percentages(axes: Any, matrix: Floats) -> None:
     for (x, z), value in np.ndenumerate(matrix):
         digits = 0 if value >= 0.0995 else 1
         colour = "white" if value > 0.6 * matrix.max() else "black"
-        axes.text(z, x, f"{value:.{digits}%}", ha="center", va="center", fontsize=8, color=colour)
+        axes.text(z, x, percent(value, digits), ha="center", va="center", fontsize=8, color=colour)
 
 
 def shorten(labels: Sequence[Any], most: int = 26) -> list[str]:
@@ -128,7 +129,7 @@ def branches_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequenc
     places = np.arange(len(shown))[::-1] + bool(others)
     left.barh(places, [share for share, _ in shown], color=PALE, height=0.62)
     for place, (share, blocks) in zip(places, shown, strict=True):
-        left.text(0, place, f" {share:.1%}", va="center", fontsize=8)
+        left.text(0, place, f" {percent(share)}", va="center", fontsize=8)
         for number, block in enumerate(blocks):
             at = [names.index(name) for name in block]
             colour = BLOCKS[number % len(BLOCKS)]
@@ -138,7 +139,7 @@ def branches_figure(columns: Sequence[str], parts: Sequence[tuple[float, Sequenc
         share = sum(share for share, _ in others)
         right.text(0, 0, f"{len(others)} more branches", va="center", fontsize=8)
         left.barh([0], [share], color=PALE, height=0.62)
-        left.text(0, 0, f" {share:.1%}", va="center", fontsize=8)
+        left.text(0, 0, f" {percent(share)}", va="center", fontsize=8)
     left.set_xlabel("records")
     left.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     left.set_yticks(list(places), [""] * len(places))

@@ -6,6 +6,7 @@ from typing import Any, overload
 
 from pramble.errors import InvalidInput, PrivacyError
 from pramble.mechanisms.table_plan import TablePlan
+from pramble.numbers import alpha_text, tiny
 from pramble.one_thread import one_thread
 from pramble.privacy.evidence import ShuffleEvidence, evidence_of
 from pramble.privacy.gaussian import stated_number
@@ -76,9 +77,12 @@ class CentralGuarantee(Display):
         return Facts(
             f"Central guarantee of {self.rows:,} rows in random order{people}",
             [
-                ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g} ({self.method})"),
+                (
+                    "proven ε",
+                    f"{alpha_text(self.epsilon)} at δ = {tiny(self.delta)} ({self.method})",
+                ),
                 ("attack", f"no ε below {self.lower:.6g} holds"),
-                ("local α", f"{self.alpha:.6g}"),
+                ("local α", alpha_text(self.alpha)),
             ],
         )
 
@@ -92,11 +96,11 @@ class CentralGuarantee(Display):
         if math.isinf(self.epsilon):
             return f"Nothing is proven for the file of {self.rows:,} rows at δ = {self.delta:.3g}."
         return (
-            f"Whoever reads the whole file of {self.rows:,} rows in random order, "
-            f"and knows all other records, sees nothing more than "
-            f"{math.exp(self.epsilon):.6g} times likelier with {person} (ε = {self.epsilon:.4g}), "
-            f"but for a probability of δ = {self.delta:.3g}. No proof can go below ε = "
-            f"{self.lower:.4g}."
+            f"A reader of the whole file of {self.rows:,} rows in random order, "
+            f"who knows all other records, sees nothing more than "
+            f"{math.exp(self.epsilon):.6g} times likelier with {person} "
+            f"(ε = {alpha_text(self.epsilon)}), but for a probability of δ = {tiny(self.delta)}. "
+            f"No proof can go below ε = {self.lower:.4g}."
         )
 
     def __str__(self) -> str:

@@ -22,6 +22,7 @@ from pramble.mechanisms.column_labels import labels_at
 from pramble.mechanisms.distance import Distance, as_distance
 from pramble.mechanisms.plan import Plan, as_plan
 from pramble.mechanisms.ratios import Ratio, ratio_of, ratio_within, smallest_alpha, steepest
+from pramble.numbers import alpha_text
 from pramble.privacy.gaussian import float_above, float_below
 from pramble.privacy.promise import LocalPromise
 from pramble.values import frozen
@@ -112,7 +113,8 @@ class Certificate:
         if not self.denominator:
             return f"no finite α: {z} is possible from {x} and impossible from {x_prime}"
         unit = "" if self.distance is None else f" per {self.distance.unit}"
-        found = f"α = {self.alpha:.9g}{unit}, attained by releasing {z} for {x} against {x_prime}"
+        found = f"α = {alpha_text(self.alpha)}{unit}, attained by releasing {z} for {x} against "
+        found += str(x_prime)
         if self.additional:
             found += f", with {float_above(self.additional):.6g} of a record spent on priors"
         if self.rows > 1:
@@ -177,7 +179,7 @@ def certify(mechanism: Any, *, distance: Any = None) -> Certificate:
     >>> import pramble
     >>> m = pramble.keep_probabilities([0.5, 0.5, 0.25], categories=["a", "b", "c"])
     >>> print(pramble.certify(m))
-    α = 0.693147181, attained by releasing 'a' for 'a' against 'b'
+    α = 0.6932, attained by releasing 'a' for 'a' against 'b'
     >>> pramble.certify({"one": m, "two": m}).alpha
     1.3862943611198908
     >>> print(pramble.certify(pramble.geometric(["low", "middle", "high"], 0.5), distance="path"))

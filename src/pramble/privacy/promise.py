@@ -52,6 +52,11 @@ class Promise(ABC):
     def __add__(self, other: "Promise") -> "Promise":
         """Return the promise that is left when both were released of the same people."""
 
+    @property
+    @abstractmethod
+    def number(self) -> str:
+        """The number to quote, with its sign: rounded here, and the same everywhere."""
+
     @abstractmethod
     def sentence(self) -> str:
         """Return the promise in plain words, computed from its numbers."""
@@ -129,13 +134,17 @@ class LocalPromise(Promise):
         """
         return belief_after(before, self.alpha)
 
+    @property
+    def number(self) -> str:
+        return f"α = {numbers.alpha_text(self.shown)}"
+
     def sentence(self) -> str:
         sure = self.belief()
         whole = "one record" if self.rows == 1 else f"all {self.rows} rows of the person"
         return (
             f"An intruder who was 50 % sure of a person's true values can be at most "
             f"{numbers.sure(sure)} sure from the randomised values of {whole} alone "
-            f"(α = {self.shown:.6g}): {doubt_left(sure, 'α')}."
+            f"({self.number}): {doubt_left(sure, 'α')}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -291,14 +300,19 @@ class CentralPromise(Promise):
     def belief(self, before: float = 0.5) -> float:
         return belief_after(before, self.epsilon)
 
+    @property
+    def number(self) -> str:
+        return f"ε = {numbers.alpha_text(self.shown)}, δ = {numbers.tiny(self.shown_delta)}"
+
     def sentence(self) -> str:
         sure = self.belief()
         whole = "a person's record" if self.rows == 1 else f"all {self.rows} rows of a person"
-        but = f", but for a probability of δ = {self.shown_delta:.3g}" if self.delta else ""
+        number = f"ε = {numbers.alpha_text(self.shown)}"
+        if self.delta:
+            number += f", but for a probability of δ = {numbers.tiny(self.shown_delta)}"
         return (
             f"A reader of the whole release who knows everybody else and was 50 % sure of {whole} "
-            f"can be at most {numbers.sure(sure)} sure (ε = {self.shown:.6g}{but}): "
-            f"{doubt_left(sure, 'ε')}."
+            f"can be at most {numbers.sure(sure)} sure ({number}): {doubt_left(sure, 'ε')}."
         )
 
     def to_json(self) -> dict[str, Any]:

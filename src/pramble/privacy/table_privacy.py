@@ -22,6 +22,7 @@ from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.numbers import alpha_text, tiny
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
 from pramble.privacy.gaussian import delta_above, epsilon_above, stated_number
@@ -78,7 +79,7 @@ class TableGuarantee(Display):
         return Facts(
             f"Central guarantee of protected tables{people}",
             [
-                ("proven ε", f"{self.epsilon:.6g} at δ = {self.delta:.3g}"),
+                ("proven ε", f"{alpha_text(self.epsilon)} at δ = {tiny(self.delta)}"),
                 ("Gaussian", f"μ = {math.sqrt(self.mu_squared):.6g}, {tight}"),
                 ("told apart best", best),
             ],

@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pramble.data.crosstab import Crosstab, CrosstabJob
-from pramble.errors import NotIdentifiable, PrambleError
+from pramble.data.records import scan
+from pramble.errors import NotIdentifiable
 from pramble.estimation.draws.synthesize import Synthesis
-from pramble.estimation.estimate import estimate, estimate_tables
+from pramble.estimation.estimate import estimate
 from pramble.estimation.functionals.result import Estimate
 from pramble.mechanisms.plan import Plan
 from pramble.outcome import ColumnOutcome, FrequencyOutcome, ReleaseOutcome, RiskOutcome
@@ -27,38 +27,26 @@ if TYPE_CHECKING:
 
 
 def observed_figures(
-    outcome: ReleaseOutcome, prepared: Prepared, evidence: WrittenData, made: Synthesis | None
+    outcome: ReleaseOutcome,
+    prepared: Prepared,
+    evidence: WrittenData,
+    made: Synthesis,
+    answers: Mapping[tuple[str, ...], Estimate],
 ) -> dict[str, Any]:
     if evidence.tally is None:
-        assert made is not None, "complete records come with tables"
         fit = [one.mean * made.rows for one in made.fits]
-        expected = prepared.design.figures()[
-            "protected"
-        ]  # of the tables that were chosen meanwhile
-        answers = {}
-        for column in expected.columns:
-            # A release must not fail because of its noise, such as a total that is not positive.
-            with suppress(PrambleError):
-                one = estimate(evidence.data, by=[column.name], covers="randomisation")
-                answers[column.name] = one
+        expected = prepared.design.figures()["protected"]  # of the tables chosen meanwhile
         protected = replace(
             expected,
             columns=with_estimates(expected.columns, answers),
             fit=float(np.mean(fit)) if fit else 0.0,
         )
-        return {"total": evidence.rows, "protected": protected}
+        return {"protected": protected}
     tally, record, risk = evidence.tally, outcome.record, outcome.risk
-    # All that is read of the file is read at once; blanks would count as a label of their own and
-    # make records look alone.
-    keys = None
+    # Blanks would count as a label of their own and make records look alone.
     if risk is not None and not prepared.plan.is_split:
         keys = CrosstabJob(evidence.data, risk.keys)
-    names = [] if record is None else [(column.name,) for column in record.columns]
-    jobs = [] if keys is None else [keys]
-    reads = bool(names or jobs)
-    found = estimate_tables(evidence.data, prepared.plan, names, beside=jobs) if reads else {}
-    answers = {name: own for (name,), own in found.items()}
-    if risk is not None and keys is not None:
+        scan(evidence.data, [keys])
         counts = keys.result().counts  # released records that are alone by the keys at face value
         alone, three, five = (int(counts[counts < k].sum()) for k in (2, 3, 5))
         risk = replace(risk, uniques_after=alone, classes_after=(three, five))
@@ -90,12 +78,12 @@ def observed_column(outcome: ColumnOutcome, after: Integers, changed: int) -> Co
 
 
 def with_estimates(
-    columns: Sequence[FrequencyOutcome], answers: Mapping[str, Estimate]
+    columns: Sequence[FrequencyOutcome], answers: Mapping[tuple[str, ...], Estimate]
 ) -> tuple[FrequencyOutcome, ...]:
     """Add what the release says of each column, where it can be estimated."""
     found = []
     for column in columns:
-        one = answers.get(column.name)
+        one = answers.get((column.name,))
         if one is None:
             found.append(column)
             continue

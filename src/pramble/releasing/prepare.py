@@ -14,7 +14,6 @@ from pramble.data.records import Job, MixedRecords, Records, changes_values, mix
 from pramble.data.repair import rule_columns
 from pramble.errors import InvalidData, PrivacyError
 from pramble.information.distributions import Table
-from pramble.ledger.entries import central_text
 from pramble.limits import LEAST_ROWS_OF_A_VALUE
 from pramble.mechanisms.plan import Plan
 from pramble.privacy.central import CentralGuarantee, central_guarantee
@@ -317,7 +316,7 @@ def rows_of_people(people: Contributions, unit: Unit, spec: ReleaseSpec) -> Iter
 def check_spent(spent: LocalPromise | CentralPromise, limit: LocalPromise | CentralPromise) -> None:
     if not limit.allows(spent):
         much, most = (
-            central_text(one) if isinstance(one, CentralPromise) else repr(one.shown)
+            one.number if isinstance(one, CentralPromise) else repr(one.shown)
             for one in (spent, limit)
         )
         raise PrivacyError(f"The parts spend {much}, above the limit {most}. Nothing was released.")

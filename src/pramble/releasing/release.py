@@ -18,7 +18,7 @@ from pramble.errors import InvalidInput, PrambleWarning
 from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger
-from pramble.ledger.entries import central_text, file_facts
+from pramble.ledger.entries import file_facts
 from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
@@ -34,17 +34,17 @@ from pramble.releasing.folder.build import (
     write_key,
     write_private,
 )
-from pramble.releasing.folder.layout import MANIFEST, TABLES_FILE
+from pramble.releasing.folder.layout import TABLES_FILE
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared, design_scanned, scan_for
 from pramble.releasing.source_labels import open_labelled
 from pramble.releasing.spec.document import spec_of, spec_to_toml
 from pramble.releasing.spec.spec import ReleaseSpec
-from pramble.releasing.write.contents import COUNTING, WRITING, published_files, write_folder
+from pramble.releasing.write.contents import COUNTING, published_files, write_folder
 from pramble.releasing.write.copies import check_copies
 from pramble.releasing.write.data import bound_key
-from pramble.report.pages import SUMMARY, report_page, summary_page
+from pramble.report.pages import report_page
 from pramble.values import Reporter, Watcher
 
 # What a call may say beside the settings of a plan.
@@ -150,7 +150,7 @@ def release(
     ...     columns=["SEX", "AGE"], alpha=2.0, ledger=False,
     ... )
     >>> r.alpha <= 2.0, sorted(path.name for path in r.folder.iterdir())
-    (True, ['analysis.R', 'analysis.py', 'manifest.json', ...])
+    (True, ['analysis.R', 'analysis.py', 'codebook.xml', ...])
     >>> pramble.open_release(r.folder).data.num_rows
     2000
     >>> folder.cleanup()
@@ -195,11 +195,18 @@ def release(
     with entry as publishing, building(place, publishing=publishing, beside=written) as folder:
         bits = key_of_draws(prepared, secret, digest)
         prepared, document, outcome = write_folder(
-            prepared, folder, key=bits, counted=is_counted, outcome=outcome, reporter=reporter
+            prepared,
+            folder,
+            key=bits,
+            counted=is_counted,
+            outcome=outcome,
+            pages=pages,
+            reporter=reporter,
         )
         if signer is not None:
             (folder / SIGNATURE).write_bytes(signer.sign(manifest_text(document).encode()))
-        outcome = finished(prepared, folder, outcome, pages=pages, reporter=reporter)
+        held = check_contents(folder, (*published_files(prepared), SIGNATURE))
+        outcome = replace(outcome, checks=(*outcome.checks, held), seconds=reporter.seconds())
         if pages:
             written.append(write_private(report_path(place), report_page(outcome)))
         if call.get("key_file") is not None:
@@ -266,17 +273,6 @@ def open_source(
     return records, spec, place
 
 
-def finished(
-    prepared: Prepared, folder: Path, outcome: ReleaseOutcome, *, pages: bool, reporter: Reporter
-) -> ReleaseOutcome:
-    outcome = replace(outcome, seconds=reporter.seconds())
-    if pages:
-        reporter.report("drawing the pages", COUNTING + WRITING)
-        (folder / SUMMARY).write_text(summary_page(outcome), encoding="utf-8")
-    held = check_contents(folder, (*published_files(prepared), MANIFEST, SIGNATURE, SUMMARY))
-    return replace(outcome, checks=(*outcome.checks, held))
-
-
 def expected_outcome(
     prepared: Prepared, account: Account, *, remarks: Sequence[str], reporter: Reporter
 ) -> ReleaseOutcome:
@@ -340,12 +336,12 @@ def ledger_warnings(prepared: Prepared, account: Account) -> list[str]:
     found = list(filter(None, (account.warning, account.unit_warning(prepared.unit))))
     if before.alpha:
         after = before + prepared.design.spent
-        spent, whole = f"α = {before.shown:.6g}", f"α = {after.shown:.6g}"
+        spent, whole = before.number, after.number
         if prepared.proof is not None:
-            spent = f"{central_text(read)} against readers ({spent})"
-            whole = f"{central_text(read + prepared.central)} ({whole})"
+            spent = f"{read.number} against readers ({spent})"
+            whole = f"{(read + prepared.central).number} ({whole})"
         if after.is_unbounded:
-            spent, whole = central_text(read), central_text(read + prepared.central)
+            spent, whole = read.number, (read + prepared.central).number
         found.append(
             f"These people have spent {spent} in earlier releases; with this one it is {whole}."
         )

@@ -6,6 +6,7 @@ from typing import Any
 from pramble import numbers
 from pramble.information.accuracy import TableOutcome, Verdict, verdict_of, worst_first
 from pramble.outcome import ProtectedOutcome, RecordOutcome, ReleaseOutcome
+from pramble.privacy.promise import CentralPromise
 from pramble.shown import Grid, shortened
 
 # Tables whose precision is listed; the least precise say what a release cannot do.
@@ -43,7 +44,7 @@ def verdict_sentences(verdict: Verdict) -> list[str]:
 def column_grid(outcome: ReleaseOutcome) -> Grid:
     rows = [
         [
-            c.name, c.prior_source, f"{c.alpha:.4g}", f"{c.change_expected:.1%}",
+            c.name, c.prior_source, f"{c.alpha:.4g}", numbers.percent(c.change_expected),
             numbers.share_text(c.retained), numbers.share_text(c.share),
         ]
         for c in outcome.columns
@@ -83,13 +84,10 @@ def table_row(table: TableOutcome) -> dict[str, Any]:
 
 def headline_figures(outcome: ReleaseOutcome, verdict: Verdict | None) -> list[tuple[str, str]]:
     """Return the figures that head a release, each with what it is."""
-    central, unit = outcome.central, outcome.unit.noun
-    shown = [(numbers.alpha_text(outcome.alpha), f"α: the promise to each {unit}")]
-    if central is not None:
-        delta = numbers.tiny(central.shown_delta)
-        shown = [(numbers.alpha_text(central.shown), f"ε against readers, at δ = {delta}")]
-        if outcome.protected is None:
-            shown.append((numbers.alpha_text(outcome.alpha), f"α of each {unit} before shuffling"))
+    promise, about = outcome.guarantee, f"α: the promise to each {outcome.unit.noun}"
+    if isinstance(promise, CentralPromise):
+        about = f"ε against readers, at δ = {numbers.tiny(promise.shown_delta)}"
+    shown = [(numbers.alpha_text(promise.shown), about)]
     if verdict is not None:
         shown.append((verdict.headline, verdict.about))
     if outcome.risk:

@@ -1,4 +1,4 @@
-"""The two pages of a release: a `ReleaseOutcome` turned into sentences, rows and charts."""
+"""The curator's report of a release: its outcome turned into sentences, rows and charts."""
 
 import re
 
@@ -27,8 +27,6 @@ from pramble.report.outcome_text import (
     table_row,
 )
 
-SUMMARY = "summary.html"
-
 # Tables that are listed.
 MOST_LISTED = 60
 CERTAIN = 0.99
@@ -36,15 +34,6 @@ CERTAIN = 0.99
 
 def report_page(outcome: ReleaseOutcome) -> str:
     """Return the curator's page, which shows raw figures."""
-    return page(outcome, raw=True)
-
-
-def summary_page(outcome: ReleaseOutcome) -> str:
-    """Return the page that may be published, drawn from what holds no raw figure."""
-    return page(outcome.without_raw(), raw=False)
-
-
-def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
     verdict = verdict_of(outcome.tables) if outcome.tables else None
     limit, total, record = outcome.limit, outcome.ledger_total, outcome.record
     is_central = isinstance(limit, CentralPromise)
@@ -58,7 +47,6 @@ def page(outcome: ReleaseOutcome, *, raw: bool) -> str:
     return template.render(
         {
             "outcome": outcome,
-            "raw": raw,
             "numbers": numbers,
             "title": f"Release of {numbers.count(outcome.rows)} records"
             + (" (dry run)" if outcome.dry_run else ""),
@@ -95,7 +83,7 @@ def matrix_chart(column: ColumnOutcome) -> str | None:
 
 
 def frequency_chart(column: ColumnOutcome | FrequencyOutcome) -> str | None:
-    """Draw frequencies: in the file (if raw figures may be shown), released, and estimated."""
+    """Draw frequencies: in the file, released, and estimated."""
     if column.estimate is None or column.lower is None or column.upper is None:
         return None
     released = None
@@ -139,8 +127,6 @@ def column_sentence(column: ColumnOutcome) -> str:
     text = f"The matrix {family} with {aim}."
     if column.by_distance:
         text += f" {column.by_distance}"
-    if column.prior_source == "confidential" and not column.prior:
-        return text  # figures at the prior stay out of the copy that may be published
     observed = ""
     if column.change_observed is not None:
         observed = f" (counted: {numbers.percent(column.change_observed)})"

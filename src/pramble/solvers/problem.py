@@ -17,6 +17,7 @@ from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.ratios import check_alpha
 from pramble.mechanisms.uniform import UniformRows, randomized_response
+from pramble.numbers import percent
 from pramble.solvers.budget import SearchBudget
 from pramble.solvers.result import Design, most_information
 from pramble.values import Floats, Integers
@@ -243,9 +244,10 @@ def flipped_note(mechanism: Mechanism) -> tuple[str, ...]:
     return (
         (
             f"{names} of the {len(labels)} categories are released as themselves less often "
-            f"than as any other value ({labels.values[worst]!r}: {stays[worst]:.1%} as itself, "
-            f"each other {other:.1%} on average): such a release tells most by what it is not, and "
-            'counted at face value it misleads. Take objective="estimation", or keep_at_least.'
+            f"than as any other value ({labels.values[worst]!r}: {percent(stays[worst])} as "
+            f"itself, each other {percent(other)} on average): such a release tells most by what "
+            "it is not, and counted at face value it misleads. Take "
+            'objective="estimation", or keep_at_least.'
         ),
     )
 

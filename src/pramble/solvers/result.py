@@ -12,6 +12,7 @@ from pramble.information.measures import entropy, information_bound, mutual_info
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
 from pramble.mechanisms.uniform import randomized_response
+from pramble.numbers import percent
 from pramble.privacy.certificate import Certificate, certify
 from pramble.shown import Display, Facts
 from pramble.values import Floats, Integers, frozen
@@ -230,8 +231,8 @@ def facts(design: Design) -> list[tuple[str, str]]:
         (
             "information kept",
             (
-                f"{design.share_of_entropy:.2%} of H(X) = {design.entropy:.6g} nats; "
-                f"{design.share:.2%} of a bound on all matrices, {design.ceiling:.6g}"
+                f"{percent(design.share_of_entropy, 2)} of H(X) = {design.entropy:.6g} nats; "
+                f"{percent(design.share, 2)} of a bound on all matrices, {design.ceiling:.6g}"
             ),
         ),
         (

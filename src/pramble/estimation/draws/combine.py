@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.estimation.records.intervals import check_level
+from pramble.numbers import percent
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, frozen
 
@@ -73,7 +74,7 @@ class Combined(Display, Tidy):
             self.estimate, self.standard_errors, self.lower, self.upper, self.missing, strict=True
         )
         rows = [
-            [name, *(number(own, 4) for own in given), f"{lost:.0%}"]
+            [name, *(number(own, 4) for own in given), percent(lost, 0)]
             for name, (*given, lost) in zip(self.names, numbers, strict=True)
         ]
         return Grid(

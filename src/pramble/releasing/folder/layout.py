@@ -29,7 +29,7 @@ ABOUT_RANDOMISED = (
 )
 ABOUT_TABLES = (
     "Protected tables, one row for each cell: its labels, the protected count, the standard "
-    "deviation of its noise, and the exact number behind it."
+    "deviation of its noise, and the noisy part of it that its columns have together."
 )
 ABOUT_SYNTHETIC = (
     "Complete records drawn from the protected evidence alone: open and count these. They reveal "
@@ -90,6 +90,7 @@ TABLES_FILE = "tables.parquet"
 COMPLETE = "synthetic"
 SYNTHETIC = f"{COMPLETE}.parquet"
 SCRIPTS = ("analysis.R", "analysis.py")
+CODEBOOK, SUMMARY = "codebook.xml", "summary.html"
 
 
 def damaged(what: str) -> InvalidData:
@@ -106,8 +107,8 @@ def check_files(
 ) -> None:
     """Refuse a folder whose data, copies or synthetic records are not what the manifest states.
 
-    Scripts are checked where asked: analysts may edit them. Pieces are read by tasks on Spark if a
-    session is given.
+    Scripts and codebook are checked where asked: analysts and archives may edit them. Pieces are
+    read by tasks on Spark if a session is given.
     """
     copies = manifest.get("copies", [])
     files = [data, *([manifest["synthetic"]] if "synthetic" in manifest else []), *copies]
@@ -124,10 +125,10 @@ def check_files(
             raise damaged(f"{path.name!r} is no {short(stated['format'])}.")
         check_content(folder, stated)
     # Somebody runs scripts: none may be changed, or not stated.
-    own = {script["file"]: script for script in manifest.get("scripts", [])}
-    for name in SCRIPTS if scripts else ():
+    own = {one["file"]: one for one in (*manifest.get("scripts", []), manifest["codebook"])}
+    for name in (*SCRIPTS, CODEBOOK) if scripts else ():
         if name in own:
-            check_content(folder, own[name], what="script")
+            check_content(folder, own[name], what="codebook" if name == CODEBOOK else "script")
         elif (folder / name).exists():
             raise InvalidData(f"The folder holds {name!r}, which its {MANIFEST} does not state.")
 

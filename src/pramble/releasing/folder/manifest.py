@@ -12,6 +12,7 @@ from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.limits import MOST_DOCUMENT_BYTES
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import CentralGuarantee
+from pramble.privacy.promise import CentralPromise, Promise
 from pramble.privacy.unit import Unit
 from pramble.releasing.folder.reading import SCHEMA, protected_labels
 from pramble.releasing.prepare import Prepared
@@ -46,6 +47,7 @@ def manifest_of(
         "software": {"name": "pramble", "version": __version__},
         "created": created or datetime.now(UTC).isoformat(timespec="seconds"),
         "rows": published,
+        **({"dataset": dict(prepared.spec.dataset)} if prepared.spec.dataset else {}),
         ("tables" if prepared.spec.of_tables else "data"): dict(data),
         **({} if synthetic is None else {"synthetic": dict(synthetic)}),
         "promise": promise_entry(prepared, counted=counted, rows=published),
@@ -90,7 +92,12 @@ def words_of_columns(prepared: Prepared) -> dict[str, dict[str, Any]]:
 
 
 def promise_entry(prepared: Prepared, *, counted: bool, rows: int) -> dict[str, Any]:
-    spent = prepared.central if prepared.spec.of_tables else prepared.design.spent
+    spent: Promise = prepared.design.spent
+    if prepared.spec.central is not None:
+        spent = prepared.central
+    # What holds of shuffled records even against somebody who saw them in their order.
+    is_both = isinstance(spent, CentralPromise) and not prepared.spec.of_tables
+    local = {"local": prepared.design.spent.to_json()} if is_both else {}
     central = {}
     if isinstance(prepared.proof, CentralGuarantee):
         central = {
@@ -102,6 +109,7 @@ def promise_entry(prepared: Prepared, *, counted: bool, rows: int) -> dict[str, 
         }
     return {
         "spent": spent.to_json(),
+        **local,
         "limit": prepared.spec.limit.to_json(),
         "unit": prepared.unit.to_json(),
         "relation": prepared.unit.relation,

@@ -21,10 +21,11 @@ from pramble.errors import InvalidData
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
+from pramble.numbers import alpha_text, tiny
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
 from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise, LocalPromise, Promise
+from pramble.privacy.promise import CentralPromise, Promise
 from pramble.privacy.unit import Unit
 from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (
@@ -32,6 +33,7 @@ from pramble.releasing.folder.reading import (
     check_promised,
     check_settings,
     check_unit,
+    local_promise,
     prior_spending,
     read_manifest,
     stated_data,
@@ -76,16 +78,13 @@ class Release(Display):
 
     @property
     def alpha(self) -> float:
-        """What was spent on each person, rounded up; infinite for protected tables."""
-        return float(self.manifest["promise"]["spent"].get("alpha", math.inf))
+        """What randomising spent on each person, rounded up; infinite for protected tables."""
+        is_tables = isinstance(self.plan, TablePlan)
+        return math.inf if is_tables else local_promise(self.manifest).shown
 
     @property
     def guarantee(self) -> Promise:
         """What is promised to each person: ε and δ of a central release, α of a local one."""
-        if self.manifest["promise"]["limit"]["notion"] == CentralPromise.notion:
-            found = self.central
-            assert found is not None, "a central release states what it proves"
-            return found
         return promise_from_json(self.manifest["promise"]["spent"])
 
     @property
@@ -149,17 +148,17 @@ class Release(Display):
         names = [f"{name}: {titles[name]}" for name in self.plan.columns if name in titles]
         plain = ", ".join(name for name in self.plan.columns if name not in titles)
         copies = ", ".join(dict.fromkeys(copy["format"] for copy in stated.get("copies", ())))
-        protects = ("α of a person", f"{self.alpha:g}")
-        if isinstance(self.plan, TablePlan):
-            protects = ("tables", f"{len(self.plan.tables):,}, protected")
+        is_central = isinstance(self.guarantee, CentralPromise)
+        tables = len(self.plan.tables) if isinstance(self.plan, TablePlan) else 0
         complete = "complete records, drawn from the release" if "synthetic" in stated else ""
-        reads = central and f"{central.shown:.4g} at δ = {central.shown_delta:.3g}"
+        reads = central and f"{alpha_text(central.shown)} at δ = {tiny(central.shown_delta)}"
         rows = [
             ("rows", f"{stated['rows']:,}"),
             *(("columns", name) for name in (*names, plain)),
             ("as they were", ", ".join(others)),
-            protects,
-            ("central ε", reads),
+            ("tables", f"{tables:,}, protected" if tables else ""),
+            ("α of a person", "" if is_central else alpha_text(self.alpha)),
+            ("central ε", reads if is_central else None),
             ("copies", copies),
             ("synthetic", complete),
             *(("worth", sentence) for sentence in stated.get("worth", {}).get("sentences", ())),
@@ -169,7 +168,7 @@ class Release(Display):
             f"Release: {where}",
             [(what, said) for what, said in rows if said],
             # Worked out again: what a manifest says in words nobody has checked.
-            notes=(self.unit.sentence(), (central or self.guarantee).sentence()),
+            notes=(self.unit.sentence(), self.guarantee.sentence()),
         )
 
     def summary(self) -> str:
@@ -193,7 +192,7 @@ def certify_release(release: Release, *, distance: Any = None) -> Certificate:
         return certify(release.plan, distance=distance)
     with undamaged():
         additional = prior_spending(release.manifest["design"])
-        rows = LocalPromise.from_json(release.manifest["promise"]["spent"]).rows
+        rows = local_promise(release.manifest).rows
     return replace(certify(release.plan), additional=additional, rows=rows)
 
 

@@ -31,6 +31,7 @@ from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
 from pramble.releasing.spec.document import WITHHELD, spec_from
+from pramble.releasing.spec.settings import Mistake, dataset
 from pramble.releasing.spec.spec import ReleaseSpec
 
 SCHEMA = "pramble/release/8"
@@ -109,6 +110,10 @@ def read_manifest(folder: Path, *, verify: str | Path | None = None) -> dict[str
         )
     for mistake in mistakes_in(document, manifest_schema()):
         raise damaged(mistake)
+    try:
+        dataset(document.get("dataset", {}))
+    except Mistake as mistake:
+        raise damaged(f"its dataset {mistake}.") from None
     checked: dict[str, Any] = document
     return checked
 
@@ -185,7 +190,7 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
         return
     promise, spent, conditional = manifest["promise"], Fraction(0), False
     with undamaged():
-        stated, limit = (promise_from_json(promise[part]) for part in ("spent", "limit"))
+        stated, limit = local_promise(manifest), promise_from_json(promise["limit"])
         design = manifest["design"]
         for part, protected, what in protected_parts(design, plan):
             alpha, prior = rational(part["alpha"], InvalidData), part["prior"]
@@ -199,7 +204,7 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
                 raise InvalidData(f"the prior of {what} is not private and spends α.")
             spent += alpha + on_prior
             conditional |= prior["source"] == "confidential"
-    if not isinstance(stated, LocalPromise) or stated.alpha != spent * stated.rows:
+    if stated.alpha != spent * stated.rows:
         raise InvalidData(
             f"{MANIFEST} is not that of the release: it states {stated}; its columns spend "
             f"{float(spent)!r} on a record."
@@ -208,6 +213,9 @@ def check_promised(manifest: Mapping[str, Any], plan: Plan | TablePlan) -> None:
     held = reader if isinstance(limit, CentralPromise) else stated
     if held is None or not limit.allows(held):
         raise damaged(f"it states {held}, above its {limit}.")
+    with undamaged():
+        if held is not None and promise_from_json(promise["spent"]) != held:
+            raise InvalidData("what it spent is not what it proves against readers.")
     if conditional != promise["conditional_on_prior"]:
         raise damaged("what it says of confidential priors contradicts its columns.")
 
@@ -258,6 +266,8 @@ def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
     with undamaged():
         stated, limit = (CentralPromise.from_json(promise[part]) for part in ("spent", "limit"))
         proven = table_guarantee(plan)
+        if "local" in promise:
+            raise InvalidData("protected tables have no local promise.")
     if (
         stated.mu_squared is None
         or proven.mu_squared > stated.mu_squared * (1 + Fraction(SAME))
@@ -268,6 +278,18 @@ def check_tables_promise(manifest: Mapping[str, Any], plan: TablePlan) -> None:
         )
     if not limit.allows(stated):
         raise damaged(f"it states {stated}, above its {limit}.")
+
+
+def local_promise(manifest: Mapping[str, Any]) -> LocalPromise:
+    """Return what randomising alone promises, whatever the release promises against readers."""
+    promise = manifest["promise"]
+    is_central = promise["limit"]["notion"] == CentralPromise.notion
+    if is_central != ("local" in promise):
+        raise InvalidData("it must state a local promise if its promise is central, and only then.")
+    found = promise_from_json(promise["local" if is_central else "spent"])
+    if not isinstance(found, LocalPromise):
+        raise InvalidData("the local promise of randomised records has α.")
+    return found
 
 
 def prior_spending(design: Mapping[str, Any]) -> Fraction:
@@ -290,7 +312,7 @@ def check_central(manifest: Mapping[str, Any], plan: Plan) -> CentralPromise | N
         raise damaged("it states a central promise, and has an untouched column.")
     if prior_spending(manifest["design"]):
         raise damaged("it states a central promise, and its plan follows from a private prior.")
-    people = LocalPromise.from_json(manifest["promise"]["spent"]).rows
+    people = local_promise(manifest).rows
     if stated.rows != people:
         raise damaged(
             f"a person has {stated.rows} rows in its central promise, and "

@@ -108,7 +108,7 @@ class FileProfile:
         ]
         keys = toml_comment(toml_value(known[:4]))
         risk = "" if central is not None else DRAFT["risk"].format(keys)
-        return "\n".join([*lines, DRAFT["possible"] + risk])
+        return "\n".join([*lines, DRAFT["possible"] + risk + DRAFT["dataset"]])
 
 
 def survey_file(

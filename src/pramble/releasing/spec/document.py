@@ -276,6 +276,8 @@ def overridden(
         found = without_others(found, {**found, **changes})
     if columns is not None:
         found |= with_columns_alone(found, columns)
+    if {"dataset"} <= set(document) & set(changes):
+        changes = {**changes, "dataset": {**document["dataset"], **changes["dataset"]}}
     return found | dict(changes)
 
 
@@ -415,8 +417,14 @@ def spec_to_toml(spec: ReleaseSpec) -> str:
     """
     plan = document_of(spec)
     columns = {f"columns.{toml_value(name)}": own for name, own in plan["columns"].items()}
-    parts = {"file": plan.get("file"), **columns, "risk": plan.get("risk")}
-    lines = toml_table({name: own for name, own in plan.items() if name not in PARTS})
+    parts = {
+        "dataset": plan.get("dataset"),
+        "file": plan.get("file"),
+        **columns,
+        "risk": plan.get("risk"),
+    }
+    sections = (*PARTS, "dataset")
+    lines = toml_table({name: own for name, own in plan.items() if name not in sections})
     for name, own in parts.items():
         lines += [] if own is None else ["", f"[{name}]", *toml_table(own)]
     return "\n".join(lines)

@@ -7,9 +7,11 @@ documentation are made from these rows.
 """
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, field, fields
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +22,7 @@ from pramble.errors import InvalidInput
 from pramble.information.structural_zeros import standard_rule
 from pramble.limits import LARGEST_TOTAL
 from pramble.values import frozen
-from pramble.words import hint_at
+from pramble.words import hint_at, visible
 
 Reader = Callable[[Any], Any]
 
@@ -294,6 +296,43 @@ def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
         if not isinstance(repair, Mapping) or not repair:
             raise Mistake(f"must map columns to labels in repair; found {repair!r}")
     return tuple(found)
+
+
+# What a data set is known by, and the most characters of each part: all stand on one page.
+DATASET = {
+    "title": 300, "description": 5000, "producer": 500, "contact": 300, "licence": 300,
+    "version": 60, "date": 10, "region": 500, "universe": 1000, "citation": 1000, "doi": 200,
+}  # fmt: skip
+DOI = re.compile(r"10\.[0-9]{4,9}(\.[0-9]+)*/\S+")
+DOI_PLACES = re.compile(r"^(doi:\s*|https?://(dx\.)?doi\.org/)", re.IGNORECASE)
+
+
+def dataset(value: Any) -> dict[str, str]:
+    """Read what a data set is known by: title, producer and so on."""
+    if not isinstance(value, Mapping):
+        raise Mistake(f"must be a table of {', '.join(DATASET)}; found {value!r}")
+    return {str(name): part_of_dataset(name, part) for name, part in value.items()}
+
+
+def part_of_dataset(name: Any, value: Any) -> str:
+    if name not in DATASET:
+        raise Mistake(f"has no {name!r}{hint_at(str(name), list(DATASET))}: {', '.join(DATASET)}")
+    text = value.isoformat() if type(value) is date else value
+    if not isinstance(text, str) or not text.strip() or visible(text) != text:
+        raise Mistake(f"has a {name} that is no string of visible characters; found {value!r}")
+    text = DOI_PLACES.sub("", text.strip()) if name == "doi" else text.strip()
+    if len(text) > DATASET[name]:
+        raise Mistake(f"has a {name} of {len(text):,} characters; at most {DATASET[name]:,} fit")
+    if name == "doi" and not DOI.fullmatch(text):
+        raise Mistake(f"has a doi that does not read like 10.1234/abc; found {value!r}")
+    if name == "date":
+        try:
+            is_iso = date.fromisoformat(text).isoformat() == text
+        except ValueError:
+            is_iso = False
+        if not is_iso:
+            raise Mistake(f"has a date that does not read like 2026-01-31; found {value!r}")
+    return text
 
 
 def one_character(value: Any) -> str:

@@ -216,6 +216,14 @@ class ReleaseSpec:
         "Formats in which the complete records are written again.",
         example='["csv", "stata"]',
     )
+    dataset: Mapping[str, str] = setting(
+        dict,
+        read.dataset,
+        "What the released data set is known by, as its page, its codebook and a citation state "
+        "it: ``title``, ``description``, ``producer``, ``contact``, ``licence``, ``version``, "
+        "``date`` (2026-01-31), ``region``, ``universe`` (who was asked), ``citation``, ``doi``.",
+        example='{ title = "Health survey, protected", producer = "Office of Statistics" }',
+    )
     risk: RiskSpec | None = None
     reading: Reading = field(default_factory=Reading)
     labels: FileLabels = field(default_factory=FileLabels)  # of the released columns, if opened

@@ -25,19 +25,25 @@ from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import (
     ABOUT_SYNTHETIC,
     ABOUT_TABLES,
+    CODEBOOK,
     MANIFEST,
     SCRIPTS,
+    SUMMARY,
     SYNTHETIC,
     TABLES_FILE,
     described,
     stated_file,
 )
 from pramble.releasing.folder.manifest import manifest_of, manifest_text
+from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.table_design import TableReleaseDesign
+from pramble.releasing.write.codebook import codebook_text
 from pramble.releasing.write.copies import copy_name, write_copies
 from pramble.releasing.write.data import write_data
+from pramble.releasing.write.published import read_published
 from pramble.releasing.write.scripts import write_scripts
+from pramble.releasing.write.summary import summary_page
 from pramble.releasing.write.verify import WrittenData, WrittenTally, compare, refuse_failed
 from pramble.values import Reporter
 
@@ -52,6 +58,7 @@ def write_folder(
     key: bytes,
     counted: bool,
     outcome: ReleaseOutcome,
+    pages: bool,
     reporter: Reporter,
     created: str | None = None,
 ) -> tuple[Prepared, dict[str, Any], ReleaseOutcome]:
@@ -82,10 +89,19 @@ def write_folder(
             made.frame, prepared.design.plan, folder, prepared.spec.copies, document["columns"]
         )
     document["scripts"] = write_scripts(prepared, folder)
+    reporter.report("drawing the pages", COUNTING + WRITING)
+    session = prepared.records.session if prepared.records.rows_stay else None  # type: ignore[attr-defined]
+    # From here on nothing is known but what the folder holds.
+    release = Release(folder, document, prepared.design.plan, spark=session)
+    published = read_published(release, pairs=pages)
+    (folder / CODEBOOK).write_text(codebook_text(published), encoding="utf-8", newline="\n")
+    document["codebook"] = stated_file(folder, CODEBOOK)
     (folder / MANIFEST).write_text(manifest_text(document), encoding="utf-8")
+    if pages:
+        (folder / SUMMARY).write_text(summary_page(published), encoding="utf-8")
     outcome = replace(
         outcome,
-        **observed_figures(outcome, prepared, evidence, made),
+        **observed_figures(outcome, prepared, evidence, made, published.answers),
         tables=tables,
         checks=evidence.checks,
         data_bytes=evidence.entry["bytes"] + synthetic["bytes"],
@@ -98,7 +114,7 @@ def write_folder(
 def published_files(prepared: Prepared) -> list[str]:
     evidence = prepared.file.files if not prepared.spec.of_tables else [TABLES_FILE]
     copies = map(copy_name, prepared.spec.copies)
-    return [*evidence, *copies, SYNTHETIC, *SCRIPTS]
+    return [*evidence, *copies, SYNTHETIC, *SCRIPTS, CODEBOOK, MANIFEST, SUMMARY]
 
 
 def write_records(

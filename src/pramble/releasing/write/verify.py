@@ -29,6 +29,7 @@ from pramble.engine.canonical import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
+from pramble.numbers import percent
 from pramble.outcome import Check
 from pramble.releasing.design import ReleaseDesign
 from pramble.values import Integers, frozen
@@ -97,8 +98,8 @@ def change_check(name: str, draws: Sequence[BlockDraws]) -> Check:
     return Check(
         f"rate of change {name}",
         passed=abs(changed - expected) <= allowed(spread),
-        detail=f"{changed / rows:.4%} of the values changed; {expected / rows:.4%} expected, "
-        f"standard deviation {spread / rows:.4%}.",
+        detail=f"{percent(changed / rows, 4)} of the values changed; {percent(expected / rows, 4)} "
+        f"expected, standard deviation {percent(spread / rows, 4)}.",
     )
 
 
@@ -108,7 +109,9 @@ def branch_check(plan: Plan, draws: Mapping[tuple[str, ...], BlockDraws], *, row
     for number, share in enumerate(map(float, plan.shares)):
         spread = math.sqrt(rows * share * (1 - share))
         if abs(found.get(number, 0) - rows * share) > allowed(spread):
-            off.append(f"{found.get(number, 0)} of {rows} records, where {share:.4%} were meant")
+            off.append(
+                f"{found.get(number, 0)} of {rows} records, where {percent(share, 4)} were meant"
+            )
     return Check(
         "records of each branch",
         passed=not off,

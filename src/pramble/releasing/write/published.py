@@ -1,0 +1,229 @@
+"""What a release folder says, read from the folder alone: its codebook and its page show it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from pyarrow import parquet
+
+from pramble import numbers
+from pramble.data.arrays import text_of_label
+from pramble.data.labels import label_key
+from pramble.data.open import open_records
+from pramble.data.places import arrow_input
+from pramble.data.remote import on_spark
+from pramble.errors import PrambleError
+from pramble.estimation.estimate import estimate, estimate_tables
+from pramble.estimation.functionals.result import Estimate
+from pramble.information.accuracy import TableOutcome
+from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.releasing.folder.open import Release
+from pramble.releasing.folder.reading import stated_data
+from pramble.releasing.write.copies import protected_labels
+from pramble.values import frozen
+from pramble.words import visible
+
+# Cells of a table, and of all tables, that are estimated for the page: some 300 kB of it.
+MOST_CELLS, MOST_CELLS_IN_ALL, MOST_TABLES = 400, 6_000, 120
+MISSING = "(missing)"
+
+# A share with both ends of its interval.
+Interval = tuple[float, float, float]
+
+
+@frozen(eq=False)
+class PublishedColumn:
+    """A column of the release: what it is called, its categories, and their estimated shares."""
+
+    name: str
+    label: str
+    is_protected: bool
+    categories: tuple[Any, ...]  # none where the column is released as it is
+    codes: tuple[Any, ...]  # of the categories, in the source; the same where it had none
+    missing: frozenset[Any]  # the categories, or their codes, that stand for a missing value
+    answer: Estimate | None
+
+    @property
+    def texts(self) -> list[str]:
+        texts = [MISSING if one is None else str(text_of_label(one)) for one in self.categories]
+        return [visible(text) or "(empty)" for text in texts]
+
+    @property
+    def keys(self) -> list[Any]:
+        return [label_key(one) for one in self.categories]
+
+    @property
+    def has_codes(self) -> bool:
+        return self.codes != self.categories
+
+    @property
+    def shares(self) -> list[Interval | None]:
+        """Estimate, lower and upper end of each category, where they can be estimated."""
+        found = {} if self.answer is None else figures_by_cell(self.answer, (self.name,))
+        return [found.get((key,)) for key in self.keys]
+
+    def is_missing(self, place: int) -> bool:
+        either = {self.categories[place], self.codes[place]}
+        return None in either or bool(either & self.missing)
+
+
+@frozen(eq=False)
+class Published:
+    """A release as its readers have it, and what its evidence says of its tables."""
+
+    release: Release
+    columns: tuple[PublishedColumn, ...]
+    answers: Mapping[Columns, Estimate]
+    wanted: tuple[Columns, ...]
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        return self.release.manifest
+
+    @property
+    def dataset(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.manifest.get("dataset", {})
+        return found
+
+    @property
+    def title(self) -> str:
+        rows = numbers.count(self.manifest["rows"])
+        return self.dataset.get("title", f"Protected data set of {rows} records")
+
+    @property
+    def citation(self) -> str:
+        """How the data set is to be cited: as stated, or made from what is stated.
+
+        A reader finds the same release again by the DOI, and otherwise by the hash of its evidence.
+        """
+        known = self.dataset
+        if "citation" in known:
+            return known["citation"]
+        year = known.get("date", self.manifest["created"])[:4]
+        who = f"{known['producer'].rstrip('.')} ({year}). " if "producer" in known else ""
+        version = f" (version {known['version']})" if "version" in known else ""
+        when = "" if who else f" ({year})"
+        mark = f"SHA-256 {stated_data(self.manifest)['sha256'][:16]}"
+        where = f"https://doi.org/{known['doi']}" if "doi" in known else f"{mark}."
+        return f"{who}{self.title}{version}{when} [Data set]. {where}"
+
+    @property
+    def files(self) -> list[Mapping[str, Any]]:
+        """Every data file as the manifest states it, that for counting first."""
+        manifest = self.manifest
+        return [manifest["synthetic"], *manifest.get("copies", ()), stated_data(manifest)]
+
+    @property
+    def tables(self) -> list[TableOutcome]:
+        """How precise the estimated tables are: their error is that of the protection alone."""
+        return [
+            TableOutcome(
+                columns,
+                len(answer.values),
+                float((answer.standard_errors**2).sum()) * answer.n,
+                round(answer.n),
+                wanted=columns in self.wanted,
+            )
+            for columns, answer in self.answers.items()
+        ]
+
+
+def figures_by_cell(
+    answer: Estimate, names: Columns
+) -> dict[tuple[Any, ...], tuple[float, float, float]]:
+    """Return share, lower and upper end of each cell that has a share, by the keys of its labels.
+
+    None has one within a group that may be empty.
+    """
+    cells = zip(*(answer.cells[name] for name in names), strict=True)
+    ends = np.nan_to_num(answer.lower, nan=0.0), np.nan_to_num(answer.upper, nan=1.0)
+    figures = (np.clip(one, 0, 1).tolist() for one in (answer.values, *ends))
+    return {
+        tuple(map(label_key, cell)): own
+        for cell, own in zip(cells, zip(*figures, strict=True), strict=True)
+        if not math.isnan(own[0])
+    }
+
+
+def read_published(release: Release, *, pairs: bool = True) -> Published:
+    """Read what a release folder says; nothing else is known here.
+
+    Without ``pairs`` only single columns are estimated, which is all that a codebook needs.
+    """
+    manifest, plan = release.manifest, release.plan
+    labels = {name: own.values for name, own in protected_labels(plan).items()}
+    stated = manifest.get("worth", {}).get("tables", ())
+    wanted = [tuple(one["columns"]) for one in stated if one["wanted"]]
+    if isinstance(plan, TablePlan):
+        wanted = list(plan.tables)
+    sizes = {name: len(own) for name, own in labels.items()}
+    answers = estimates_of(release, tables_to_show(sizes, wanted if pairs else []))
+    columns = tuple(
+        published_column(one, labels.get(one["name"], ()), answers.get((one["name"],)))
+        for one in manifest["columns"]
+    )
+    return Published(release, columns, answers, tuple(wanted))
+
+
+def published_column(
+    stated: Mapping[str, Any], labels: Sequence[Any], answer: Estimate | None
+) -> PublishedColumn:
+    name, missing = stated["name"], stated.get("missing", ())
+    codes = {label_key(one["label"]): one["code"] for one in stated.get("codes", ())}
+    return PublishedColumn(
+        name,
+        stated.get("label", ""),
+        stated["randomised"],
+        tuple(labels),
+        tuple(codes.get(label_key(one), one) for one in labels),
+        frozenset(missing if isinstance(missing, list | tuple) else [missing]),
+        answer,
+    )
+
+
+def tables_to_show(sizes: Mapping[str, int], wanted: Sequence[Columns]) -> list[Columns]:
+    """Return single columns, then wanted tables and pairs within them: small ones first.
+
+    >>> tables_to_show({"a": 2, "b": 3, "c": 500}, [("a", "b"), ("b", "c")])
+    [('a',), ('b',), ('c',), ('a', 'b')]
+    """
+    pairs = [pair for table in wanted for pair in combinations(table, 2)]
+    every = dict.fromkeys([*((name,) for name in sizes), *pairs, *wanted])
+    cells = {table: math.prod(sizes[name] for name in table) for table in every}
+    found: list[Columns] = []
+    left = MOST_CELLS_IN_ALL
+    for table in sorted(every, key=lambda table: (len(table), cells[table])):
+        fits = len(table) == 1 or (cells[table] <= MOST_CELLS and len(found) < MOST_TABLES)
+        if fits and cells[table] <= left:
+            found.append(table)
+            left -= cells[table]
+    return found
+
+
+def estimates_of(release: Release, tables: Sequence[Columns]) -> dict[Columns, Estimate]:
+    """Return what the evidence says of some tables of the file itself, where it says anything."""
+    found: dict[Columns, Estimate] = {}
+    if isinstance(release.plan, TablePlan):
+        for table in tables:
+            # A release must not fail because of its noise, such as a total that is not positive.
+            with suppress(PrambleError):
+                found[table] = estimate(release.tables, by=list(table), covers="randomisation")
+        return found
+    assert release.folder is not None, "a dry run publishes nothing"
+    here: Any = open_records(release.folder.absolute() / stated_data(release.manifest)["file"])
+    if release.spark is not None:
+        here = on_spark("SparkFileRecords").of(here, release.spark)
+    return estimate_tables(here, release.plan, tables)
+
+
+def file_columns(release: Release, stated: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a data file that are columns of the release."""
+    assert release.folder is not None, "a dry run publishes nothing"
+    manifest = release.manifest
+    if stated is not stated_data(manifest):  # copies have the columns of the complete records
+        file = release.folder / manifest["synthetic"]["file"]
+        return list(parquet.read_schema(arrow_input(file)).names)
+    return [] if "tables" in manifest else [column["name"] for column in manifest["columns"]]
