@@ -132,8 +132,8 @@ def estimate(
     level : float
         Confidence level of the intervals.
     covers : {"both", "randomisation"}
-        What standard errors and intervals account for: sampling and randomisation, for the
-        population behind the file; or randomisation alone, for the file itself.
+        What standard errors and intervals account for: sampling and randomisation, for what the
+        file was sampled from; or randomisation alone, for the file itself.
     weights : str or array, optional
         Survey weights: a column of the frame, or one number per record. The likelihood becomes
         the weighted pseudo-likelihood, and the variance that of a weighted share.
@@ -193,7 +193,14 @@ def estimate(
     if survey is not None:
         survey = as_survey(survey, covers=covers, weights=weights)
         population_size, design = survey.population_size, None if survey.is_simple else survey
-    settings = Settings(level, covers, population_size, method)
+    settings = Settings(
+        level,
+        covers,
+        population_size,
+        method,
+        design_effect=1.0 if survey is None else survey.design_effect,
+        is_designed=survey is not None or weights is not None,
+    )
     measure = mean if mean is not None else total
     if design is not None and not (query is None and measure is None):
         raise InvalidInput(
@@ -205,14 +212,13 @@ def estimate(
         refuse_records(
             plan=plan,
             counts=counts,
-            weights=weights,
             mean=mean,
             total=total,
             survey=design,
             reading=reading,
         )
         with one_thread():
-            table = table_estimate(measured, settings, by=by, query=query)
+            table = table_estimate(measured, settings, by=by, query=query, weights=weights)
             return table if given is None else conditional(table, names_of(given))
     data, plan = data_and_plan(data, plan)
     with one_thread():

@@ -106,7 +106,8 @@ class Measured(Display):
 
     def of_weights(self, weights: str) -> "WeightedTables":
         """Return the weighted tables; refuse a name that is not that of their weights."""
-        if self.weighted is None or weights != self.weighted.column:
+        named = isinstance(weights, str) and self.weighted is not None
+        if self.weighted is None or not named or weights != self.weighted.column:
             have = "no weights" if self.weighted is None else f"the weights {self.weighted.column!r}"
             raise InvalidInput(
                 f"weights={weights!r} was not measured; these tables have {have}. "

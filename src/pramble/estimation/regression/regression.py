@@ -121,7 +121,9 @@ def estimate_regression(
     """
     asked = read_formula(formula, response=response, covariates=covariates)
     survey = as_survey(survey, covers=covers, weights=weights)
-    settings = Settings(level, covers, survey.population_size, "inverse")
+    settings = Settings(
+        level, covers, survey.population_size, "inverse", design_effect=survey.design_effect
+    )
     measured = measured_of(data)
     if measured is not None:
         refuse_records(

@@ -18,10 +18,16 @@ moves by :math:`-s\,\eta/n` with the total, to first order, and by :math:`\bar w
 even table that the total is spread over: together that adds
 :math:`(\bar w - s)(\bar v - t)\operatorname{Var}(\eta)/n^2` to the covariance of two shares s and
 t. Counts are not divided by the total and have :math:`\bar w \bar v \operatorname{Var}(\eta)`.
+
+**Weighted tables** answer for the population, in the same way: their total is noisy. With W the sum
+of weights, sampling needs the squares :math:`s_c = \sum_{i \in c} w_i^2/W^2` of each cell, 1/n of
+its share without weights. Their sum was measured; it is divided among the cells in proportion to
+weighted counts times mean weights, of noisy counts drawn to the mean weight of all records by as
+many of these as noise has.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -63,10 +69,12 @@ class TableAnswers:
     n: float  # Number of records
     total_variance: float  # Variance of the noise of that number
     sampling: float  # The share of the sampling variance that counts
+    unit: float = 1.0  # What one of n counts for
+    ratios: Floats | None = None  # With weights: the squares s for each unit of share
 
     @property
     def squares(self) -> Floats:
-        return np.maximum(self.p, 0.0) / self.n
+        return np.maximum(self.p, 0.0) * (1 / self.n if self.ratios is None else self.ratios)
 
     @property
     def width(self) -> int:
@@ -80,7 +88,11 @@ class TableAnswers:
     @property
     def cell_sampling(self) -> Floats:
         """The share of the binomial variance of each cell that sampling adds."""
-        return np.full(len(self.p), self.sampling)
+        if self.ratios is None:
+            return np.full(len(self.p), self.sampling)
+        p = np.clip(self.p, 0.0, 1 - EDGE)
+        others = (self.squares.sum() - p * self.ratios) / (1 - p)
+        return np.asarray(self.sampling * self.n * ((1 - p) * self.ratios + p * others))
 
     @cached_property
     def cell_variances(self) -> Floats:
@@ -159,6 +171,9 @@ class TableSource:
 # Measured tables that a refusal lists.
 SHOWN = 6
 
+# Shares that are no farther from one, or sums that are no larger, are not divided by.
+EDGE, SMALLEST = 1e-12, 1e-300
+
 # What a table answers, measured or modelled.
 AnyAnswers = TableAnswers | ModelledAnswers
 
@@ -167,8 +182,8 @@ REFUSED = {
     "plan": "plan= does not go with protected tables: they bring their own.",
     "counts": "counts=True goes with counts of released values; protected tables are counts of the "
     "file already. Leave it out, and take .counts() of the estimate for numbers of records.",
-    "weights": "weights= does not go with protected tables, which hold no records: weighted tables "
-    "are measured as such.",
+    "weights": "weights= goes with estimate(…) of protected tables that were measured with weights, "
+    "and with records.",
     "mean": "mean= needs a column of numbers next to the tables, and protected tables have none. "
     "Measure the column in bands; then estimate(…).distribution(column), or .mean(column, scores) "
     "with a number for each band, gives its means.",
@@ -176,8 +191,8 @@ REFUSED = {
     "Measure the column in bands; a mean, times the number of records, is then a total.",
     "reading": "reading= goes with files; protected tables are read already.",
     "survey": "survey= with strata, clusters or replicates needs records, and protected tables "
-    "hold none: their errors take the records for a simple random sample. covers='randomisation' "
-    "leaves sampling out.",
+    "hold none. State how many times they multiply sampling variances, "
+    "survey={'design_effect': 1.5}; covers='randomisation' leaves sampling out.",
 }
 
 
@@ -188,32 +203,50 @@ def refuse_records(**given: Any) -> None:
 
 
 def table_estimate(
-    measured: Measured, settings: Settings, *, by: Sequence[str] | str | None, query: Any = None
+    measured: Measured,
+    settings: Settings,
+    *,
+    by: Sequence[str] | str | None,
+    query: Any = None,
+    weights: str | None = None,
 ) -> Estimate:
-    plan = measured.plan
+    own = measured if weights is None else measured.of_weights(weights).sums
+    plan = own.plan
     names = checked_columns(plan, by)
     is_measured = plan.is_measured(names)
     rests_on = () if is_measured else measured_within(plan, names)
-    answering: Callable[..., AnyAnswers] = table_answers if is_measured else modelled_answers
-    answers = answering(measured, names, settings)
+    if is_measured:
+        answers: AnyAnswers = table_answers(measured, names, settings, weights=weights)
+    else:
+        answers = modelled_answers(own, names, settings)
+    if weights is not None and not is_measured:
+        # as of so many records of one weight as the squares say
+        many = answers.n * squares_together(measured, weights)
+        answers = replace(answers, sampled=answers.sampled * many, unit=unit_of(measured))
     if query is None:
         found = estimate_of_cells(answers, settings)
     else:
         found = estimate_of_queries(answers, settings, query)
-    return replace(found, notes=(*found.notes, *notes_of(measured, settings)), rests_on=rests_on)
+    notes = (*found.notes, *notes_of(measured, settings, weights=weights))
+    return replace(found, n=float(measured.total), notes=notes, rests_on=rests_on)
 
 
 def table_answers(
-    measured: Measured, by: Sequence[str] | str | None, settings: Settings
+    measured: Measured,
+    by: Sequence[str] | str | None,
+    settings: Settings,
+    *,
+    weights: str | None = None,
 ) -> TableAnswers:
-    plan = measured.plan
+    own = measured if weights is None else measured.of_weights(weights).sums
+    plan = own.plan
     names = checked_columns(plan, by)
     refuse_large_table(plan.shape(names), names)
     if not plan.is_measured(names):
         raise not_measured(plan, names)
-    n = float(measured.total)
-    unbiased = measured.table(names).ravel() / positive_total(n)
-    fitted = nearest_cells(measured, names) if settings.method == "mle" else unbiased
+    n = float(own.total)
+    unbiased = own.table(names).ravel() / positive_total(n)
+    fitted = nearest_cells(own, names) if settings.method == "mle" else unbiased
     size, factors = plan.sizes, {}
     for margin in subsets(names):
         beyond, total = tuple(name for name in names if name not in margin), 0.0
@@ -232,8 +265,40 @@ def table_answers(
         unbiased=unbiased,
         n=n,
         total_variance=total_variance(plan),
-        sampling=settings.sampling_share(n),
+        sampling=settings.sampling_share(measured.total),
+        unit=1.0 if weights is None else unit_of(measured),
+        ratios=None if weights is None else square_ratios(measured, names, fitted, weights),
     )
+
+
+def unit_of(measured: Measured) -> float:
+    return 1.0 if measured.plan.weights is None else float(measured.plan.weights.unit)
+
+
+def squares_together(measured: Measured, weights: str) -> float:
+    """Return the sum of squared weights, of weights that sum to one; it is at least 1/n."""
+    own, stated = measured.of_weights(weights), measured.plan.weights
+    assert stated is not None, "there are weighted tables"
+    total = positive_total(float(own.sums.total))
+    least, most = 1 / positive_total(float(measured.total)), stated.most / total
+    return max(min(own.squares * stated.most / total**2, most), least)
+
+
+def square_ratios(measured: Measured, names: Columns, shares: Floats, weights: str) -> Floats:
+    """Return the squared weights of each cell for each unit of its share."""
+    means = mean_weights(measured, names, np.maximum(shares, 0.0), weights)
+    return np.asarray(means * squares_together(measured, weights) / max(shares @ means, SMALLEST))
+
+
+def mean_weights(measured: Measured, names: Columns, shares: Floats, weights: str) -> Floats:
+    """Return the mean weight of the records in each cell, in units, from its weighted share."""
+    own, stated = measured.of_weights(weights), measured.plan.weights
+    assert stated is not None, "there are weighted tables"
+    rows = nearest_cells(measured, names) * measured.total
+    many = math.sqrt(measured.plan.cell_variance(measured.plan.ordered(names)))
+    whole = own.sums.total / measured.total
+    found = (shares * own.sums.total + many * whole) / (rows + many)
+    return np.asarray(np.clip(found, 0.0, float(stated.most)))
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
@@ -297,14 +362,23 @@ def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> 
     return of_ratios(table, ratios, {"query": names}, quantity="estimate")
 
 
-def notes_of(measured: Measured, settings: Settings) -> list[str]:
-    """Say what to know where a person may have several rows."""
-    plan = measured.plan
+def notes_of(
+    measured: Measured, settings: Settings, *, weights: str | None = None
+) -> list[str]:
+    """Say what to know of noisy totals, and where a person may have several rows."""
+    plan, notes = measured.plan, []
+    if weights is not None:
+        own, unit = measured.of_weights(weights).sums, unit_of(measured)
+        error = unit * math.sqrt(total_variance(own.plan))
+        notes.append(
+            f"Weighted by {weights}, which sums to {unit * own.total:,.0f} ± {error:,.2g}; the "
+            f"records weigh as much as {1 / squares_together(measured, weights):,.0f} of one weight."
+        )
     if plan.total_is_public:
-        return []
+        return notes
     error = math.sqrt(total_variance(plan))
-    notes = [f"The number of records is noisy too: {measured.total:,} ± {error:.2g}."]
-    if settings.covers == "both":
+    notes.append(f"The number of records is noisy too: {measured.total:,} ± {error:.2g}.")
+    if settings.covers == "both" and plan.rows_per_person > 1:
         notes.append(
             f"Sampling errors take records for independent; a person may have "
             f"{plan.rows_per_person} of them, which can multiply sampling variances by as much."
