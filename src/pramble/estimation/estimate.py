@@ -24,7 +24,7 @@ from pramble.estimation.records.tabulate import (
     measured_of,
     tabulate,
 )
-from pramble.estimation.survey import Survey, as_survey, surveyed
+from pramble.estimation.survey import Survey, as_survey, stated_survey, surveyed
 from pramble.estimation.tables.cells import refuse_records, table_estimate
 from pramble.information.distributions import Table
 from pramble.mechanisms.base import Mechanism
@@ -190,6 +190,7 @@ def estimate(
     if given is not None:
         by = [*names_of(given), *names_of(by or ())]
     population_size, design = None, None
+    survey = stated_survey(data, survey)
     if survey is not None:
         survey = as_survey(survey, covers=covers, weights=weights)
         population_size, design = survey.population_size, None if survey.is_simple else survey

@@ -34,6 +34,10 @@ COVERS = {
 FOR_POPULATION = "sampling and randomisation: the intervals are for the population behind the file"
 
 
+def covered(covers: str, *, is_designed: bool) -> str:
+    return FOR_POPULATION if is_designed and covers == "both" else COVERS[covers]
+
+
 def modelled_note(tables: Sequence[Sequence[str]]) -> str:
     listed = ", ".join(" × ".join(table) for table in tables)
     return (
@@ -161,8 +165,7 @@ class Estimate(Display, Tidy):
     @property
     def covers_what(self) -> str:
         """What the intervals cover, in words."""
-        is_stated = self.is_designed and self.covers == "both"
-        said = FOR_POPULATION if is_stated else COVERS[self.covers]
+        said = covered(self.covers, is_designed=self.is_designed)
         return said + " and hold if the model does" * self.is_modelled
 
     @property

@@ -25,12 +25,14 @@ def manifest_of(
     synthetic: Mapping[str, Any] | None = None,
     tables: Sequence[TableOutcome] = (),
     rows: int | None = None,
+    weights: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest; ``data`` are name, format, size and hash of the evidence.
 
     ``counted`` says whether a ledger adds the release to others of the same people. The evidence
     is the file of randomised records, or of protected tables; ``tables`` are what single
-    columns and the wanted tables will be worth, ``rows`` the number of records that is published.
+    columns and the wanted tables will be worth, ``rows`` the number of records that is published,
+    ``weights`` the totals of weighted tables.
     """
     from pramble import __version__
 
@@ -46,6 +48,8 @@ def manifest_of(
         "promise": promise_entry(prepared, counted=counted, rows=published),
         "plan": prepared.design.plan.to_json(),
         "design": prepared.design.entry(),
+        **({} if weights is None else weights_entry(prepared, weights)),
+        **({} if prepared.spec.survey is None else {"survey": dict(prepared.spec.survey)}),
         **accuracy_entry(prepared, tables),
         "columns": [
             {"name": name, "randomised": name in source, **source.get(name, {})}
@@ -53,6 +57,10 @@ def manifest_of(
         ],
         "notes": reader_notes(prepared),
     }
+
+
+def weights_entry(prepared: Prepared, totals: Mapping[str, Any]) -> dict[str, Any]:
+    return {"weights": {**totals, "largest": prepared.spec.largest_weight}}
 
 
 def promise_entry(prepared: Prepared, *, counted: bool, rows: int) -> dict[str, Any]:
@@ -97,6 +105,11 @@ def assumptions(prepared: Prepared, *, rows: int) -> list[str]:
             counted.append(
                 "How many rows of a person are counted was decided by noisy counts of people, "
                 "whose cost is included."
+            )
+        if isinstance(plan, TablePlan) and plan.weights is not None:
+            counted.append(
+                f"No row weighs more than {plan.weights.largest:g}, which is public knowledge: "
+                "larger weights are cut."
             )
         if isinstance(plan, TablePlan) and plan.choice is not None:
             counted.append(
@@ -144,6 +157,7 @@ def reader_notes(prepared: Prepared) -> list[str]:
     notes = [prepared.unit.sentence(), *prepared.design.notes()]
     if prepared.unit.rows > 1:
         notes.append(several_rows(prepared.unit, of_tables=prepared.spec.of_tables))
+    notes.extend(survey_notes(prepared.spec.survey or {}))
     if prepared.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(prepared.untouched)}.")
     notes.extend(prepared.seen)
@@ -153,6 +167,26 @@ def reader_notes(prepared: Prepared) -> list[str]:
             f"file and may be revealed by the mechanism: {', '.join(prepared.design.confidential)}."
         )
     return notes
+
+
+def survey_notes(survey: Mapping[str, Any]) -> list[str]:
+    """Say how the file was sampled, and what estimates take of it."""
+    columns = [f"{what} ({visible_names(own)})" for what, own in survey.items()
+               if isinstance(own, list)]  # fmt: skip
+    effect = survey.get("design_effect")
+    if columns and effect is None:
+        return [
+            f"The file is a sample with {', '.join(columns)}. No design effect is stated: sampling "
+            "errors take records as drawn on their own; multiply their variances by one, "
+            "survey={'design_effect': …}."
+        ]
+    sampled = f", with {', '.join(columns)}" if columns else ""
+    if effect == 1 and not columns:
+        return ["The file is stated to be a simple random sample."]
+    return [
+        f"The file is a sample{sampled}. Its stated design effect, {effect:g}, multiplies sampling "
+        "variances in estimates of the release."
+    ] * bool(survey)
 
 
 def several_rows(unit: Unit, *, of_tables: bool) -> str:
