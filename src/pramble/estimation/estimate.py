@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,9 @@ def estimate(
             survey=design,
             reading=reading,
         )
+        if weights is None and measured.weighted is not None:
+            # what is not weighted is not for the population
+            settings = replace(settings, is_designed=False)
         with one_thread():
             table = table_estimate(measured, settings, by=by, query=query, weights=weights)
             return table if given is None else conditional(table, names_of(given))

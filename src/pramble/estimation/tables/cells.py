@@ -374,6 +374,9 @@ def notes_of(
             f"Weighted by {weights}, which sums to {unit * own.total:,.0f} ± {error:,.2g}; the "
             f"records weigh as much as {1 / squares_together(measured, weights):,.0f} of one weight."
         )
+    elif measured.weighted is not None:
+        column = measured.weighted.column
+        notes.append(f"Not weighted: of the records. weights={column!r} is for the population.")
     if plan.total_is_public:
         return notes
     error = math.sqrt(total_variance(plan))
