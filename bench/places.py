@@ -15,7 +15,11 @@ import pramble
 
 ALPHA = 4.0
 COUNTIES = (
-    Path(__file__).resolve().parents[2] / "shared" / "randomised" / "geo" / "ny_counties_centroids.csv"
+    Path(__file__).resolve().parents[2]
+    / "shared"
+    / "randomised"
+    / "geo"
+    / "ny_counties_centroids.csv"
 )
 
 

@@ -976,7 +976,9 @@ READERS = [
     ),
     refused("a mean of texts", released("estimate rel --by sex --mean town"), "'town'"),
     refused(
-        "changed data", released("estimate rel --by sex", spoil=one_byte_changed), "randomised.parquet"
+        "changed data",
+        released("estimate rel --by sex", spoil=one_byte_changed),
+        "randomised.parquet",
     ),
     refused(
         "data gone",

@@ -68,7 +68,9 @@ DAMAGES = {
         "lacks its data file 'randomised/part-00002.parquet'",
     ),
     "additional": (
-        lambda f: shutil.copy(f / "randomised/part-00002.parquet", f / "randomised/part-00003.parquet"),
+        lambda f: shutil.copy(
+            f / "randomised/part-00002.parquet", f / "randomised/part-00003.parquet"
+        ),
         "holds 'randomised/part-00003.parquet', which",
     ),
     "hidden": (lambda f: (f / "data/.x").write_text("x"), "holds 'data/.x', which"),

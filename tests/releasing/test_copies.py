@@ -124,7 +124,12 @@ def test_changed_missing_and_unstated_copies_are_refused(folder, tmp_path, endin
 
 @pytest.mark.parametrize(
     ("file", "form"),
-    [("../data.csv", "csv"), ("randomised.parquet", "csv"), ("data.dta", "csv"), ("data.exe", "stata")],
+    [
+        ("../data.csv", "csv"),
+        ("randomised.parquet", "csv"),
+        ("data.dta", "csv"),
+        ("data.exe", "stata"),
+    ],
 )
 def test_copies_of_other_names_are_refused(folder, tmp_path, file, form):
     copy = shutil.copytree(folder, tmp_path / "copy")

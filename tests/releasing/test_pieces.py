@@ -120,7 +120,9 @@ def test_pieces_of_text_each_name_their_columns(tmp_path):
     one = release_by(plan, people, tmp_path / "one", **options)
     cut = release_by(plan, people, tmp_path / "cut", rows_per_file=LEAST_ROWS, **options)
     assert pramble.open_release(cut.folder).data.equals(pramble.open_release(one.folder).data)
-    lines = [(cut.folder / f"randomised/part-0000{i}.csv").read_text().split("\n") for i in range(2)]
+    lines = [
+        (cut.folder / f"randomised/part-0000{i}.csv").read_text().split("\n") for i in range(2)
+    ]
     whole = (one.folder / "data.csv").read_text().split("\n")
     assert [*lines[0][:-1], *lines[1][1:]] == whole
 

@@ -154,7 +154,9 @@ def test_values_of_people_who_left_the_file_do_not_stay_in_dictionaries(tmp_path
         source, tmp_path / "out", columns=["sex"], alpha=1.0, allow=["town"], design="paper"
     )
     assert r.data["town"].to_pylist() == stays["town"].to_pylist()
-    written = pq.read_table(tmp_path / "out" / "randomised.parquet", read_dictionary=["town"])["town"]
+    written = pq.read_table(tmp_path / "out" / "randomised.parquet", read_dictionary=["town"])[
+        "town"
+    ]
     assert {value for chunk in written.chunks for value in chunk.dictionary.to_pylist()} == {*"xyz"}
 
 

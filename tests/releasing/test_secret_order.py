@@ -137,7 +137,9 @@ def test_in_pieces_beyond_memory(tmp_path, limit):
     two = release_by(
         plan, source, tmp_path / "two", key=KEY, shuffle=True, rows_per_file=BATCH_ROWS
     )
-    assert pq.read_table(two.folder / "data").equals(pq.read_table(one.folder / "randomised.parquet"))
+    assert pq.read_table(two.folder / "data").equals(
+        pq.read_table(one.folder / "randomised.parquet")
+    )
 
 
 def test_rows_on_the_disk_have_no_name(tmp_path, limit, monkeypatch):

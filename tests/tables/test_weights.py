@@ -22,9 +22,7 @@ pytestmark = [
 
 def loud(plan):
     """The plan with next to no noise."""
-    own = replace(
-        plan.weights, precision=dict.fromkeys(plan.weights.precision, 1e29), squares=1e29
-    )
+    own = replace(plan.weights, precision=dict.fromkeys(plan.weights.precision, 1e29), squares=1e29)
     return replace(plan, precision=dict.fromkeys(plan.precision, 1e29), weights=own)
 
 
@@ -231,7 +229,7 @@ def test_what_is_no_weight_is_refused(bad):
 def test_a_largest_weight_is_stated_and_the_column_named():
     people, columns = {"a": [0, 1], "w": [1.0, 2.0]}, {"a": 2}
     plain = pramble.design_tables(columns, 1.0, 1e-6, tables=1)
-    with pytest.raises(pramble.InvalidInput, match="public knowledge.*largest_weight="):
+    with pytest.raises(pramble.InvalidInput, match=r"public knowledge.*largest_weight="):
         pramble.measure(people, plain, weights="w")
     weighted = pramble.design_tables(columns, 1.0, 1e-6, tables=1, largest_weight=4)
     with pytest.raises(pramble.InvalidInput, match="name the column with weights="):

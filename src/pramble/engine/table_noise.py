@@ -5,8 +5,8 @@ is the whole number :math:`\sum_x |M_T(x) - F_T(x)|`, with :math:`F_T` the table
 that has those noisy pairs, rounded; it gets Gaussian noise, rounded to whole numbers. By these
 scores tables are chosen, and everything of their plan is measured with what is left of its
 precision: of two measurements of a part their mean is published. All noise is bound to the exact
-tables, candidates and weighted ones included: a changed record changes every draw. Why the whole keeps its promise is
-in :doc:`/proofs`.
+tables, candidates and weights included: a changed record changes every draw. Why the whole keeps
+its promise is in :doc:`/proofs`.
 """
 
 import hashlib
@@ -36,25 +36,22 @@ def measured_tables(
     plan: TablePlan, counter: TableCounter, *, secret: bytes, reporter: Reporter
 ) -> Measured:
     """Return what a plan publishes of exact tables."""
-    weighted = None
-    if plan.weights is not None and plan.weighted is not None and counter.weights is not None:
+    weighted, weights = None, plan.weights
+    if weights is not None and plan.weighted is not None and counter.weights is not None:
         sums = counter.weighted
         secret = key_of_tables(key_of_tables(secret, plan, counter.counts), plan.weighted, sums)
         secret = derived_key(secret, "squares", str(counter.squares))
-        own = with_noise(
-            plan.weighted,
-            sums,
-            secret=derived_key(secret, "weights"),
-            reporter=reporter.part(0.0, 0.5),
-        )
+        own = derived_key(secret, "weights")
+        noisy = with_noise(plan.weighted, sums, secret=own, reporter=reporter.part(0.0, 0.5))
         stream = KeyStream(secret, "squares")
-        noise = lattice_noise(stream, 1, scale=1, precision=plan.weights.squares)
-        weighted = WeightedTables(counter.weights[0], own, counter.squares + int(noise[0]))
+        noise = lattice_noise(stream, 1, scale=1, precision=weights.squares)
+        squares = counter.squares + int(noise[0])
+        weighted = WeightedTables(counter.weights[0], noisy, squares, weights)
         reporter = reporter.part(0.5, 0.5)
     measure = with_noise if plan.choice is None else measure_chosen
     alone = replace(plan, weights=None)
     found = measure(alone, counter.counts, secret=secret, reporter=reporter)
-    return replace(found, plan=replace(found.plan, weights=plan.weights), weighted=weighted)
+    return replace(found, plan=replace(found.plan, weights=weights), weighted=weighted)
 
 
 def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, reporter: Reporter) -> Measured:

@@ -98,7 +98,7 @@ class Survey:
             raise InvalidInput("replicates names two or more columns of weights.")
         if effect != 1 and not self.is_simple:
             raise InvalidInput(
-                "Give strata and clusters, or replicates, or the design effect that stands for them."
+                "Give strata and clusters, or replicates, or the design effect that they make."
             )
 
     @property

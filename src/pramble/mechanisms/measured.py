@@ -7,7 +7,7 @@ deviation of its noise; and ``residual``, the exact whole number that was publis
 Where a column of the data has one of these names, ours has an underscore at its end.
 
 With weights the columns ``weighted``, ``weighted_deviation`` and ``weighted_residual`` say the same
-of sums of weights; a residual is in units of weight.
+of their sums; a residual is in units of weight.
 
 Residuals are decimals of 38 digits without fraction, whatever their size, so that the type of the
 column never depends on the noise.
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pramble.data.crosstab import unused
 from pramble.data.decode import natural_arrow_labels
 from pramble.errors import InvalidData, InvalidInput
-from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
+from pramble.mechanisms.table_plan import Columns, TablePlan, TableWeights, subsets
 from pramble.shown import Display, Facts
 from pramble.values import Floats, Integers, frozen
 
@@ -104,20 +104,20 @@ class Measured(Display):
             found[part] = np.asarray(numbers / self.plan.scale(part), dtype=np.float64)
         return found
 
-    def of_weights(self, weights: str) -> "WeightedTables":
-        """Return the weighted tables; refuse a name that is not that of their weights."""
-        named = isinstance(weights, str) and self.weighted is not None
-        if self.weighted is None or not named or weights != self.weighted.column:
-            have = "no weights" if self.weighted is None else f"the weights {self.weighted.column!r}"
+    def of_weights(self, weights: Any) -> "WeightedTables":
+        """Return the weighted tables; refuse what is not the name of their weights."""
+        own = self.weighted
+        if own is None:
             raise InvalidInput(
-                f"weights={weights!r} was not measured; these tables have {have}. "
-                + (
-                    "Measure with weights= and a design with largest_weight=, or leave it out."
-                    if self.weighted is None
-                    else "Name that, or leave it out."
-                )
+                f"weights={weights!r}: these tables have no weights. Measure with weights= and a "
+                "design with largest_weight=, or leave it out."
             )
-        return self.weighted
+        if not isinstance(weights, str) or weights != own.column:
+            raise InvalidInput(
+                f"weights={weights!r} was not measured; these tables have the weights "
+                f"{own.column!r}. Name that, or leave it out."
+            )
+        return own
 
     def table(self, columns: Sequence[str], *, weights: str | None = None) -> Floats:
         """Return the unbiased counts of a measured table, an axis for each of its columns.
@@ -126,8 +126,7 @@ class Measured(Display):
         """
         if weights is not None:
             own = self.of_weights(weights)
-            assert self.plan.weights is not None, "there are weighted tables"
-            return np.asarray(own.sums.table(columns) * float(self.plan.weights.unit))
+            return np.asarray(own.sums.table(columns) * float(own.weights.unit))
         table = self.plan.ordered(columns)
         counts = spread(self.effects, table, self.plan.sizes)
         return np.asarray(np.transpose(counts, [table.index(name) for name in columns]))
@@ -139,11 +138,11 @@ class Measured(Display):
         :mod:`pramble.mechanisms.measured`.
         """
         plan, own, columns = self.plan, own_names(self.plan), keys(self.plan)
-        columns |= numbers_of(self, plan.parts, (own.count, own.deviation, own.residual))
-        if self.weighted is not None and plan.weights is not None:
+        columns |= part_columns(self, plan.parts, (own.count, own.deviation, own.residual))
+        if self.weighted is not None:
             names = own.weighted, own.weighted_deviation, own.weighted_residual
-            unit = float(plan.weights.unit)
-            columns |= numbers_of(self.weighted.sums, plan.parts, names, unit=unit)
+            unit = float(self.weighted.weights.unit)
+            columns |= part_columns(self.weighted.sums, plan.parts, names, unit=unit)
         return pa.table(columns)
 
     @staticmethod
@@ -156,13 +155,13 @@ class Measured(Display):
         """
         own, weighted = own_names(plan), None
         found = residuals_in(table, plan)
-        if plan.weighted is not None:
+        if plan.weights is not None and plan.weighted is not None:
             stated = weights or {}
             if not all(type(stated.get(name)) is int for name in ("total", "squares")):
                 raise InvalidData("Weighted tables need their total and that of squared weights.")
             weighted_parts = {part: found[1][part] for part in plan.weighted.parts}
             sums = Measured(plan.weighted, stated["total"], weighted_parts)
-            weighted = WeightedTables(str(stated["column"]), sums, stated["squares"])
+            weighted = WeightedTables(str(stated["column"]), sums, stated["squares"], plan.weights)
         measured = Measured(plan, total, found[0], weighted)
         expected = measured.to_table()
         checked = [own.count, own.deviation]
@@ -200,11 +199,13 @@ class WeightedTables:
     - ``column``: The column of the weights.
     - ``sums``: The weighted tables; its total is that of all weights.
     - ``squares``: The sum of squared weights, in units times the largest weight.
+    - ``weights``: What the plan says of them.
     """
 
     column: str
     sums: Measured
     squares: int
+    weights: TableWeights
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -274,10 +275,10 @@ def keys(plan: TablePlan) -> dict[str, Any]:
     return found
 
 
-def numbers_of(
+def part_columns(
     measured: Measured, parts: Sequence[Columns], names: Sequence[str], *, unit: float = 1.0
 ) -> dict[str, Any]:
-    """Return the counts, deviations and residuals of the cells of some parts, null where none is."""
+    """Return the counts, deviations and residuals of some parts; null where none was measured."""
     plan, found = measured.plan, {name: list[Any]() for name in names}
     for part in parts:
         if part in plan.precision:

@@ -223,8 +223,9 @@ def target_of_tables(measured: Measured, possible: Any) -> SyntheticTarget:
 
 def record_weights(measured: Measured, codes: Integers) -> Floats:
     """Return a weight for each record, by its codes: positive, and at most the largest."""
-    weighted, weights = measured.weighted, measured.plan.weights
-    assert weighted is not None and weights is not None, "asked for where there are weights"
+    weighted = measured.weighted
+    assert weighted is not None, "asked for where there are weights"
+    weights = weighted.weights
     plan, names = weighted.sums.plan, list(measured.columns)
     target = target_of_tables(weighted.sums, None)
     wanted, scale = fitted_tables(target.shares), len(codes) / max(measured.total, 1)

@@ -264,7 +264,8 @@ def checked_shares(shares: Sequence[float]) -> Sequence[float]:
 def counts(e: Estimate, total: float | None = None) -> Estimate:
     """Return numbers of records instead of shares: these times ``n``, or a known ``total``.
 
-    Of weighted tables they are sums of weights. A total, such as the size of a population, is taken as exact.
+    Of weighted tables they are sums of weights. A total, such as the size of a population, is taken
+    as exact.
     """
     if e.quantity != "probability":
         raise InvalidInput(f"Shares of all records can be counted; these are of {e.quantity}.")

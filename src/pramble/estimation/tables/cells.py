@@ -182,8 +182,7 @@ REFUSED = {
     "plan": "plan= does not go with protected tables: they bring their own.",
     "counts": "counts=True goes with counts of released values; protected tables are counts of the "
     "file already. Leave it out, and take .counts() of the estimate for numbers of records.",
-    "weights": "weights= goes with estimate(…) of protected tables that were measured with weights, "
-    "and with records.",
+    "weights": "weights= goes with records, and with estimate(…) of weighted tables.",
     "mean": "mean= needs a column of numbers next to the tables, and protected tables have none. "
     "Measure the column in bands; then estimate(…).distribution(column), or .mean(column, scores) "
     "with a number for each band, gives its means.",
@@ -218,11 +217,11 @@ def table_estimate(
     if is_measured:
         answers: AnyAnswers = table_answers(measured, names, settings, weights=weights)
     else:
-        answers = modelled_answers(own, names, settings)
-    if weights is not None and not is_measured:
-        # as of so many records of one weight as the squares say
-        many = answers.n * squares_together(measured, weights)
-        answers = replace(answers, sampled=answers.sampled * many, unit=unit_of(measured))
+        modelled = modelled_answers(own, names, settings)
+        if weights is not None:  # as of so many records of one weight as the squares say
+            many = modelled.n * squares_together(measured)
+            modelled = replace(modelled, sampled=modelled.sampled * many, unit=unit_of(measured))
+        answers = modelled
     if query is None:
         found = estimate_of_cells(answers, settings)
     else:
@@ -267,7 +266,7 @@ def table_answers(
         total_variance=total_variance(plan),
         sampling=settings.sampling_share(measured.total),
         unit=1.0 if weights is None else unit_of(measured),
-        ratios=None if weights is None else square_ratios(measured, names, fitted, weights),
+        ratios=None if weights is None else square_ratios(measured, names, fitted),
     )
 
 
@@ -275,30 +274,23 @@ def unit_of(measured: Measured) -> float:
     return 1.0 if measured.plan.weights is None else float(measured.plan.weights.unit)
 
 
-def squares_together(measured: Measured, weights: str) -> float:
+def squares_together(measured: Measured) -> float:
     """Return the sum of squared weights, of weights that sum to one; it is at least 1/n."""
-    own, stated = measured.of_weights(weights), measured.plan.weights
-    assert stated is not None, "there are weighted tables"
-    total = positive_total(float(own.sums.total))
-    least, most = 1 / positive_total(float(measured.total)), stated.most / total
-    return max(min(own.squares * stated.most / total**2, most), least)
+    own = measured.weighted
+    assert own is not None, "asked for where there are weights"
+    total, most = positive_total(float(own.sums.total)), float(own.weights.most)
+    return max(min(own.squares * most / total**2, most / total), 1 / positive_total(measured.total))
 
 
-def square_ratios(measured: Measured, names: Columns, shares: Floats, weights: str) -> Floats:
-    """Return the squared weights of each cell for each unit of its share."""
-    means = mean_weights(measured, names, np.maximum(shares, 0.0), weights)
-    return np.asarray(means * squares_together(measured, weights) / max(shares @ means, SMALLEST))
-
-
-def mean_weights(measured: Measured, names: Columns, shares: Floats, weights: str) -> Floats:
-    """Return the mean weight of the records in each cell, in units, from its weighted share."""
-    own, stated = measured.of_weights(weights), measured.plan.weights
-    assert stated is not None, "there are weighted tables"
+def square_ratios(measured: Measured, names: Columns, shares: Floats) -> Floats:
+    """Return the squared weights of each cell for each unit of its weighted share."""
+    own, p = measured.weighted, np.maximum(shares, 0.0)
+    assert own is not None, "asked for where there are weights"
     rows = nearest_cells(measured, names) * measured.total
     many = math.sqrt(measured.plan.cell_variance(measured.plan.ordered(names)))
-    whole = own.sums.total / measured.total
-    found = (shares * own.sums.total + many * whole) / (rows + many)
-    return np.asarray(np.clip(found, 0.0, float(stated.most)))
+    means = (p * own.sums.total + many * own.sums.total / measured.total) / (rows + many)
+    means = np.clip(means, 0.0, float(own.weights.most))
+    return np.asarray(means * squares_together(measured) / max(float(p @ means), SMALLEST))
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
@@ -362,9 +354,7 @@ def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> 
     return of_ratios(table, ratios, {"query": names}, quantity="estimate")
 
 
-def notes_of(
-    measured: Measured, settings: Settings, *, weights: str | None = None
-) -> list[str]:
+def notes_of(measured: Measured, settings: Settings, *, weights: str | None = None) -> list[str]:
     """Say what to know of noisy totals, and where a person may have several rows."""
     plan, notes = measured.plan, []
     if weights is not None:
@@ -372,7 +362,7 @@ def notes_of(
         error = unit * math.sqrt(total_variance(own.plan))
         notes.append(
             f"Weighted by {weights}, which sums to {unit * own.total:,.0f} ± {error:,.2g}; the "
-            f"records weigh as much as {1 / squares_together(measured, weights):,.0f} of one weight."
+            f"records weigh as much as {1 / squares_together(measured):,.0f} of one weight."
         )
     elif measured.weighted is not None:
         column = measured.weighted.column

@@ -37,6 +37,7 @@ def manifest_of(
     from pramble import __version__
 
     published = prepared.rows if rows is None else rows
+    largest = prepared.spec.largest_weight
     source = {one.name: {"categories_from": one.source} for one in prepared.spec.columns}
     return {
         "schema": SCHEMA,
@@ -48,7 +49,7 @@ def manifest_of(
         "promise": promise_entry(prepared, counted=counted, rows=published),
         "plan": prepared.design.plan.to_json(),
         "design": prepared.design.entry(),
-        **({} if weights is None else weights_entry(prepared, weights)),
+        **({} if weights is None else {"weights": {**weights, "largest": largest}}),
         **({} if prepared.spec.survey is None else {"survey": dict(prepared.spec.survey)}),
         **accuracy_entry(prepared, tables),
         "columns": [
@@ -57,10 +58,6 @@ def manifest_of(
         ],
         "notes": reader_notes(prepared),
     }
-
-
-def weights_entry(prepared: Prepared, totals: Mapping[str, Any]) -> dict[str, Any]:
-    return {"weights": {**totals, "largest": prepared.spec.largest_weight}}
 
 
 def promise_entry(prepared: Prepared, *, counted: bool, rows: int) -> dict[str, Any]:
@@ -171,22 +168,22 @@ def reader_notes(prepared: Prepared) -> list[str]:
 
 def survey_notes(survey: Mapping[str, Any]) -> list[str]:
     """Say how the file was sampled, and what estimates take of it."""
-    columns = [f"{what} ({visible_names(own)})" for what, own in survey.items()
-               if isinstance(own, list)]  # fmt: skip
+    columns = ", ".join(
+        f"{what} ({visible_names(own)})" for what, own in survey.items() if isinstance(own, list)
+    )
+    found = [f"The file is a sample with {columns}."] if columns else []
     effect = survey.get("design_effect")
-    if columns and effect is None:
-        return [
-            f"The file is a sample with {', '.join(columns)}. No design effect is stated: sampling "
-            "errors take records as drawn on their own; multiply their variances by one, "
-            "survey={'design_effect': …}."
-        ]
-    sampled = f", with {', '.join(columns)}" if columns else ""
-    if effect == 1 and not columns:
-        return ["The file is stated to be a simple random sample."]
-    return [
-        f"The file is a sample{sampled}. Its stated design effect, {effect:g}, multiplies sampling "
-        "variances in estimates of the release."
-    ] * bool(survey)
+    if effect is not None:
+        found.append(
+            f"Its stated design effect, {effect:g}, multiplies sampling variances in estimates; "
+            "that of a simple random sample is 1."
+        )
+    elif columns:
+        found.append(
+            "No design effect is stated: sampling errors take records as drawn on their own. "
+            "survey={'design_effect': …} multiplies their variances."
+        )
+    return found
 
 
 def several_rows(unit: Unit, *, of_tables: bool) -> str:

@@ -265,9 +265,7 @@ def profile_columns(
         name = job.columns[0]
         order = records.declared(name) or tuple(job.order)
         beside = [other for other in records.names if other != name]
-        profiles.append(
-            judge(job, order, listed.get(name, {}), decimal=decimal, beside=beside)
-        )
+        profiles.append(judge(job, order, listed.get(name, {}), decimal=decimal, beside=beside))
     return profiles, rows
 
 

@@ -295,7 +295,9 @@ def without_others(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dic
         name: own
         for name, own in document.items()
         # Weights are the curator's: left out in silence, their column would be released as it is.
-        if name in ("design", *OF_WEIGHTS) or name not in PLAN or design in designs_with(PLAN[name], own)
+        if name in ("design", *OF_WEIGHTS)
+        or name not in PLAN
+        or design in designs_with(PLAN[name], own)
     }
 
 

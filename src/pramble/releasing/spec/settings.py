@@ -295,7 +295,7 @@ def rules(value: Any) -> tuple[Mapping[str, Any], ...]:
     return tuple(found)
 
 
-def survey(value: Any) -> dict[str, Any]:
+def survey_design(value: Any) -> dict[str, Any]:
     """Read how the file was sampled: strata, clusters, replicates, and a design effect."""
     columns = ("strata", "clusters", "replicates")
     if not isinstance(value, Mapping) or not value or set(value) - {*columns, "design_effect"}:

@@ -214,7 +214,7 @@ class ReleaseSpec:
     )
     survey: Mapping[str, Any] | None = setting(
         None,
-        read.survey,
+        read.survey_design,
         "How the file was sampled, for readers: the columns of its ``strata``, ``clusters`` and "
         "``replicates``, which are not released unless they are protected, and a ``design_effect`` "
         "by which sampling variances are multiplied; 1 states a simple random sample.",

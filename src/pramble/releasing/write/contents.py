@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pyarrow import parquet
 
 from pramble.data.open import open_records
