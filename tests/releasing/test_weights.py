@@ -165,11 +165,36 @@ def test_a_local_release_states_its_sample_and_holds_back_its_design(tmp_path):
     assert np.all(e.standard_errors > simple.standard_errors)
 
 
-def test_init_drafts_what_to_state(tmp_path):
-    pq.write_table(people(), tmp_path / "people.parquet")
+def drafted(table, tmp_path):
+    pq.write_table(table, tmp_path / "people.parquet")
     args = [str(tmp_path / "people.parquet"), "--out", str(tmp_path / "plan.toml"), "--accept-seen"]
     found = CliRunner().invoke(app, ["init", *args, "--central", "1"])
     assert found.exit_code == 0, found.output
-    draft = (tmp_path / "plan.toml").read_text()
+    return (tmp_path / "plan.toml").read_text()
+
+
+def test_init_drafts_what_to_state(tmp_path):
+    draft = drafted(people(), tmp_path)
     assert '# weights = "finalwgt"' in draft
     assert "public knowledge" in draft
+    assert "survey" not in drafted(people().select(["sex", "ill"]), tmp_path)
+
+
+SAMPLING = ["leadwt", "finalwgt", "pweight", "WTMEC2YR", "PWGTP", "perwt", "poids_final", "wt_hh"]
+BODIES = ["weight_kg", "bodyweight", "birth_weight", "birthwt", "Poids", "weight", "BMXWT", "peso"]
+
+
+@pytest.mark.parametrize("name", [*SAMPLING, *BODIES])
+def test_what_people_are_weighed_by_is_no_sampling_weight(name, tmp_path):
+    """Beside heights, as in files of health examinations."""
+    rng = np.random.default_rng(1)
+    table = pa.table({"sex": ["f", "m"] * 50, "height": rng.normal(170, 9, 100).round(1),
+                      name: rng.uniform(40, 120, 100).round(1)})  # fmt: skip
+    assert ("# weights = " in drafted(table, tmp_path)) == (name in SAMPLING)
+
+
+@pytest.mark.parametrize("name", ["Poids", "weight", "peso", "wt"])
+def test_a_plain_weight_without_heights_is_one(name, tmp_path):
+    rng = np.random.default_rng(1)
+    table = pa.table({"sex": ["f", "m"] * 50, name: rng.uniform(40, 120, 100).round(1)})
+    assert f'# weights = "{name}"' in drafted(table, tmp_path)
