@@ -166,6 +166,7 @@ def test_a_local_release_states_its_sample_and_holds_back_its_design(tmp_path):
 
 
 def drafted(table, tmp_path):
+    tmp_path.mkdir(exist_ok=True)
     pq.write_table(table, tmp_path / "people.parquet")
     args = [str(tmp_path / "people.parquet"), "--out", str(tmp_path / "plan.toml"), "--accept-seen"]
     found = CliRunner().invoke(app, ["init", *args, "--central", "1"])
@@ -177,7 +178,7 @@ def test_init_drafts_what_to_state(tmp_path):
     draft = drafted(people(), tmp_path)
     assert '# weights = "finalwgt"' in draft
     assert "public knowledge" in draft
-    assert "survey" not in drafted(people().select(["sex", "ill"]), tmp_path)
+    assert "survey" not in drafted(people().select(["sex", "ill"]), tmp_path / "other")
 
 
 SAMPLING = ["leadwt", "finalwgt", "pweight", "WTMEC2YR", "PWGTP", "perwt", "poids_final", "wt_hh"]

@@ -84,7 +84,7 @@ def test_what_is_published_of_neighbouring_files_is_as_near_as_is_said():
         people = [
             published(a, b, w)
             for a, b in product(range(2), repeat=2)
-            for w in (0, 3.0, 3.1, 1e9, *rng.uniform(0, 3, 3))
+            for w in (0, 3.0, 3.1, 1e9, 1.7e308, *rng.uniform(0, 3, 3))
         ]
     widest = max(((x - y) ** 2).sum() for x, y in product(people, repeat=2))
     assert 1 - 1e-6 < widest / float(d.guarantee.mu_squared) <= 1 + 1e-9
@@ -214,6 +214,7 @@ BAD = {
     "missing": ([1.0, None, 2.0], r"finite numbers; row 1"),
     "not a number": ([1.0, 2.0, float("nan")], r"finite numbers; row 2"),
     "infinite": ([1.0, float("inf"), 2.0], r"finite numbers; row 1"),
+    "huge and negative": ([1.0, -1e300, 2.0], r"row 1"),
     "text": (["1", "2", "many"], r"'w'"),
 }
 

@@ -157,7 +157,8 @@ class Measured(Display):
         found = residuals_in(table, plan)
         if plan.weights is not None and plan.weighted is not None:
             stated = weights or {}
-            if not all(type(stated.get(name)) is int for name in ("total", "squares")):
+            totals = stated.get("total"), stated.get("squares")
+            if not all(type(own) is int and abs(own) <= MOST_RECORDS for own in totals):
                 raise InvalidData("Weighted tables need their total and that of squared weights.")
             weighted_parts = {part: found[1][part] for part in plan.weighted.parts}
             sums = Measured(plan.weighted, stated["total"], weighted_parts)

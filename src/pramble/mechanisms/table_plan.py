@@ -193,8 +193,8 @@ class TableWeights:
         >>> TableWeights(4000.0, {(): 1e-12}, 1e-12).units(np.array([12.344, 4000, 4001])).tolist()
         [1234, 400000, 400001]
         """
-        scale = float(10 ** abs(self.exponent))
-        found = np.rint(weights / scale if self.exponent > 0 else weights * scale)
+        scale, within = float(10 ** abs(self.exponent)), np.minimum(weights, 2 * self.largest)
+        found = np.rint(within / scale if self.exponent > 0 else within * scale)
         return np.minimum(found, self.most + 1).astype(np.int64)
 
     def squared(self, units: Integers) -> Integers:
