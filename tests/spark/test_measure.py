@@ -3,7 +3,8 @@
 import pyarrow.parquet as pq
 import pytest
 from tests.tables.exact import without_noise
-from tests.tables.people import KEY, ODD, assert_same, design, people_table
+from tests.tables.people import KEY, LABELS, ODD, assert_same, design, people_table
+from tests.tables.test_weights import weighted_people
 
 import pramble
 from pramble.data.open import open_records
@@ -46,6 +47,19 @@ def test_paths_release_the_same_bytes(sessions, table, expected, person, tmp_pat
         pq.write_table(part, tmp_path / f"{i}.parquet", row_group_size=400)
     found = pramble.measure(tmp_path, design(2), key=KEY, person=person, spark=sessions["classic"])
     assert_same(found, expected[person])
+
+
+@pytest.mark.filterwarnings("ignore:.*rows weigh more than")
+@pytest.mark.parametrize("person", [None, "id"])
+def test_weighted_tables_are_the_same(spark, person):
+    table = weighted_people()
+    weighted = pramble.design_tables(LABELS, 1.0, 1e-6, rows_per_person=2, largest_weight=400)
+    one, other = (
+        pramble.measure(data, weighted, key=KEY, person=person, weights="wgt")
+        for data in (spark.createDataFrame(table).repartition(5), table)
+    )
+    assert_same(one, other)
+    assert one.weighted.totals == other.weighted.totals
 
 
 def test_persons_of_several_columns(sessions, table):

@@ -7,7 +7,7 @@ and some of well-known surveys.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -142,16 +142,28 @@ def is_group(name: str) -> bool:
     return bool(things) or who_is_named(name) in ("household", "record")
 
 
-def is_weight_name(name: str) -> bool:
+SCALES = re.compile(r"(body|birth|bmx)(weight|wgt|wt)|(weight|wgt|wt|poids|peso|gewicht)(kg|lbs?)")
+WEIGHED = re.compile(r"weight|wgt|^wt|^\w{3,}wt$")
+
+
+def is_weight_name(name: str, beside: Collection[str] = ()) -> bool:
     """Whether a column's name is that of a sampling weight.
+
+    A plain "weight" beside a height is one on the scales.
 
     >>> [is_weight_name(name) for name in ("PWGTP7", "poids_final", "birth_weight", "weekday")]
     [True, True, False, False]
+    >>> is_weight_name("weight"), is_weight_name("weight", ["height", "sex"])
+    (True, False)
     """
     found = words_in(name)
-    if not NAME_WORDS["body"].isdisjoint(found):
+    if not NAME_WORDS["body"].isdisjoint(found) or SCALES.search("".join(found)):
         return False
-    return any(word in NAME_WORDS["weight"] or "weight" in word or "wgt" in word for word in found)
+    if set(found) <= NAME_WORDS["plain"] and any(
+        not NAME_WORDS["stature"].isdisjoint(name_parts(other)) for other in beside
+    ):
+        return False
+    return any(word in NAME_WORDS["weight"] or WEIGHED.search(word) for word in found)
 
 
 def is_code(name: str) -> bool:

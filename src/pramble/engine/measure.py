@@ -1,5 +1,6 @@
 """The verb: count tables wherever the data live, and add the noise of a design once."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,8 @@ from pramble.data.records import Records
 from pramble.data.remote import spark_source
 from pramble.engine.keystream import checked_key
 from pramble.engine.table_counts import TableCounter, count_by_person, count_everywhere
-from pramble.engine.table_noise import measure_chosen, with_noise
-from pramble.errors import InvalidInput
+from pramble.engine.table_noise import measured_tables
+from pramble.errors import InvalidInput, PrambleWarning
 from pramble.mechanisms.measured import Measured
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.values import Reporter, Watcher, names_of
@@ -22,6 +23,7 @@ def measure(
     *,
     key: bytes | None = None,
     person: str | Sequence[str] | None = None,
+    weights: str | None = None,
     reading: Reading | Mapping[str, Any] | None = None,
     spark: Any = None,
     progress: Watcher | None = None,
@@ -53,6 +55,9 @@ def measure(
     person : str or list of str, optional
         The columns that say whose a row is. At most ``rows_per_person`` rows of each person are
         counted: random ones, by the key. Without it rows are taken to keep to the limit.
+    weights : str, optional
+        The column of survey weights, for a design with ``largest_weight``: weighted tables are
+        measured too. You are warned where weights are cut; that is for you alone.
     reading : Reading or mapping, optional
         How to read the data, with recodings.
     spark : SparkSession, optional
@@ -68,7 +73,7 @@ def measure(
     Raises
     ------
     InvalidData
-        If a column is missing, or a value is no declared category.
+        If a column is missing, a value is no declared category, or a weight is missing or negative.
 
     Examples
     --------
@@ -93,7 +98,7 @@ def measure(
     reporter = Reporter(progress)
     records = open_records(spark_source(data, spark), reading)
     measured = measure_records(
-        records, plan, key=checked_key(key), person=person, reporter=reporter
+        records, plan, key=checked_key(key), person=person, weights=weights, reporter=reporter
     )
     reporter.report("done", 1.0)
     return measured
@@ -105,6 +110,7 @@ def measure_records(
     *,
     key: bytes,
     person: str | Sequence[str] | None = None,
+    weights: str | None = None,
     nulls: Mapping[str, Any] | None = None,
     reporter: Reporter,
 ) -> Measured:
@@ -114,15 +120,48 @@ def measure_records(
     def watch(rows: int, share: float) -> None:
         reporter.report("counting", 0.9 * share, rows=rows)
 
+    refuse_weights(plan, weights, people)
+    of_weights = None if weights is None or plan.weights is None else (weights, plan.weights)
     wanted = plan.tables if plan.choice is None else (*plan.tables, *plan.choice.candidates)
-    job = TableCounter(wanted, plan.labels, typed=records.typed, nulls=nulls)
+    job = TableCounter(
+        wanted,
+        plan.labels,
+        typed=records.typed,
+        nulls=nulls,
+        weights=of_weights,
+        decimal=records.reading.decimal,
+    )
     records.refuse_missing([*job.columns, *people])
     if people:
         count_by_person(records, job, people, most=plan.rows_per_person, secret=key, watch=watch)
     else:
         count_everywhere(records, job, watch=watch)
-    counted = job.counts
-    reporter = reporter.part(0.9, 0.1)
-    if plan.choice is not None:
-        return measure_chosen(plan, counted, secret=key, reporter=reporter)
-    return with_noise(plan, counted, secret=key, reporter=reporter)
+    job.refuse_undeclared()
+    if job.cut and plan.weights is not None:
+        warnings.warn(
+            f"{job.cut:,} rows weigh more than {plan.weights.largest:g}, the largest weight that "
+            "was stated, and count with that. How many they are is not protected: do not publish "
+            "it, and do not choose a largest weight by it.",
+            PrambleWarning,
+            stacklevel=3,
+        )
+    return measured_tables(plan, job, secret=key, reporter=reporter.part(0.9, 0.1))
+
+
+def refuse_weights(plan: TablePlan, weights: str | None, people: Sequence[str]) -> None:
+    if weights is None and plan.weights is not None:
+        raise InvalidInput(
+            "This design measures weighted tables, for which it keeps half of the promise: name "
+            "the column with weights=. Or design without largest_weight."
+        )
+    if weights is not None and plan.weights is None:
+        raise InvalidInput(
+            "Weighted tables need the most that one row can weigh. State it from public knowledge, "
+            "such as the sampling design, and never off the file: design_tables(…, "
+            "largest_weight=…). Or leave weights= out."
+        )
+    if weights is not None and (weights in plan.columns or weights in people):
+        raise InvalidInput(
+            f"weights= must be a column of its own; {weights!r} is "
+            f"{'one of the tables' if weights in plan.columns else 'that of person='}."
+        )

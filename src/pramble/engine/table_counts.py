@@ -20,14 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pramble.data.arrays import without_dictionary
+from pramble.data.arrays import finite_numbers, without_dictionary
 from pramble.data.crosstab import group, grouped_batches
 from pramble.data.encode import Encoder, UndeclaredValues
 from pramble.data.labels import Labels
 from pramble.data.records import LazyRecords, Records, Watch, changes_values, scan
 from pramble.engine.keystream import derived_key
 from pramble.errors import InvalidData, InvalidInput, PrambleError, bad_row
-from pramble.values import Integers
+from pramble.mechanisms.table_plan import TableWeights
+from pramble.values import Floats, Integers
 
 Columns = tuple[str, ...]
 
@@ -35,7 +36,8 @@ Columns = tuple[str, ...]
 class TableCounter:
     """Exact counts of every cell of some tables: a job for `pramble.data.records.scan`.
 
-    Tables that lie within others are left out: they are margins.
+    Tables that lie within others are left out: they are margins. Of a column of weights, where one
+    is named, their sums are counted too, in units, and the sum of their squares.
     """
 
     def __init__(
@@ -45,6 +47,8 @@ class TableCounter:
         *,
         typed: bool,
         nulls: Mapping[str, Any] | None = None,
+        weights: tuple[str, TableWeights] | None = None,
+        decimal: str | None = None,
     ) -> None:
         sets = {frozenset(table): table for table in tables}
         self.tables = tuple(t for one, t in sets.items() if not any(one < other for other in sets))
@@ -56,8 +60,12 @@ class TableCounter:
             name: Encoder(labels[name], name, from_text=not typed, null_label=empty.get(name))
             for name in self.columns
         }
+        self.weights, self.decimal = weights, decimal
+        if weights is not None:
+            self.columns.append(weights[0])
+        self.squares = self.cut = 0  # squared weights together; rows whose weights are cut
         self.shapes = {t: tuple(len(labels[name]) for name in t) for t in self.tables}
-        self.sums: dict[Columns, Integers] = {}
+        self.sums: dict[tuple[Columns, bool], Integers] = {}  # of rows, and of weights
         self.undeclared = UndeclaredValues()
         self.rows = 0
 
@@ -68,12 +76,17 @@ class TableCounter:
         """Return the codes of a batch, whose rows count as seen."""
         rows = range(self.rows, self.rows + batch.num_rows)
         self.rows += batch.num_rows if times is None else int(times.sum())
-        return {
+        found = {
             name: self.undeclared.codes(own, batch[name], rows)
             if times is None
             else self.undeclared.codes_of_groups(own, batch[name], times)
             for name, own in self.encoders.items()
         }
+        if self.weights is not None:
+            name, weights = self.weights
+            own = weights_in(batch[name], name, None if times is not None else rows, self.decimal)
+            found[name] = weights.units(own)
+        return found
 
     def add_codes(self, codes: Mapping[str, Integers], times: Integers | None = None) -> None:
         for table in self.tables:
@@ -81,21 +94,39 @@ class TableCounter:
             for name, size in zip(table[1:], self.shapes[table][1:], strict=True):
                 place *= size  # several times as fast as np.ravel_multi_index
                 place += codes[name]
-            sums = self._sums(table)
-            if times is None and len(sums) <= len(place):
-                sums += np.bincount(place, minlength=len(sums))
-            else:  # a large table is not gone through for each batch
-                np.add.at(sums, place, 1 if times is None else times)
+            self._add(table, place, times)
+            if self.weights is not None:
+                own = np.minimum(codes[self.weights[0]], self.weights[1].most)
+                self._add(table, place, times, own.astype(np.int64))
+        if self.weights is not None:
+            own, weights = codes[self.weights[0]].astype(np.int64), self.weights[1]
+            number = np.ones(len(own), dtype=np.int64) if times is None else times
+            self.cut += int(number[own > weights.most].sum())
+            self.squares += int(weights.squared(np.minimum(own, weights.most)) @ number)
 
-    def _sums(self, table: Columns) -> Integers:
+    def _add(
+        self, table: Columns, place: Integers, times: Integers | None, own: Integers | None = None
+    ) -> None:
+        sums = self._sums(table, is_weighted=own is not None)
+        if times is None and len(sums) <= len(place):
+            # sums of the weights of a batch are exact as floats: below 2^53
+            sums += np.bincount(place, own, minlength=len(sums)).astype(np.int64)
+            return
+        number = own if times is None else times if own is None else times * own
+        # a large table is not gone through for each batch
+        np.add.at(sums, place, 1 if number is None else number)
+
+    def _sums(self, table: Columns, *, is_weighted: bool = False) -> Integers:
         """Return the counts of a table, made when they are first needed: jobs travel empty."""
-        if table not in self.sums:
-            self.sums[table] = np.zeros(math.prod(self.shapes[table]), dtype=np.int64)
-        return self.sums[table]
+        if (table, is_weighted) not in self.sums:
+            size = math.prod(self.shapes[table])
+            self.sums[table, is_weighted] = np.zeros(size, dtype=np.int64)
+        return self.sums[table, is_weighted]
 
     def merge(self, later: "TableCounter") -> None:
-        for table, sums in later.sums.items():
-            self._sums(table)[:] += sums
+        for (table, is_weighted), sums in later.sums.items():
+            self._sums(table, is_weighted=is_weighted)[:] += sums
+        self.squares, self.cut = self.squares + later.squares, self.cut + later.cut
         self.undeclared.merge(later.undeclared, self.rows)
         self.rows += later.rows
 
@@ -110,8 +141,8 @@ class TableCounter:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, sums={})
-        for table, (filled, counts) in state["sums"].items():
-            self._sums(table)[filled] = counts
+        for (table, is_weighted), (filled, counts) in state["sums"].items():
+            self._sums(table, is_weighted=is_weighted)[filled] = counts
 
     def refuse_undeclared(self) -> None:
         self.undeclared.refuse(self.columns)
@@ -119,8 +150,33 @@ class TableCounter:
     @property
     def counts(self) -> dict[Columns, Integers]:
         """The counts of each table, one axis a column in the order of its declared labels."""
+        return self._tables(is_weighted=False)
+
+    @property
+    def weighted(self) -> dict[Columns, Integers]:
+        """The sums of weights of each table, in units."""
+        return self._tables(is_weighted=True)
+
+    def _tables(self, *, is_weighted: bool) -> dict[Columns, Integers]:
         self.refuse_undeclared()
-        return {table: self._sums(table).reshape(self.shapes[table]) for table in self.tables}
+        return {
+            table: self._sums(table, is_weighted=is_weighted).reshape(self.shapes[table])
+            for table in self.tables
+        }
+
+
+def weights_in(values: Any, name: str, rows: range | None, decimal: str | None) -> Floats:
+    """Return the weights of rows, or of groups of rows that have no places."""
+    found = finite_numbers(values, name, rows=rows, decimal=decimal)
+    if negative := np.flatnonzero(found < 0).tolist():
+        if rows is None:
+            raise InvalidData(f"Weights must not be negative; column {name!r} holds one that is.")
+        raise bad_row(
+            f"Weights must not be negative; column {name!r} is below zero in row ",
+            rows.start + negative[0],
+            ". Leave the row out, or weigh it 0.",
+        )
+    return found
 
 
 BLOCK = 16

@@ -5,13 +5,14 @@ is the whole number :math:`\sum_x |M_T(x) - F_T(x)|`, with :math:`F_T` the table
 that has those noisy pairs, rounded; it gets Gaussian noise, rounded to whole numbers. By these
 scores tables are chosen, and everything of their plan is measured with what is left of its
 precision: of two measurements of a part their mean is published. All noise is bound to the exact
-tables, candidates included: a changed record changes every draw. Why the whole keeps its promise is
-in :doc:`/proofs`.
+tables, candidates and weights included: a changed record changes every draw. Why the whole keeps
+its promise is in :doc:`/proofs`.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -19,15 +20,38 @@ import numpy as np
 
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.engine.lattice_noise import lattice_noise
+from pramble.engine.table_counts import TableCounter
 from pramble.errors import InvalidPlan
 from pramble.information.proportional import Margin, fit_array
-from pramble.mechanisms.measured import Exact, Measured
+from pramble.mechanisms.measured import Exact, Measured, WeightedTables
 from pramble.mechanisms.table_plan import SHARES, Columns, TablePlan
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.solvers.tables.choice import chosen_tables, with_chosen
 from pramble.values import Floats, Integers, Reporter
 
 Counts = Mapping[Columns, Integers]
+
+
+def measured_tables(
+    plan: TablePlan, counter: TableCounter, *, secret: bytes, reporter: Reporter
+) -> Measured:
+    """Return what a plan publishes of exact tables."""
+    weighted, weights = None, plan.weights
+    if weights is not None and plan.weighted is not None and counter.weights is not None:
+        sums = counter.weighted
+        secret = key_of_tables(key_of_tables(secret, plan, counter.counts), plan.weighted, sums)
+        secret = derived_key(secret, "squares", str(counter.squares))
+        own = derived_key(secret, "weights")
+        noisy = with_noise(plan.weighted, sums, secret=own, reporter=reporter.part(0.0, 0.5))
+        stream = KeyStream(secret, "squares")
+        noise = lattice_noise(stream, 1, scale=1, precision=weights.squares)
+        squares = counter.squares + int(noise[0])
+        weighted = WeightedTables(counter.weights[0], noisy, squares, weights)
+        reporter = reporter.part(0.5, 0.5)
+    measure = with_noise if plan.choice is None else measure_chosen
+    alone = replace(plan, weights=None)
+    found = measure(alone, counter.counts, secret=secret, reporter=reporter)
+    return replace(found, plan=replace(found.plan, weights=weights), weighted=weighted)
 
 
 def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, reporter: Reporter) -> Measured:

@@ -25,7 +25,7 @@ from pramble.estimation.records.tabulate import (
     measured_of,
     tabulate,
 )
-from pramble.estimation.survey import Survey, as_survey, surveyed
+from pramble.estimation.survey import Survey, as_survey, stated_survey, surveyed
 from pramble.estimation.tables.cells import refuse_records, table_estimate
 from pramble.information.distributions import Table
 from pramble.mechanisms.base import Mechanism
@@ -133,8 +133,8 @@ def estimate(
     level : float
         Confidence level of the intervals.
     covers : {"both", "randomisation"}
-        What standard errors and intervals account for: sampling and randomisation, for the
-        population behind the file; or randomisation alone, for the file itself.
+        What standard errors and intervals account for: sampling and randomisation, for what the
+        file was sampled from; or randomisation alone, for the file itself.
     weights : str or array, optional
         Survey weights: a column of the frame, or one number per record. The likelihood becomes
         the weighted pseudo-likelihood, and the variance that of a weighted share.
@@ -191,10 +191,18 @@ def estimate(
     if given is not None:
         by = [*names_of(given), *names_of(by or ())]
     population_size, design = None, None
+    survey = stated_survey(data, survey)
     if survey is not None:
         survey = as_survey(survey, covers=covers, weights=weights)
         population_size, design = survey.population_size, None if survey.is_simple else survey
-    settings = Settings(level, covers, population_size, method)
+    settings = Settings(
+        level,
+        covers,
+        population_size,
+        method,
+        design_effect=1.0 if survey is None else survey.design_effect,
+        is_designed=survey is not None or weights is not None,
+    )
     measure = mean if mean is not None else total
     if design is not None and not (query is None and measure is None):
         raise InvalidInput(
@@ -206,14 +214,17 @@ def estimate(
         refuse_records(
             plan=plan,
             counts=counts,
-            weights=weights,
             mean=mean,
             total=total,
             survey=design,
             reading=reading,
         )
+        if weights is None and measured.weighted is not None:
+            # what is not weighted is not for the population
+            settings = replace(settings, is_designed=False)
         with one_thread():
-            table = replace(table_estimate(measured, settings, by=by, query=query), titles=titles)
+            table = table_estimate(measured, settings, by=by, query=query, weights=weights)
+            table = replace(table, titles=titles)
             return table if given is None else conditional(table, names_of(given))
     data, plan = data_and_plan(data, plan)
     with one_thread():

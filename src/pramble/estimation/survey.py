@@ -15,6 +15,7 @@ Both hold what randomisation adds: it is independent from record to record, and 
 cluster.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -59,6 +60,10 @@ class Survey:
     population_size : float, optional
         Size N of the finite population that the n records are a simple random sample of. The
         sampling variance is then multiplied by (N − n)/(N − 1).
+    design_effect : float
+        How many times the sampling variance is that of records drawn on their own, with their
+        weights where these are given: what strata and clusters make of it, where they are not in
+        the data. 1 states a simple random sample.
 
     Examples
     --------
@@ -74,8 +79,13 @@ class Survey:
     replicates: Sequence[str] = ()
     replicate_method: ReplicateMethod | float = "acs"
     population_size: float | None = None
+    design_effect: float = 1.0
 
     def __post_init__(self) -> None:
+        effect = self.design_effect
+        is_number = isinstance(effect, int | float) and not isinstance(effect, bool)
+        if not is_number or not 0 < effect < math.inf:
+            raise InvalidInput(f"design_effect must be a positive number; found {effect!r}.")
         object.__setattr__(self, "replicates", tuple(names_of(self.replicates or ())))
         if self.replicates and self.columns:
             raise InvalidInput("Give strata and clusters, or replicates: they hold both.")
@@ -86,6 +96,10 @@ class Survey:
             )
         if self.replicates and len(self.replicates) < 2:
             raise InvalidInput("replicates names two or more columns of weights.")
+        if effect != 1 and not self.is_simple:
+            raise InvalidInput(
+                "Give strata and clusters, or replicates, or the design effect that they make."
+            )
 
     @property
     def columns(self) -> list[str]:
@@ -103,6 +117,12 @@ class Survey:
         if isinstance(self.replicate_method, str):
             return float(SCALES[self.replicate_method](len(self.replicates)))
         return float(self.replicate_method)
+
+
+def stated_survey(data: Any, survey: Any) -> Any:
+    """Return how records were sampled: as is said, or as an opened release states."""
+    own = getattr(data, "survey", None)
+    return own if survey is None and isinstance(own, Mapping) else survey
 
 
 def as_survey(given: Survey | Mapping[str, Any] | None, *, covers: str, weights: Any) -> Survey:

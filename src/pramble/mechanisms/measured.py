@@ -6,6 +6,9 @@ the cell and null where the table does not have it; ``count``, unbiased; ``devia
 deviation of its noise; and ``residual``, the exact whole number that was published for the cell.
 Where a column of the data has one of these names, ours has an underscore at its end.
 
+With weights the columns ``weighted``, ``weighted_deviation`` and ``weighted_residual`` say the same
+of their sums; a residual is in units of weight.
+
 Residuals are decimals of 38 digits without fraction, whatever their size, so that the type of the
 column never depends on the noise.
 """
@@ -22,8 +25,8 @@ from numpy.typing import NDArray
 
 from pramble.data.crosstab import unused
 from pramble.data.decode import natural_arrow_labels
-from pramble.errors import InvalidData
-from pramble.mechanisms.table_plan import Columns, TablePlan, subsets
+from pramble.errors import InvalidData, InvalidInput
+from pramble.mechanisms.table_plan import Columns, TablePlan, TableWeights, subsets
 from pramble.shown import Display, Facts
 from pramble.values import Floats, Integers, frozen
 
@@ -50,6 +53,8 @@ class Measured(Display):
     parts : mapping from tuple of columns to array of whole numbers
         :math:`r_A N \prod_{j \in A} n_j` with :math:`N = \prod_{j\in A} n_j`, exactly, an axis for
         each column; times :math:`2^{16}` where it is the mean of two measurements.
+    weighted : WeightedTables, optional
+        The same tables of weights.
 
     Notes
     -----
@@ -68,12 +73,16 @@ class Measured(Display):
     plan: TablePlan
     total: int
     parts: Mapping[Columns, Exact]
+    weighted: "WeightedTables | None" = None
 
     def __post_init__(self) -> None:
         if abs(self.total) > MOST_RECORDS:
             raise InvalidData("Protected tables are of at most 10^20 records.")
         if set(self.parts) != set(self.plan.parts):
             raise InvalidData("Protected tables have the parts that their plan states.")
+        of_weights = None if self.weighted is None else self.weighted.sums.plan.to_json()
+        if of_weights != (self.plan.weighted and self.plan.weighted.to_json()):
+            raise InvalidData("Protected tables have the weighted tables that their plan states.")
         exact = {part: as_exact(numbers) for part, numbers in self.parts.items()}
         object.__setattr__(self, "parts", exact)
         for part, numbers in exact.items():
@@ -95,8 +104,29 @@ class Measured(Display):
             found[part] = np.asarray(numbers / self.plan.scale(part), dtype=np.float64)
         return found
 
-    def table(self, columns: Sequence[str]) -> Floats:
-        """Return the unbiased counts of a measured table, an axis for each of its columns."""
+    def of_weights(self, weights: Any) -> "WeightedTables":
+        """Return the weighted tables; refuse what is not the name of their weights."""
+        own = self.weighted
+        if own is None:
+            raise InvalidInput(
+                f"weights={weights!r}: these tables have no weights. Measure with weights= and a "
+                "design with largest_weight=, or leave it out."
+            )
+        if not isinstance(weights, str) or weights != own.column:
+            raise InvalidInput(
+                f"weights={weights!r} was not measured; these tables have the weights "
+                f"{own.column!r}. Name that, or leave it out."
+            )
+        return own
+
+    def table(self, columns: Sequence[str], *, weights: str | None = None) -> Floats:
+        """Return the unbiased counts of a measured table, an axis for each of its columns.
+
+        With ``weights``, the name of their column, sums of weights.
+        """
+        if weights is not None:
+            own = self.of_weights(weights)
+            return np.asarray(own.sums.table(columns) * float(own.weights.unit))
         table = self.plan.ordered(columns)
         counts = spread(self.effects, table, self.plan.sizes)
         return np.asarray(np.transpose(counts, [table.index(name) for name in columns]))
@@ -108,25 +138,40 @@ class Measured(Display):
         :mod:`pramble.mechanisms.measured`.
         """
         plan, own, columns = self.plan, own_names(self.plan), keys(self.plan)
-        cells = [plan.cells(part) for part in plan.parts]
-        counts = [self.table(part).ravel() for part in plan.parts]
-        columns[own.count] = pa.array(np.concatenate(counts))
-        deviations = [math.sqrt(plan.cell_variance(part)) for part in plan.parts]
-        columns[own.deviation] = pa.array(np.repeat(deviations, cells))
-        columns[own.residual] = pa.chunked_array(
-            [exact_decimals(self.parts[part].ravel()) for part in plan.parts], WHOLE
-        )
+        columns |= part_columns(self, plan.parts, (own.count, own.deviation, own.residual))
+        if self.weighted is not None:
+            names = own.weighted, own.weighted_deviation, own.weighted_residual
+            unit = float(self.weighted.weights.unit)
+            columns |= part_columns(self.weighted.sums, plan.parts, names, unit=unit)
         return pa.table(columns)
 
     @staticmethod
-    def from_table(table: Any, plan: TablePlan, total: int) -> "Measured":
-        """Return what :meth:`to_table` wrote, exactly; refuse a table that contradicts itself."""
-        found = Measured(plan, total, residuals_in(table, plan))
-        expected, own = found.to_table(), own_names(plan)
-        noise = expected[own.deviation].to_numpy()
-        for name in (own.count, own.deviation):
-            refuse_changed(table[name], expected[name], name, noise=noise)
-        return found
+    def from_table(
+        table: Any, plan: TablePlan, total: int, weights: Mapping[str, Any] | None = None
+    ) -> "Measured":
+        """Return what :meth:`to_table` wrote, exactly; refuse a table that contradicts itself.
+
+        ``weights`` are the ``totals`` of weighted tables.
+        """
+        own, weighted = own_names(plan), None
+        found = residuals_in(table, plan)
+        if plan.weights is not None and plan.weighted is not None:
+            stated = weights or {}
+            totals = stated.get("total"), stated.get("squares")
+            if not all(type(own) is int and abs(own) <= MOST_RECORDS for own in totals):
+                raise InvalidData("Weighted tables need their total and that of squared weights.")
+            weighted_parts = {part: found[1][part] for part in plan.weighted.parts}
+            sums = Measured(plan.weighted, stated["total"], weighted_parts)
+            weighted = WeightedTables(str(stated["column"]), sums, stated["squares"], plan.weights)
+        measured = Measured(plan, total, found[0], weighted)
+        expected = measured.to_table()
+        checked = [own.count, own.deviation]
+        checked += [own.weighted, own.weighted_deviation] if weighted is not None else []
+        for number, deviation in zip(checked[::2], checked[1::2], strict=True):
+            noise = expected[deviation].fill_null(0.0).to_numpy()
+            for name in (number, deviation):
+                refuse_changed(table[name], expected[name], name, noise=noise)
+        return measured
 
     def plot(self) -> "Figure":
         """Return a figure of the noise in a cell of each wanted table."""
@@ -143,8 +188,30 @@ class Measured(Display):
                 ("columns", ", ".join(self.columns)),
                 ("tables", f"{len(plan.tables):,}, and all that lie within them"),
                 ("noise", f"± {' to '.join(ends)} people a cell"),
+                *([] if self.weighted is None else [("weights", self.weighted.column)]),
             ],
         )
+
+
+@frozen(eq=False)
+class WeightedTables:
+    """Protected tables of weights, in whole units (:class:`TableWeights`).
+
+    - ``column``: The column of the weights.
+    - ``sums``: The weighted tables; its total is that of all weights.
+    - ``squares``: The sum of squared weights, in units times the largest weight.
+    - ``weights``: What the plan says of them.
+    """
+
+    column: str
+    sums: Measured
+    squares: int
+    weights: TableWeights
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What the weighted tables do not hold, as JSON."""
+        return {"column": self.column, "total": self.sums.total, "squares": self.squares}
 
 
 def as_exact(numbers: Exact) -> Exact:
@@ -188,6 +255,9 @@ class OwnNames(NamedTuple):
     count: str  # type: ignore[assignment]  # tuples have a method of this name
     deviation: str
     residual: str
+    weighted: str
+    weighted_deviation: str
+    weighted_residual: str
 
 
 def own_names(plan: TablePlan) -> OwnNames:
@@ -206,6 +276,27 @@ def keys(plan: TablePlan) -> dict[str, Any]:
     return found
 
 
+def part_columns(
+    measured: Measured, parts: Sequence[Columns], names: Sequence[str], *, unit: float = 1.0
+) -> dict[str, Any]:
+    """Return the counts, deviations and residuals of some parts; null where none was measured."""
+    plan, found = measured.plan, {name: list[Any]() for name in names}
+    for part in parts:
+        if part in plan.precision:
+            deviation = unit * math.sqrt(plan.cell_variance(part))
+            own = [
+                pa.array(unit * measured.table(part).ravel()),
+                pa.array(np.full(plan.cells(part), deviation)),
+                exact_decimals(measured.parts[part].ravel()),
+            ]
+        else:
+            kinds = pa.float64(), pa.float64(), WHOLE
+            own = [pa.nulls(plan.cells(part), kind) for kind in kinds]
+        for name, values in zip(names, own, strict=True):
+            found[name].append(values)
+    return {name: pa.chunked_array(values) for name, values in found.items()}
+
+
 def codes_along(plan: TablePlan, part: Columns, name: str) -> Integers:
     """Return the code of a column in each cell of a part, −1 where the part does not have it."""
     shape = plan.shape(part)
@@ -221,9 +312,12 @@ def exact_decimals(numbers: Any) -> Any:
     return pa.array([int(one) for one in numbers], type=WHOLE)
 
 
-def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
+def residuals_in(table: Any, plan: TablePlan) -> list[dict[Columns, Any]]:
+    """Return the residuals of each part, and those of weights."""
     own = own_names(plan)
     columns = [own.table, *plan.columns, own.count, own.deviation, own.residual]
+    if plan.weighted is not None:
+        columns += [own.weighted, own.weighted_deviation, own.weighted_residual]
     if table.column_names != columns:
         raise InvalidData(
             f"Protected tables have the columns {', '.join(columns)}; found "
@@ -237,9 +331,16 @@ def residuals_in(table: Any, plan: TablePlan) -> dict[Columns, Any]:
         )
     for name, values in expected.items():
         refuse_changed(table[name], values, name)
-    numbers = whole_numbers(table[own.residual], own.residual)
-    pieces = np.split(numbers, np.cumsum([plan.cells(part) for part in plan.parts])[:-1])
-    return {p: own.reshape(plan.shape(p)) for p, own in zip(plan.parts, pieces, strict=True)}
+    ends = np.cumsum([0, *map(plan.cells, plan.parts)])
+    found = []
+    for name, held in ((own.residual, plan), (own.weighted_residual, plan.weighted)):
+        places = {p: slice(*ends[i : i + 2].tolist()) for i, p in enumerate(plan.parts)}
+        own_parts = {}
+        for part in () if held is None else held.parts:
+            some = table[name][places[part]]
+            own_parts[part] = whole_numbers(some, name).reshape(plan.shape(part))
+        found.append(own_parts)
+    return found
 
 
 def refuse_changed(found: Any, expected: Any, name: str, *, noise: Any = None) -> None:
@@ -251,12 +352,12 @@ def refuse_changed(found: Any, expected: Any, name: str, *, noise: Any = None) -
             f"Column {name!r} of protected tables is of type {expected.type}; found {found.type}."
         ) from None
     if noise is None:
-        both = pc.and_(found.is_null(), expected.is_null())
-        same = pc.or_(both, pc.fill_null(pc.equal(found, expected), False))  # noqa: FBT003
+        same = pc.fill_null(pc.equal(found, expected), False)  # noqa: FBT003
     else:
         # a count near zero is a difference of larger numbers, rounded as they are
-        least, own = np.asarray(found.to_numpy(zero_copy_only=False)), expected.to_numpy()
+        least, own = (np.asarray(one.to_numpy(zero_copy_only=False)) for one in (found, expected))
         same = pa.array(np.abs(least - own) <= CLOSE * (np.abs(own) + noise))
+    same = pc.or_(same, pc.and_(found.is_null(), expected.is_null()))
     bad = np.flatnonzero(~same.to_numpy(zero_copy_only=False))
     if bad.size:
         row = int(bad[0])

@@ -19,27 +19,36 @@ and Kifer 2023, "residual planner"). The part of no columns is the number of rec
 twice. The first measurement serves a choice: every candidate table gets a score, the distance
 between its counts and what the noisy pairs imply of them, with noise. The pairs are then measured
 again, with the chosen tables, and of the pairs only a mean of both measurements is published.
+
+**Weighted tables** are sums of the weights of the rows in each cell. Weights are whole multiples of
+a unit, from zero to the largest weight that the curator states, and are measured as counts are, in
+parts with precisions of their own. The total of all weights is measured too, and so is that of
+their squares, which says how unequal weights are.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pramble.data.labels import Labels, as_labels
 from pramble.errors import InvalidInput, InvalidMechanism, InvalidPlan
 from pramble.limits import LARGEST_TOTAL, MOST_MEASURED_CELLS
 from pramble.mechanisms.json_form import labels_to_json, list_in, parsed, refuse_fields
-from pramble.values import frozen
+from pramble.values import Floats, Integers, frozen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMA, WITH_CHOICE = "pramble/tables/1", "pramble/tables/2"
-# Of a plan whose tables were stated, and of one whose tables are chosen from the file.
-SCHEMAS = (SCHEMA, WITH_CHOICE)
+SCHEMA, WITH_CHOICE, WITH_WEIGHTS = SCHEMAS = tuple(f"pramble/tables/{i}" for i in (1, 2, 3))
+# Of a plan whose tables were stated, of one whose tables are chosen from the file, and of either
+# with weighted tables.
 
 # The columns of a table, or of a part of it, in the order of the plan.
 Columns = tuple[str, ...]
@@ -123,6 +132,90 @@ class TableChoice:
             raise InvalidPlan("A choice measures every part of all pairs, and less than the plan.")
 
 
+# The largest weight is a number of so many digits on the grid of weights.
+WEIGHT_DIGITS = 6
+
+OF_WEIGHTS = {"largest", "precision", "squares"}
+
+
+@frozen(eq=False)
+class TableWeights:
+    """How much noise weighted tables get.
+
+    Attributes
+    ----------
+    largest : float
+        The most that a row may weigh, from public knowledge: larger weights are cut.
+    precision : mapping from tuple of columns to float
+        One over the variance of the noise of each part of the weighted tables, in units; the empty
+        set is the total of all weights.
+    squares : float
+        The same for the sum of squared weights, in units times the largest weight.
+
+    Examples
+    --------
+    >>> weights = TableWeights(4000.0, {(): 1e-12, ("sex",): 1e-12}, 1e-12)
+    >>> weights.unit, weights.most
+    (Fraction(1, 100), 400000)
+    """
+
+    largest: float
+    precision: Mapping[Columns, float]
+    squares: float
+
+    def __post_init__(self) -> None:
+        largest = self.largest
+        if type(largest) not in (int, float) or not 1e-9 <= largest <= 1e12:
+            raise InvalidPlan(
+                f"The largest weight is a number from 1e-9 to 1e12; found {largest!r}."
+            )
+        object.__setattr__(self, "largest", float(largest))
+        if type(self.squares) is not float or not LEAST <= self.squares <= 1 / LEAST:
+            raise InvalidPlan("A plan with weights states the precision of their squares.")
+
+    @property
+    def exponent(self) -> int:
+        return Decimal(repr(self.largest)).adjusted() + 1 - WEIGHT_DIGITS
+
+    @property
+    def unit(self) -> Fraction:
+        """What weights are multiples of: it follows from the largest one alone."""
+        return Fraction(10) ** self.exponent
+
+    @property
+    def most(self) -> int:
+        """The most units that a row may weigh."""
+        return int(Fraction(repr(self.largest)) / self.unit)
+
+    def units(self, weights: Floats) -> Integers:
+        """Return weights in whole units, to the nearest; one more than the most where they are cut.
+
+        >>> TableWeights(4000.0, {(): 1e-12}, 1e-12).units(np.array([12.344, 4000, 4001])).tolist()
+        [1234, 400000, 400001]
+        """
+        scale, within = float(10 ** abs(self.exponent)), np.minimum(weights, 2 * self.largest)
+        found = np.rint(within / scale if self.exponent > 0 else within * scale)
+        return np.minimum(found, self.most + 1).astype(np.int64)
+
+    def squared(self, units: Integers) -> Integers:
+        """Return squared weights in units times the largest weight, to the nearest."""
+        return (units * units + self.most // 2) // self.most
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "largest": self.largest,
+            "precision": listed(self.precision),
+            "squares": self.squares,
+        }
+
+    @staticmethod
+    def from_json(found: Any) -> "TableWeights":
+        refuse_fields(found, OF_WEIGHTS, "Weights of tables")
+        return TableWeights(
+            found["largest"], precisions_in(found["precision"]), number_in(found["squares"])
+        )
+
+
 @frozen(eq=False)
 class TablePlan:
     """Which tables are published, and with how much noise.
@@ -134,8 +227,8 @@ class TablePlan:
         The wanted tables; all tables within them can be rebuilt too.
     precision : mapping from tuple of columns to float
         One over the variance of the noise of each part: of every set of columns within a wanted
-        table. The empty set is the number of records, which is measured where one person may have
-        several rows, and public otherwise.
+        table. The empty set is the number of records: it is public where it is not measured, which
+        it must be where one person may have several rows.
     delta : float
         The δ at which the promise is quoted.
     rows_per_person : int
@@ -146,6 +239,8 @@ class TablePlan:
     people_precision : float, optional
         One over the variance of the noise in counts of people by their rows, where those decided
         on ``rows_per_person``; they are not published.
+    weights : TableWeights, optional
+        How the same tables are measured of weights, too: of tables that are chosen, the pairs.
 
     Examples
     --------
@@ -162,6 +257,7 @@ class TablePlan:
     rows_per_person: int = 1
     choice: TableChoice | None = None
     people_precision: float | None = None
+    weights: TableWeights | None = None
 
     def __post_init__(self) -> None:
         names = set(self.labels)
@@ -180,9 +276,8 @@ class TablePlan:
             )
         if sum(map(self.cells, self.tables)) > MOST_MEASURED_CELLS:
             raise InvalidPlan(f"Protected tables have at most {MOST_MEASURED_CELLS:,} cells.")
-        # The number of records is measured only where it is not public.
-        expected = set(parts_within(self.tables)) | ({()} if rows > 1 else set())
-        if set(self.precision) != expected:
+        measured = set(self.precision) | ({()} if rows == 1 else set())
+        if measured != {*parts_within(self.tables), ()}:
             raise InvalidPlan("A plan for tables states the precision of every part of each table.")
         stated = [*self.precision.values(), self.people_precision or 1.0]
         if not all(type(u) is float and LEAST <= u <= 1 / LEAST for u in stated):
@@ -194,6 +289,17 @@ class TablePlan:
             self.choice.check(self.labels, self.precision)
             if set(self.chosen) - set(self.choice.candidates):
                 raise InvalidPlan("Tables of more than two columns are chosen from the candidates.")
+        if self.weighted is not None and self.weighted.total_is_public:
+            raise InvalidPlan("A plan with weights states the precision of their total.")
+
+    @cached_property
+    def weighted(self) -> "TablePlan | None":
+        """The plan of the weighted tables, in units of weight."""
+        if self.weights is None:
+            return None
+        own = self.weights.precision
+        tables = tuple(table for table in self.tables if table in own)
+        return replace(self, tables=tables, precision=own, **PLAIN)
 
     @property
     def columns(self) -> Columns:
@@ -263,9 +369,18 @@ class TablePlan:
     def variances(self) -> Mapping[Columns, float]:
         return {table: self.cell_variance(table) for table in self.tables}
 
+    @cached_property
+    def weighted_deviations(self) -> Mapping[Columns, float]:
+        """The standard deviation of the noise in a cell of each weighted table, in weight."""
+        if self.weights is None or self.weighted is None:
+            return {}
+        unit = float(self.weights.unit)
+        return {table: unit * math.sqrt(own) for table, own in self.weighted.variances.items()}
+
     def to_json(self) -> dict[str, Any]:
+        schema = SCHEMA if self.choice is None else WITH_CHOICE
         return {
-            "schema": SCHEMA if self.choice is None else WITH_CHOICE,
+            "schema": schema if self.weights is None else WITH_WEIGHTS,
             "columns": [
                 # labels that are the first whole numbers are said by their count
                 {
@@ -284,6 +399,7 @@ class TablePlan:
             **(
                 {} if self.people_precision is None else {"people_precision": self.people_precision}
             ),
+            **({} if self.weights is None else {"weights": self.weights.to_json()}),
         }
 
     @staticmethod
@@ -291,10 +407,12 @@ class TablePlan:
         document = parsed(document, InvalidPlan)
         if not isinstance(document, Mapping) or document.get("schema") not in SCHEMAS:
             raise InvalidPlan(f"A plan for tables is a JSON object of schema {SCHEMA!r}.")
-        has_choice = document["schema"] == WITH_CHOICE
+        has_weights = document["schema"] == WITH_WEIGHTS
+        has_choice = document["schema"] == WITH_CHOICE or (has_weights and "choice" in document)
         by_people = document.get("people_precision")
         fields = FIELDS | ({"choice"} if has_choice else set())
         fields |= set() if by_people is None else {"people_precision"}
+        fields |= {"weights"} if has_weights else set()
         refuse_fields(document, fields, "A plan for tables")
         columns = entries_in(document["columns"], ("name", "categories"))
         tables = tuple(map(columns_in, list_in(document["tables"], "Tables")))
@@ -311,7 +429,12 @@ class TablePlan:
             document["rows_per_person"],
             TableChoice.from_json(document["choice"]) if has_choice else None,
             None if by_people is None else number_in(by_people),
+            TableWeights.from_json(document["weights"]) if has_weights else None,
         )
+
+
+# What a plan has that one of its weighted tables has not.
+PLAIN: dict[str, Any] = {"choice": None, "people_precision": None, "weights": None}
 
 
 def listed(precision: Mapping[Columns, float]) -> list[dict[str, Any]]:

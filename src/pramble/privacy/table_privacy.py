@@ -13,6 +13,11 @@ Where tables are chosen from the file (:mod:`pramble.mechanisms.table_plan`), wh
 bound for every choice, :math:`k^2 \max(G, H + u_\emptyset) + 4 k^2 m u_0`. The measured plan is
 held against it again. Where noisy counts of people decided on k, they spend
 :math:`2 u_{\text{people}}` in addition.
+
+**Weights** from zero to W units move weighted tables by at most W times as much as rows move
+counts, one for another or for none, and the sum of their squares by W of its units. So weighted
+parts of precision v and squares of precision :math:`v_2` spend, in addition,
+:math:`k^2 W^2 \left(\max(G_v,\; H_v + v_\emptyset) + v_2\right)`.
 """
 
 import math
@@ -21,7 +26,7 @@ from fractions import Fraction
 from typing import Any
 
 from pramble.errors import InvalidInput, InvalidPlan
-from pramble.mechanisms.table_plan import Columns, TablePlan
+from pramble.mechanisms.table_plan import Columns, TablePlan, TableWeights
 from pramble.numbers import alpha_text, tiny
 from pramble.one_thread import one_thread
 from pramble.privacy.certificate import certify, once
@@ -92,12 +97,8 @@ class TableGuarantee(Display):
 
 
 def table_guarantee(plan: TablePlan, *, delta: float | None = None) -> TableGuarantee:
-    # In place of one record none at all: nothing moves by it where their number is public.
-    largest, alone = _shift_of_plan(plan), Fraction(0)
-    if not plan.total_is_public:
-        alone = Fraction(plan.precision[()]) + presence(plan.sizes, plan.precision)
-    k = plan.rows_per_person
-    mu_squared = k * k * max(largest.bound, alone)
+    largest, k = shift_of_rows(plan), plan.rows_per_person
+    mu_squared = k * k * largest.bound
     if plan.choice is not None:
         stated = Fraction(plan.choice.mu_squared)
         if mu_squared + k**2 * plan.choice.scores_squared > stated:
@@ -105,19 +106,40 @@ def table_guarantee(plan: TablePlan, *, delta: float | None = None) -> TableGuar
                 "The tables and the choice of them spend more than their plan states."
             )
         mu_squared = stated
-    mu_squared += plan.people_squared
+    mu_squared += plan.people_squared + weights_squared(plan)
     asked = plan.delta if delta is None else delta
     target = stated_number(asked, "delta", most=1.0, is_positive=True)
     proven = epsilon_above(target, mu_squared)
-    if alone > largest.bound:
-        largest = LargestShift(alone, (), attained=True)
-    attained = largest.attained and plan.choice is None and plan.people_precision is None
+    others = (plan.choice, plan.people_precision, plan.weights)
+    attained = largest.attained and others == (None, None, None)
     return TableGuarantee(proven, target, mu_squared, largest.columns, attained, k)
 
 
 @once
-def _shift_of_plan(plan: TablePlan) -> LargestShift:
-    return shift_of(plan.sizes, plan.precision)
+def weights_squared(plan: TablePlan) -> Fraction:
+    """Return what weighted tables and the sum of squared weights spend on a person."""
+    return spent_on_weights(plan.sizes, plan.weights, plan.rows_per_person)
+
+
+def spent_on_weights(sizes: Mapping[str, int], weights: TableWeights | None, rows: int) -> Fraction:
+    if weights is None:
+        return Fraction(0)
+    own = row_shift(sizes, weights.precision).bound + Fraction(weights.squares)
+    return (rows * weights.most) ** 2 * own
+
+
+@once
+def shift_of_rows(plan: TablePlan) -> LargestShift:
+    return row_shift(plan.sizes, plan.precision)
+
+
+def row_shift(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> LargestShift:
+    """Return the largest squared shift of one row for another, or for none."""
+    largest = shift_of(sizes, precision)
+    if () not in precision:  # the number of rows is public, and stays as it is
+        return largest
+    alone = Fraction(precision[()]) + presence(sizes, precision)
+    return LargestShift(alone, (), attained=True) if alone > largest.bound else largest
 
 
 def shift_of(sizes: Mapping[str, int], precision: Mapping[Columns, float]) -> LargestShift:

@@ -359,8 +359,8 @@ def refuse_untouched(names: Sequence[str], spec: ReleaseSpec) -> None:
         raise PrivacyError(
             "A central promise is of releases in which every column is protected; this plan leaves "
             f"as they are: {names}. Protect them too (--columns), or leave them out (--drop, "
-            "drop = [...]). A survey weight can be banded into classes and protected with the "
-            "rest. Nothing was released."
+            "drop = [...]). A survey weight is stated with weights = … and largest_weight = …. "
+            "Nothing was released."
         )
 
 

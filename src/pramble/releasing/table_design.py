@@ -39,6 +39,10 @@ ABOUT_RECORDS = (
     "The complete records were drawn from the tables alone: open and count those. What was not "
     "measured together is modelled in them, without interactions beyond those measured."
 )
+ABOUT_WEIGHTS = (
+    "Weighted tables are protected too: estimates with weights are for the population, those "
+    "without for the file. The complete records carry a weight that fits the weighted tables."
+)
 
 
 # Share of μ² that noisy counts of people by their rows get: all errors grow by 1.6 %.
@@ -93,7 +97,8 @@ class TableReleaseDesign(ReleaseDesign):
         return {name: label for name, label in found.items() if label is not None}
 
     def notes(self) -> list[str]:
-        return [ABOUT_TABLES, ABOUT_RECORDS]
+        weighted = [] if self.plan.weights is None else [ABOUT_WEIGHTS]
+        return [ABOUT_TABLES, ABOUT_RECORDS, *weighted]
 
     def entry(self) -> dict[str, Any]:
         figures = {"value": self.design.value, "bound": self.design.bound}
@@ -140,7 +145,11 @@ def design_release_of_tables(
     assert limit is not None, "tables go with a central promise"
     possible = possible_records(spec, labels)
     wanted = "auto" if spec.tables == "auto" else requested_tables(spec, list(labels))
-    options: Any = {"tables": wanted, "objective": spec.objective}
+    options: Any = {
+        "tables": wanted,
+        "objective": spec.objective,
+        "largest_weight": spec.largest_weight,
+    }
     try:
         rows, precision = found.rows_per_person, None
         if found.people is not None and spec.rows_per_person is None:

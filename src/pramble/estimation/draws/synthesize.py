@@ -30,6 +30,7 @@ from pramble.estimation.draws.target import (
     Shares,
     draw_cells,
     fitted_tables,
+    record_weights,
     target_of_records,
     target_of_tables,
 )
@@ -311,6 +312,8 @@ def synthesis(
     for place, (name, own) in enumerate(target.labels.items()):
         kind = target.types.get(name, natural_arrow_labels(own).type)
         arrays[name] = arrow_values(codes[:, place], own, like=kind)
+    if measured is not None and measured.weighted is not None:
+        arrays[measured.weighted.column] = pa.array(record_weights(measured, codes))
     for table, wanted in found.items():
         shape = wanted.shares.shape
         cell = np.ravel_multi_index([codes[:, names.index(name)] for name in table], shape)
@@ -385,7 +388,7 @@ def synthesize(
     -------
     frame
         In the library of the data; pyarrow otherwise. No value is blank because a record's branch
-        left it out.
+        left it out. Of protected tables with weights its last column is a weight.
 
     Examples
     --------

@@ -17,6 +17,11 @@ entropy whose tables fit is then that of
 with :math:`v_c` the variance of the estimated share of cell c, :math:`\bar\sigma` the root of their
 mean, and :math:`\kappa` a fixed 0.3: a cell may be off by 0.3 standard errors for each unit of the
 log-linear interaction that holds it there. Tables without noise are met exactly.
+
+**Weights.** Where weighted tables were measured, every record gets a weight: all start at the mean
+one, and table after table they are multiplied, by what all records of a cell share, until weighted
+counts are near those tables, shrunk and made consistent in the same way. A cell approaches its
+target the slower the more of it is noise.
 """
 
 import math
@@ -35,6 +40,7 @@ from pramble.estimation.draws.released import chosen_columns, possible_cells
 from pramble.estimation.estimate import estimate, estimate_tables
 from pramble.estimation.functionals.result import Estimate
 from pramble.estimation.records.tabulate import data_and_plan
+from pramble.estimation.tables.nearest import largest_tables
 from pramble.information.consistent import consistent, contrasts
 from pramble.information.distributions import Table, as_tables, join_tables
 from pramble.information.structural_zeros import Mask, Possible, as_possible
@@ -49,6 +55,9 @@ MOST_LISTED = 12
 
 # Cells of a table up to which the noise of an interaction is taken from the covariance.
 MOST_COVARIANCE = 1000
+
+# Sweeps over all tables in which weights of records are fitted.
+SWEEPS = 30
 
 # Variances below it are rounding errors of none.
 NO_NOISE = 1e-18
@@ -220,6 +229,29 @@ def target_of_tables(measured: Measured, possible: Any) -> SyntheticTarget:
         noise = degrees / (plan.precision[part] * total**2)
         found[part] = Shares(measured.table(part) / total, variances, noise)
     return SyntheticTarget(found, labels, as_possible(possible, labels), total, {})
+
+
+def record_weights(measured: Measured, codes: Integers) -> Floats:
+    """Return a weight for each record, by its codes: positive, and at most the largest."""
+    weighted = measured.weighted
+    assert weighted is not None, "asked for where there are weights"
+    weights = weighted.weights
+    plan, names = weighted.sums.plan, list(measured.columns)
+    target = target_of_tables(weighted.sums, None)
+    wanted, scale = fitted_tables(target.shares), len(codes) / max(measured.total, 1)
+    total = target.rows * scale
+    found = np.full(len(codes), np.clip(total / max(len(codes), 1), 1.0, weights.most))
+    steps = []
+    for table in largest_tables(list(wanted)):
+        place = np.ravel_multi_index([codes[:, names.index(n)] for n in table], plan.shape(table))
+        noise = math.sqrt(plan.cell_variance(table)) * scale
+        steps.append((place, np.maximum(wanted[table].ravel() * total, 0.0), noise))
+    for _ in range(SWEEPS):
+        for place, aim, noise in steps:
+            have = np.bincount(place, found, minlength=len(aim))
+            found *= ((aim + noise) / (have + noise))[place]
+            np.clip(found, 1.0, weights.most, out=found)
+    return np.asarray(np.rint(found) * float(weights.unit))
 
 
 def target_of_records(

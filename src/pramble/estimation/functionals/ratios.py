@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
     Cells = Mapping[str, Sequence[Any]]
 
+# Spreads that are no larger are not divided by.
+SMALLEST = 1e-300
+
 # The quantiles that are given unless others are asked for.
 QUARTERS = (0.25, 0.5, 0.75)
 
@@ -143,6 +146,11 @@ class Ratios:
         share = np.where(inside, top / np.where(inside, bottom, 1.0), 0.0)
         distribution = inside * inner_point(answers.p, n=1 / float(answers.squares.sum()))
         moment = candidate_moment(share, distribution, share**2)
+        if getattr(answers, "ratios", None) is not None:  # squares that are not those of shares
+            at = np.clip(top @ answers.p / np.maximum(bottom @ answers.p, SMALLEST), 0.0, 1.0)
+            exact = (top - at[:, None] * bottom) ** 2 @ answers.squares
+            even = moment(at) - at**2
+            s = np.divide(exact, even, out=s.copy(), where=(even > SMALLEST) & (exact > 0))
 
         def variance(mu: Floats) -> Floats:
             sampled = answers.sampling * s * np.maximum(moment(mu) - mu**2, 0.0)
@@ -256,16 +264,19 @@ def checked_shares(shares: Sequence[float]) -> Sequence[float]:
 def counts(e: Estimate, total: float | None = None) -> Estimate:
     """Return numbers of records instead of shares: these times ``n``, or a known ``total``.
 
-    A total, such as the size of a population, is taken as exact.
+    Of weighted tables they are sums of weights. A total, such as the size of a population, is taken
+    as exact.
     """
     if e.quantity != "probability":
         raise InvalidInput(f"Shares of all records can be counted; these are of {e.quantity}.")
-    whole = float(e.n if total is None else total)
-    if not 0 < whole < np.inf:
-        raise InvalidInput(f"total must be a positive number; found {total!r}.")
     ratios = ratios_of(e)
     answers: Any = ratios.answers
-    noise = 0.0 if total is not None else float(getattr(answers, "total_variance", 0.0))
+    unit = float(getattr(answers, "unit", 1.0))
+    own = unit * answers.n if hasattr(answers, "unit") else e.n
+    whole = float(own if total is None else total)
+    if not 0 < whole < np.inf:
+        raise InvalidInput(f"total must be a positive number; found {total!r}.")
+    noise = 0.0 if total is not None else unit**2 * getattr(answers, "total_variance", 0.0)
     even = ratios.top @ answers.even if noise else np.zeros(len(e.values))
     counted = CountedByTotal(e.covariance_parts, whole, noise, e.values, np.asarray(even))
     # what the noise of the total adds to a variance is added to the squares of both arms

@@ -26,9 +26,17 @@ Covers = Literal["both", "randomisation", "randomization"]
 Method = Literal["mle", "inverse"]
 METHODS = get_args(Method)
 COVERS = {
-    "both": "sampling and randomisation: the intervals are for the population behind the file",
+    "both": "sampling and randomisation: the intervals are for what the file was sampled from, as "
+    "if it were a simple random sample",
     "randomisation": "randomisation only: the intervals are for the file itself",
 }
+
+# What they cover where weights or a survey design are stated.
+FOR_POPULATION = "sampling and randomisation: the intervals are for the population behind the file"
+
+
+def covered(covers: str, *, is_designed: bool) -> str:
+    return FOR_POPULATION if is_designed and covers == "both" else COVERS[covers]
 
 
 def modelled_note(tables: Sequence[Sequence[str]]) -> str:
@@ -117,6 +125,7 @@ class Estimate(Display, Tidy):
     given: tuple[str, ...] = ()
     rests_on: tuple[tuple[str, ...], ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
+    is_designed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "standard_errors", "lower", "upper"):
@@ -163,7 +172,8 @@ class Estimate(Display, Tidy):
     @property
     def covers_what(self) -> str:
         """What the intervals cover, in words."""
-        return COVERS[self.covers] + " and hold if the model does" * self.is_modelled
+        said = covered(self.covers, is_designed=self.is_designed)
+        return said + " and hold if the model does" * self.is_modelled
 
     @property
     def is_modelled(self) -> bool:
@@ -221,6 +231,8 @@ class Settings:
     covers: str
     population_size: float | None
     method: str
+    design_effect: float = 1.0
+    is_designed: bool = False  # whether weights or how the file was sampled were stated
 
     def __post_init__(self) -> None:
         check_level(self.level)
@@ -236,12 +248,12 @@ class Settings:
     def sampling_share(self, n: float) -> float:
         N = self.population_size
         if N is None or self.covers == "randomisation":
-            return float(self.covers == "both")
+            return float(self.covers == "both") * self.design_effect
         if not max(n, 2) <= N:
             raise InvalidInput(
                 f"population_size must be at least the number of records, {n:g}; found {N!r}."
             )
-        return float((N - n) / (N - 1))
+        return float((N - n) / (N - 1)) * self.design_effect
 
     def estimate(
         self, values: Floats, errors: Floats, ends: tuple[Floats, Floats], **rest: Any
@@ -249,4 +261,5 @@ class Settings:
         """Return estimates as these choices have it; ``rest`` are other fields of theirs."""
         own: dict[str, Any] = {"level": self.level, "covers": self.covers, "method": self.method}
         own |= {"probabilities": values, "standard_errors": errors}
+        own |= {"is_designed": self.is_designed}
         return Estimate(**{**own, "lower": ends[0], "upper": ends[1], **rest})

@@ -24,7 +24,7 @@ from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import Formula, formula_model, read_formula
 from pramble.estimation.regression.result import Regression
 from pramble.estimation.regression.solve import ScoreProblem, rare_classes, solve, unestimable
-from pramble.estimation.survey import Survey, as_survey
+from pramble.estimation.survey import Survey, as_survey, stated_survey
 from pramble.estimation.tables.cells import TableSource, notes_of, refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured
@@ -86,7 +86,7 @@ def estimate_regression(
     survey : Survey or mapping, optional
         How records were sampled (`pramble.Survey`).
     covers : {"both", "randomisation"}
-        What errors account for: sampling and randomisation, for the population behind the file; or
+        What errors account for: sampling and randomisation, for what the file was sampled from; or
         randomisation alone, for what the original file would have given.
     level : float
         Confidence level of the intervals.
@@ -120,8 +120,17 @@ def estimate_regression(
     (True, True)
     """
     asked = read_formula(formula, response=response, covariates=covariates)
+    survey = stated_survey(data, survey)
+    is_designed = survey is not None or weights is not None
     survey = as_survey(survey, covers=covers, weights=weights)
-    settings = Settings(level, covers, survey.population_size, "inverse")
+    settings = Settings(
+        level,
+        covers,
+        survey.population_size,
+        "inverse",
+        design_effect=survey.design_effect,
+        is_designed=is_designed,
+    )
     measured = measured_of(data)
     if measured is not None:
         refuse_records(
@@ -256,6 +265,7 @@ def fit(
         response=response.name,
         level=settings.level,
         covers=settings.covers,
+        is_designed=settings.is_designed,
         notes=(*material.notes, *notes, *answer.notes(names), *rare),
         backend=material.backend,
     )

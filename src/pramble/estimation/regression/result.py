@@ -9,7 +9,7 @@ import numpy as np
 
 from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
-from pramble.estimation.functionals.result import COVERS
+from pramble.estimation.functionals.result import covered
 from pramble.estimation.records.intervals import normal_quantile
 from pramble.shown import Display, Grid, number, shortened
 from pramble.values import Floats, frozen, read_only
@@ -101,6 +101,7 @@ class Regression(Display, Tidy):
     response: str = "response"
     level: float = 0.95
     covers: str = "both"
+    is_designed: bool = False
     notes: tuple[str, ...] = ()
     backend: str = "pyarrow"
 
@@ -154,7 +155,7 @@ class Regression(Display, Tidy):
     @property
     def covers_what(self) -> str:
         """What the intervals cover, in words."""
-        return COVERS[self.covers]
+        return covered(self.covers, is_designed=self.is_designed)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the tidy table as plain lists."""

@@ -18,10 +18,16 @@ moves by :math:`-s\,\eta/n` with the total, to first order, and by :math:`\bar w
 even table that the total is spread over: together that adds
 :math:`(\bar w - s)(\bar v - t)\operatorname{Var}(\eta)/n^2` to the covariance of two shares s and
 t. Counts are not divided by the total and have :math:`\bar w \bar v \operatorname{Var}(\eta)`.
+
+**Weighted tables** answer for the population, in the same way: their total is noisy. With W the sum
+of weights, sampling needs the squares :math:`s_c = \sum_{i \in c} w_i^2/W^2` of each cell, 1/n of
+its share without weights. Their sum was measured; it is divided among the cells in proportion to
+weighted counts times mean weights, of noisy counts drawn to the mean weight of all records by as
+many of these as noise has.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -63,10 +69,12 @@ class TableAnswers:
     n: float  # Number of records
     total_variance: float  # Variance of the noise of that number
     sampling: float  # The share of the sampling variance that counts
+    unit: float = 1.0  # What one of n counts for
+    ratios: Floats | None = None  # With weights: the squares s for each unit of share
 
     @property
     def squares(self) -> Floats:
-        return np.maximum(self.p, 0.0) / self.n
+        return np.maximum(self.p, 0.0) * (1 / self.n if self.ratios is None else self.ratios)
 
     @property
     def width(self) -> int:
@@ -80,7 +88,11 @@ class TableAnswers:
     @property
     def cell_sampling(self) -> Floats:
         """The share of the binomial variance of each cell that sampling adds."""
-        return np.full(len(self.p), self.sampling)
+        if self.ratios is None:
+            return np.full(len(self.p), self.sampling)
+        p = np.clip(self.p, 0.0, 1 - EDGE)
+        others = (self.squares.sum() - p * self.ratios) / (1 - p)
+        return np.asarray(self.sampling * self.n * ((1 - p) * self.ratios + p * others))
 
     @cached_property
     def cell_variances(self) -> Floats:
@@ -159,6 +171,9 @@ class TableSource:
 # Measured tables that a refusal lists.
 SHOWN = 6
 
+# Shares that are no farther from one, or sums that are no larger, are not divided by.
+EDGE, SMALLEST = 1e-12, 1e-300
+
 # What a table answers, measured or modelled.
 AnyAnswers = TableAnswers | ModelledAnswers
 
@@ -167,8 +182,7 @@ REFUSED = {
     "plan": "plan= does not go with protected tables: they bring their own.",
     "counts": "counts=True goes with counts of released values; protected tables are counts of the "
     "file already. Leave it out, and take .counts() of the estimate for numbers of records.",
-    "weights": "weights= does not go with protected tables, which hold no records: weighted tables "
-    "are measured as such.",
+    "weights": "weights= goes with records, and with estimate(…) of weighted tables.",
     "mean": "mean= needs a column of numbers next to the tables, and protected tables have none. "
     "Measure the column in bands; then estimate(…).distribution(column), or .mean(column, scores) "
     "with a number for each band, gives its means.",
@@ -176,8 +190,8 @@ REFUSED = {
     "Measure the column in bands; a mean, times the number of records, is then a total.",
     "reading": "reading= goes with files; protected tables are read already.",
     "survey": "survey= with strata, clusters or replicates needs records, and protected tables "
-    "hold none: their errors take the records for a simple random sample. covers='randomisation' "
-    "leaves sampling out.",
+    "hold none. State how many times they multiply sampling variances, "
+    "survey={'design_effect': 1.5}; covers='randomisation' leaves sampling out.",
 }
 
 
@@ -188,32 +202,50 @@ def refuse_records(**given: Any) -> None:
 
 
 def table_estimate(
-    measured: Measured, settings: Settings, *, by: Sequence[str] | str | None, query: Any = None
+    measured: Measured,
+    settings: Settings,
+    *,
+    by: Sequence[str] | str | None,
+    query: Any = None,
+    weights: str | None = None,
 ) -> Estimate:
-    plan = measured.plan
+    own = measured if weights is None else measured.of_weights(weights).sums
+    plan = own.plan
     names = checked_columns(plan, by)
     is_measured = plan.is_measured(names)
     rests_on = () if is_measured else measured_within(plan, names)
-    answering: Callable[..., AnyAnswers] = table_answers if is_measured else modelled_answers
-    answers = answering(measured, names, settings)
+    if is_measured:
+        answers: AnyAnswers = table_answers(measured, names, settings, weights=weights)
+    else:
+        modelled = modelled_answers(own, names, settings)
+        if weights is not None:  # as of so many records of one weight as the squares say
+            many = modelled.n * squares_together(measured)
+            modelled = replace(modelled, sampled=modelled.sampled * many, unit=unit_of(measured))
+        answers = modelled
     if query is None:
         found = estimate_of_cells(answers, settings)
     else:
         found = estimate_of_queries(answers, settings, query)
-    return replace(found, notes=(*found.notes, *notes_of(measured, settings)), rests_on=rests_on)
+    notes = (*found.notes, *notes_of(measured, settings, weights=weights))
+    return replace(found, n=float(measured.total), notes=notes, rests_on=rests_on)
 
 
 def table_answers(
-    measured: Measured, by: Sequence[str] | str | None, settings: Settings
+    measured: Measured,
+    by: Sequence[str] | str | None,
+    settings: Settings,
+    *,
+    weights: str | None = None,
 ) -> TableAnswers:
-    plan = measured.plan
+    own = measured if weights is None else measured.of_weights(weights).sums
+    plan = own.plan
     names = checked_columns(plan, by)
     refuse_large_table(plan.shape(names), names)
     if not plan.is_measured(names):
         raise not_measured(plan, names)
-    n = float(measured.total)
-    unbiased = measured.table(names).ravel() / positive_total(n)
-    fitted = nearest_cells(measured, names) if settings.method == "mle" else unbiased
+    n = float(own.total)
+    unbiased = own.table(names).ravel() / positive_total(n)
+    fitted = nearest_cells(own, names) if settings.method == "mle" else unbiased
     size, factors = plan.sizes, {}
     for margin in subsets(names):
         beyond, total = tuple(name for name in names if name not in margin), 0.0
@@ -232,8 +264,33 @@ def table_answers(
         unbiased=unbiased,
         n=n,
         total_variance=total_variance(plan),
-        sampling=settings.sampling_share(n),
+        sampling=settings.sampling_share(measured.total),
+        unit=1.0 if weights is None else unit_of(measured),
+        ratios=None if weights is None else square_ratios(measured, names, fitted),
     )
+
+
+def unit_of(measured: Measured) -> float:
+    return 1.0 if measured.plan.weights is None else float(measured.plan.weights.unit)
+
+
+def squares_together(measured: Measured) -> float:
+    """Return the sum of squared weights, of weights that sum to one; it is at least 1/n."""
+    own = measured.weighted
+    assert own is not None, "asked for where there are weights"
+    total, most = positive_total(float(own.sums.total)), float(own.weights.most)
+    return max(min(own.squares * most / total**2, most / total), 1 / positive_total(measured.total))
+
+
+def square_ratios(measured: Measured, names: Columns, shares: Floats) -> Floats:
+    """Return the squared weights of each cell for each unit of its weighted share."""
+    own, p = measured.weighted, np.maximum(shares, 0.0)
+    assert own is not None, "asked for where there are weights"
+    rows = nearest_cells(measured, names) * measured.total
+    many = math.sqrt(measured.plan.cell_variance(measured.plan.ordered(names)))
+    means = (p * own.sums.total + many * own.sums.total / measured.total) / (rows + many)
+    means = np.clip(means, 0.0, float(own.weights.most))
+    return np.asarray(means * squares_together(measured) / max(float(p @ means), SMALLEST))
 
 
 def checked_columns(plan: TablePlan, by: Sequence[str] | str | None) -> Columns:
@@ -297,14 +354,24 @@ def estimate_of_queries(answers: AnyAnswers, settings: Settings, query: Any) -> 
     return of_ratios(table, ratios, {"query": names}, quantity="estimate")
 
 
-def notes_of(measured: Measured, settings: Settings) -> list[str]:
-    """Say what to know where a person may have several rows."""
-    plan = measured.plan
+def notes_of(measured: Measured, settings: Settings, *, weights: str | None = None) -> list[str]:
+    """Say what to know of noisy totals, and where a person may have several rows."""
+    plan, notes = measured.plan, []
+    if weights is not None:
+        own, unit = measured.of_weights(weights).sums, unit_of(measured)
+        error = unit * math.sqrt(total_variance(own.plan))
+        notes.append(
+            f"Weighted by {weights}, which sums to {unit * own.total:,.0f} ± {error:,.2g}; the "
+            f"records weigh as much as {1 / squares_together(measured):,.0f} of one weight."
+        )
+    elif measured.weighted is not None:
+        column = measured.weighted.column
+        notes.append(f"Not weighted: of the records. weights={column!r} is for the population.")
     if plan.total_is_public:
-        return []
+        return notes
     error = math.sqrt(total_variance(plan))
-    notes = [f"The number of records is noisy too: {measured.total:,} ± {error:.2g}."]
-    if settings.covers == "both":
+    notes.append(f"The number of records is noisy too: {measured.total:,} ± {error:.2g}.")
+    if settings.covers == "both" and plan.rows_per_person > 1:
         notes.append(
             f"Sampling errors take records for independent; a person may have "
             f"{plan.rows_per_person} of them, which can multiply sampling variances by as much."

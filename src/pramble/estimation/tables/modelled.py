@@ -106,6 +106,7 @@ class ModelledAnswers:
     n: float  # Number of records
     total_variance: float  # Variance of the noise of that number
     sampled: float  # The share of the sampling variance that counts
+    unit: float = 1.0  # What one of n counts for
 
     @property
     def sampling(self) -> float:

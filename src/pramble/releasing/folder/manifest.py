@@ -29,18 +29,20 @@ def manifest_of(
     tables: Sequence[TableOutcome] = (),
     rows: int | None = None,
     created: str | None = None,
+    weights: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest; ``data`` are name, format, size and hash of the evidence.
 
     ``counted`` says whether a ledger adds the release to others of the same people. The evidence
     is the file of randomised records, or of protected tables; ``tables`` are what single
-    columns and the wanted tables will be worth, ``rows`` the number of records that is published.
-    What is made again states when it was ``created``.
+    columns and the wanted tables will be worth, ``rows`` the number of records that is published,
+    ``weights`` the totals of weighted tables. What is made again states when it was ``created``.
     """
     from pramble import __version__
 
     published = prepared.rows if rows is None else rows
     words = words_of_columns(prepared)
+    largest = prepared.spec.largest_weight
     source = {one.name: {"categories_from": one.source} for one in prepared.spec.columns}
     return {
         "schema": SCHEMA,
@@ -53,6 +55,8 @@ def manifest_of(
         "promise": promise_entry(prepared, counted=counted, rows=published),
         "plan": prepared.design.plan.to_json(),
         "design": prepared.design.entry(),
+        **({} if weights is None else {"weights": {**weights, "largest": largest}}),
+        **({} if prepared.spec.survey is None else {"survey": dict(prepared.spec.survey)}),
         **accuracy_entry(prepared, tables),
         "columns": [
             {
@@ -140,6 +144,11 @@ def assumptions(prepared: Prepared, *, rows: int) -> list[str]:
                 "How many rows of a person are counted was decided by noisy counts of people, "
                 "whose cost is included."
             )
+        if isinstance(plan, TablePlan) and plan.weights is not None:
+            counted.append(
+                f"No row weighs more than {plan.weights.largest:g}, which is public knowledge: "
+                "larger weights are cut."
+            )
         if isinstance(plan, TablePlan) and plan.choice is not None:
             counted.append(
                 "Which tables were measured was decided by noisy scores, whose cost is included."
@@ -186,6 +195,7 @@ def reader_notes(prepared: Prepared) -> list[str]:
     notes = [prepared.unit.sentence(), *prepared.design.notes()]
     if prepared.unit.rows > 1:
         notes.append(several_rows(prepared.unit, of_tables=prepared.spec.of_tables))
+    notes.extend(survey_notes(prepared.spec.survey or {}))
     if prepared.untouched:
         notes.append(f"Released as they are, not protected: {visible_names(prepared.untouched)}.")
     notes.extend(prepared.seen)
@@ -195,6 +205,26 @@ def reader_notes(prepared: Prepared) -> list[str]:
             f"file and may be revealed by the mechanism: {', '.join(prepared.design.confidential)}."
         )
     return notes
+
+
+def survey_notes(survey: Mapping[str, Any]) -> list[str]:
+    """Say how the file was sampled, and what estimates take of it."""
+    columns = ", ".join(
+        f"{what} ({visible_names(own)})" for what, own in survey.items() if isinstance(own, list)
+    )
+    found = [f"The file is a sample with {columns}."] if columns else []
+    effect = survey.get("design_effect")
+    if effect is not None:
+        found.append(
+            f"Its stated design effect, {effect:g}, multiplies sampling variances in estimates; "
+            "that of a simple random sample is 1."
+        )
+    elif columns:
+        found.append(
+            "No design effect is stated: sampling errors take records as drawn on their own. "
+            "survey={'design_effect': …} multiplies their variances."
+        )
+    return found
 
 
 def several_rows(unit: Unit, *, of_tables: bool) -> str:

@@ -123,12 +123,19 @@ class Release(Display):
 
         path = self.folder / stated_data(self.manifest)["file"]
         table = parquet.read_table(arrow_input(path))
-        return Measured.from_table(table, self.plan, self.manifest["rows"])
+        stated = self.manifest
+        return Measured.from_table(table, self.plan, stated["rows"], stated.get("weights"))
 
     @property
     def evidence(self) -> Any:
         """What estimates come from: the protected tables, or the randomised records."""
         return self.data if self.tables is None else self.tables
+
+    @property
+    def survey(self) -> dict[str, float] | None:
+        """The stated design effect, which estimates take unless they are given another survey."""
+        effect = self.manifest.get("survey", {}).get("design_effect")
+        return None if effect is None else {"design_effect": effect}
 
     @property
     def synthetic(self) -> Any:

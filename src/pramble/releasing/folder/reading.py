@@ -147,6 +147,9 @@ def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
     with undamaged():
         stated = manifest["plan"]
         plan = TablePlan.from_json(stated) if "tables" in manifest else Plan.from_json(stated)
+    weights = plan.weights if isinstance(plan, TablePlan) else None
+    if manifest.get("weights", {}).get("largest") != (weights and weights.largest):
+        raise damaged("what it says of weights is not what its plan measures.")
     names = [column["name"] for column in manifest["columns"] if column["randomised"]]
     if sorted(names) != sorted(plan.columns):
         raise damaged(

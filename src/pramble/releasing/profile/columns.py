@@ -265,13 +265,20 @@ def profile_columns(
     for job in jobs:
         name = job.columns[0]
         order = records.declared(name) or tuple(job.order)
-        found = judge(job, order, labels.values.get(name, {}), decimal=decimal)
+        beside = [other for other in records.names if other != name]
+        listed = labels.values.get(name, {})
+        found = judge(job, order, listed, decimal=decimal, beside=beside)
         profiles.append(replace(found, title=labels.titles.get(name, "")))
     return profiles, rows
 
 
 def judge(
-    found: ProfileJob, order: Sequence[Label], listed: Mapping[Label, str], *, decimal: str
+    found: ProfileJob,
+    order: Sequence[Label],
+    listed: Mapping[Label, str],
+    *,
+    decimal: str,
+    beside: Sequence[str],
 ) -> ColumnProfile:
     name, kind = found.columns[0], value_type(found.kind)
     if pa.types.is_temporal(kind):
@@ -279,7 +286,7 @@ def judge(
     if not is_looked_at(kind):
         return ColumnProfile(name, "unsuited", f"its type is {kind}", empty=found.empty)
     values = Distinct(found.labels(), typed=found.typed, decimal=decimal)
-    what, reason = judged_kind(found, values, is_listed=bool(order or listed))
+    what, reason = judged_kind(found, values, is_listed=bool(order or listed), beside=beside)
     profile = ColumnProfile(
         name, what, reason, empty=found.empty, marks=values.marks, trim=values.trim
     )
@@ -299,7 +306,9 @@ def judge(
     return profile
 
 
-def judged_kind(found: ProfileJob, values: Distinct, *, is_listed: bool) -> tuple[str, str]:
+def judged_kind(
+    found: ProfileJob, values: Distinct, *, is_listed: bool, beside: Sequence[str]
+) -> tuple[str, str]:
     name, labels = found.columns[0], values.labels
     distinct, filled = len(labels), found.rows - found.empty
     many = f"more than {MOST_DISTINCT:,}" if found.is_many else f"{distinct:,}"
@@ -308,7 +317,7 @@ def judged_kind(found: ProfileJob, values: Distinct, *, is_listed: bool) -> tupl
         return "date", DATES
     # Most weights are positive; replicate weights may not all be.
     positive = sum(number > 0 for number in values.numbers or ())
-    if values.numbers and is_weight_name(name) and 2 * positive >= len(values.numbers):
+    if values.numbers and is_weight_name(name, beside) and 2 * positive >= len(values.numbers):
         return "weight", "it can single people out; keep it only rounded to few values"
     if distinct < 2:
         return "constant", "all its values are alike" if distinct else "it has no values"

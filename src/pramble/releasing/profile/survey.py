@@ -93,6 +93,7 @@ class FileProfile:
             *(DRAFT["head"] + promise + DRAFT["tables"] + tables).splitlines(),
             *([] if central else settings.splitlines()),
             *person_lines(person, self.repeats),
+            *(weight_lines(self.profiles) if central is not None else ()),
             *drop_lines(others, self.tells, central=central is not None),
             *file_lines(self.reading),
         ]
@@ -235,6 +236,13 @@ def person_lines(person: Any, repeats: Sequence[Repeat]) -> list[str]:
     rows = [DRAFT["rows"].format(toml_comment(one.shares())) for one in own[:1]]
     stated = DRAFT["person"].format(toml_value(person))
     return ["", *about, *stated.splitlines(), *"".join(rows).splitlines()]
+
+
+def weight_lines(profiles: Sequence[ColumnProfile]) -> list[str]:
+    """Return what to state of a column that looks like survey weights, as a comment."""
+    names = [one.name for one in profiles if one.kind == "weight"]
+    about = [DRAFT["weights"].format(toml_comment(toml_value(name))) for name in names[:1]]
+    return "".join(about).splitlines()
 
 
 def reason_dropped(one: ColumnProfile, revealed: str | None) -> str:

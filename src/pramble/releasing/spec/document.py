@@ -44,6 +44,9 @@ PLAN = SHARED | OF_ALL
 
 PARTS = ("columns", "risk", "file")
 
+# Settings that weighted tables have, and randomised records have not.
+OF_WEIGHTS = ("weights", "largest_weight")
+
 
 def spec_from(settings: Mapping[str, Any], *, seen_allowed: bool = False) -> ReleaseSpec:
     """Return a checked plan from nested settings, in the form of a TOML document.
@@ -151,6 +154,14 @@ def of_other_designs(
         if row.name == "distance" and "central" in plan:
             continue  # no central promise has one, whatever the design: `contradictions` says so
         designs = designs_with(row, own)
+        if place in OF_WEIGHTS and design not in designs:
+            if place == OF_WEIGHTS[0]:
+                yield (
+                    f"Weighted tables need a central promise: state central (ε) for alpha; or "
+                    f"leave weights out, release {own!r} as it is, unprotected, and give "
+                    f"weights={own!r} to estimate."
+                )
+            continue
         if design not in designs:
             ways = " or ".join(f'design = "{other}"' for other in DESIGNS if other in designs)
             yield (
@@ -287,7 +298,10 @@ def without_others(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dic
     return {
         name: own
         for name, own in document.items()
-        if name == "design" or name not in PLAN or design in designs_with(PLAN[name], own)
+        # Weights are the curator's: left out in silence, their column would be released as it is.
+        if name in ("design", *OF_WEIGHTS)
+        or name not in PLAN
+        or design in designs_with(PLAN[name], own)
     }
 
 

@@ -65,6 +65,13 @@ def column_contradictions(spec: ReleaseSpec) -> Iterator[str]:
             "The table [risk] compares records before and after they are randomised, and protected "
             'tables are no records. Leave it out, or state design = "records".'
         )
+    if (spec.weights is None) != (spec.largest_weight is None):
+        yield (
+            "The plan states weights or largest_weight alone: name the column of weights, and "
+            "state the most that a row can weigh, from public knowledge."
+        )
+    if spec.weights in (*names, *spec.person_columns):
+        yield f"Column {spec.weights!r} holds survey weights: it is not protected itself."
     for name in spec.person_columns:
         if name in names:
             yield f"Column {name!r} says whose row it is and cannot be protected."

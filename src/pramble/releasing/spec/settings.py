@@ -335,6 +335,23 @@ def part_of_dataset(name: Any, value: Any) -> str:
     return text
 
 
+def survey_design(value: Any) -> dict[str, Any]:
+    """Read how the file was sampled: strata, clusters, replicates, and a design effect."""
+    columns = ("strata", "clusters", "replicates")
+    if not isinstance(value, Mapping) or not value or set(value) - {*columns, "design_effect"}:
+        raise Mistake(
+            f"must be a table of {', '.join(columns)} (columns) and design_effect; found {value!r}"
+        )
+    found: dict[str, Any] = {
+        key: list(names([own] if isinstance(own, str) else own))
+        for key, own in value.items()
+        if key in columns
+    }
+    if "design_effect" in value:
+        found["design_effect"] = bounded_number(value["design_effect"])
+    return found
+
+
 def one_character(value: Any) -> str:
     if not isinstance(value, str) or len(value) != 1:
         raise Mistake(f"must be one character; found {value!r}")

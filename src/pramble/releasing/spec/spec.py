@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from pramble.data.formats.base import FileLabels
@@ -196,6 +197,30 @@ class ReleaseSpec:
         "records use the most rows that anybody has. It is 1 without either.",
         example="3",
     )
+    weights: str | None = setting(
+        None,
+        read.string,
+        "The column of survey weights: weighted tables are protected too, for half of the promise, "
+        "and estimates are for the population. It is not released; synthetic records have one.",
+        example='"finalwgt"',
+        designs=(TABLES,),
+    )
+    largest_weight: float | None = setting(
+        None,
+        read.bounded_number,
+        "The most that one row can weigh, from public knowledge, never off the file: larger "
+        "weights are cut, and all noise of weighted tables is in proportion to it.",
+        example="4000",
+        designs=(TABLES,),
+    )
+    survey: Mapping[str, Any] | None = setting(
+        None,
+        read.survey_design,
+        "How the file was sampled, for readers: the columns of its ``strata``, ``clusters`` and "
+        "``replicates``, which are not released unless they are protected, and a ``design_effect`` "
+        "by which sampling variances are multiplied; 1 states a simple random sample.",
+        example='{ strata = "stratum", clusters = "psu", design_effect = 1.8 }',
+    )
     people: str | None = setting(
         None,
         read.string,
@@ -265,8 +290,17 @@ class ReleaseSpec:
     def is_shuffled(self) -> bool:
         return self.shuffle or (self.central is not None and self.design == RECORDS)
 
+    @property
+    def survey_columns(self) -> tuple[str, ...]:
+        """The columns that say how the file was sampled, weights first."""
+        stated = [own for own in (self.survey or {}).values() if isinstance(own, list)]
+        named = [*([] if self.weights is None else [self.weights]), *chain(*stated)]
+        return tuple(dict.fromkeys(named))
+
     def released(self, names: Sequence[str]) -> list[str]:
-        return [name for name in names if name not in self.drop]
+        protected = {column.name for column in self.columns}
+        left_out = {*self.drop, *self.survey_columns} - protected
+        return [name for name in names if name not in left_out]
 
     def watched(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are released as they are and must not reveal protected ones."""
@@ -296,6 +330,7 @@ class ReleaseSpec:
             *((name, "to drop") for name in self.drop),
             *((name, "to allow") for name in self.allow),
             *((name, "to say whose row it is") for name in self.person_columns),
+            *((name, "to say how the file was sampled") for name in self.survey_columns),
             *((name, "as a risk key") for name in (self.risk.keys if self.risk else ())),
         ]
         mistakes = [

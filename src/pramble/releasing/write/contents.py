@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pyarrow import parquet
 
 from pramble.data.open import open_records
@@ -75,6 +74,7 @@ def write_folder(
     tables = outcome.tables
     if prepared.spec.of_tables:  # their number, and the number of rows, may follow from the noise
         tables = prepared.design.accuracy(evidence.rows)
+    weighted = getattr(evidence.data, "weighted", None)
     document = manifest_of(
         prepared,
         evidence.entry,
@@ -83,6 +83,7 @@ def write_folder(
         tables=tables,
         rows=evidence.rows,
         created=created,
+        weights=None if weighted is None else weighted.totals,
     )
     if prepared.spec.copies:
         document["copies"] = write_copies(
@@ -158,6 +159,7 @@ def write_tables(
         prepared.design.plan,
         key=key,
         person=prepared.spec.person_columns or None,
+        weights=prepared.spec.weights,
         nulls=prepared.design.nulls,
         reporter=reporter,
     )
@@ -167,8 +169,9 @@ def write_tables(
     save_table(table.cast(described(table.schema, ABOUT_TABLES, titles)), path)
     entry = {**stated_file(folder, TABLES_FILE, "parquet"), "sentence": ABOUT_TABLES}
     written = parquet.read_table(arrow_input(path))
-    found = Measured.from_table(written, measured.plan, measured.total)
-    if not all(np.array_equal(found.parts[part], own) for part, own in measured.parts.items()):
+    weights = None if measured.weighted is None else measured.weighted.totals
+    found = Measured.from_table(written, measured.plan, measured.total, weights)
+    if not found.to_table().equals(table):
         raise WriteFailed("The written tables are not what was measured. Nothing was released.")
     cells = sum(own.size for own in measured.parts.values())
     check = Check("tables as they were measured", passed=True, detail=f"{cells:,} cells read again")

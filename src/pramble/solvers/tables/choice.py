@@ -85,7 +85,7 @@ def with_chosen(plan: TablePlan, chosen: tuple[Columns, ...]) -> TablePlan:
     found = plan_of_choice(
         plan.labels, plan.choice, chosen, delta=plan.delta, rows_per_person=plan.rows_per_person
     )
-    return replace(found, people_precision=plan.people_precision)
+    return replace(found, people_precision=plan.people_precision, weights=plan.weights)
 
 
 def plan_of_choice(

@@ -13,12 +13,17 @@ from pramble.data.frames import Tidy
 from pramble.errors import InvalidInput
 from pramble.information.distributions import Table
 from pramble.limits import LARGEST_TOTAL
-from pramble.mechanisms.table_plan import TablePlan, subsets
+from pramble.mechanisms.table_plan import TablePlan, TableWeights, subsets
 from pramble.one_thread import one_thread
 from pramble.privacy.central import positive_count
 from pramble.privacy.certificate import certify
-from pramble.privacy.gaussian import epsilon_above, largest_mu_squared, stated_number
-from pramble.privacy.table_privacy import TableGuarantee, table_guarantee
+from pramble.privacy.gaussian import (
+    epsilon_above,
+    float_below,
+    largest_mu_squared,
+    stated_number,
+)
+from pramble.privacy.table_privacy import TableGuarantee, spent_on_weights, table_guarantee
 from pramble.shown import Display, Grid, number, shortened
 from pramble.solvers.tables.choice import plan_with_choice, problem_of
 from pramble.solvers.tables.least_noise import (
@@ -28,6 +33,7 @@ from pramble.solvers.tables.least_noise import (
     as_table_problem,
     least_noise,
     proven_precisions,
+    rounded_down,
 )
 from pramble.values import Floats, Reporter, Watcher, frozen
 
@@ -37,6 +43,10 @@ if TYPE_CHECKING:
 
 # Designs are found to this precision: noise is asked for that is smaller by so much.
 MARGIN = 1 + Fraction(1, 10**6)
+
+# Shares of μ² that weighted tables and the sum of squared weights get. Shares of records and of
+# their weights are equally wanted; of the squares only their rough size, which widens intervals.
+OF_WEIGHTS, OF_SQUARES = Fraction(15, 32), Fraction(1, 32)
 
 
 @frozen(eq=False, repr=False)
@@ -57,9 +67,12 @@ class TableDesign(Display, Tidy):
         (of n records, divide by n²). For the largest error: the largest variance of a cell, times
         the importance of its table.
     bound : float
-        Proven: no linear mechanism with Gaussian noise of this promise has less.
+        Proven: no linear mechanism with Gaussian noise of this promise, or of what weighted tables
+        leave of it, has less.
     deviations : mapping from table to float
         The standard deviation of the noise in a cell of each wanted table, in people.
+    weighted_deviations : mapping from table to float
+        The same of weighted tables, in units of the weights; empty without.
     guarantee : TableGuarantee
         What is proven of the plan.
 
@@ -95,6 +108,11 @@ class TableDesign(Display, Tidy):
     def deviations(self) -> Mapping[Table, float]:
         """The standard deviation of the noise in a cell of each wanted table, in people."""
         return {table: math.sqrt(own) for table, own in self.plan.variances.items()}
+
+    @cached_property
+    def weighted_deviations(self) -> Mapping[Table, float]:
+        """The standard deviation of the noise in a cell of each weighted table."""
+        return self.plan.weighted_deviations
 
     @cached_property
     def guarantee(self) -> TableGuarantee:
@@ -147,10 +165,15 @@ class TableDesign(Display, Tidy):
             for name, cells, deviation in zip(*self.columns().values(), strict=True)
         ]
         several = "table" if len(rows) == 1 else "tables"
+        if self.weighted_deviations:
+            rows = [
+                [*row, number(self.weighted_deviations.get(table, math.nan), 4)]
+                for row, table in zip(rows, self.deviations, strict=True)
+            ]
         return Grid(
             f"Design of {len(rows):,} {several} at ε = {self.epsilon:g}, δ = {self.delta:g}: "
             f"noise of ± {self.typical:.3g} people a cell",
-            ["", "cells", "people a cell ±"],
+            ["", "cells", "people a cell ±", *["weight a cell ±"] * bool(self.weighted_deviations)],
             shortened(rows),
             below=f"No linear Gaussian mechanism has more than {100 * self.gap:.2g} % less noise "
             "variance.",
@@ -171,6 +194,7 @@ def design_tables(
     rows_per_person: int = 1,
     importance: Mapping[Any, float] | None = None,
     objective: Objective = "variance",
+    largest_weight: float | None = None,
     progress: Watcher | None = None,
 ) -> TableDesign:
     r"""Return the least noise with which contingency tables keep a central promise.
@@ -204,6 +228,10 @@ def design_tables(
         The summed variance of all cells; the squared error relative to the mean count of a cell,
         averaged over the cells of each table and summed over tables; or the largest variance of a
         cell of any table.
+    largest_weight : float, optional
+        The most that one row can weigh, from public knowledge, as that of the sampling design and
+        never read off the file: larger weights are cut. The same tables are then measured of
+        weights too, for half of the promise.
     progress : callable, optional
         Is called with a :class:`~pramble.Progress` now and then.
 
@@ -229,6 +257,7 @@ def design_tables(
         rows_per_person=rows_per_person,
         importance=importance,
         objective=objective,
+        largest_weight=largest_weight,
         progress=progress,
     )
 
@@ -248,6 +277,7 @@ def design_for_people(
     importance: Mapping[Any, float] | None = None,
     objective: Objective = "variance",
     people_precision: float | None = None,
+    largest_weight: float | None = None,
     progress: Watcher | None = None,
 ) -> TableDesign:
     """Return the design; noisy counts of people, with a precision, may have decided on the rows."""
@@ -262,18 +292,37 @@ def design_for_people(
         )
     stated = min(2, len(columns)) if chosen else tables
     problem = as_table_problem(columns, tables=stated, importance=importance, objective=objective)
-    if chosen and len(problem.labels) > 2:
+    reporter, is_chosen = Reporter(progress), chosen and len(problem.labels) > 2
+    weights = None
+    if largest_weight is not None or not is_chosen:
+        found = least_for_objective(problem, objective, reporter, has_total=k > 1)
+    if largest_weight is not None:
+        largest = stated_number(largest_weight, "largest_weight", is_positive=True)
+        weights = table_weights(problem, found.precision, budget / (k * k), largest)
+        budget -= spent_on_weights(problem.sizes, weights, k)
+    of_both: Any = {"people_precision": people_precision, "weights": weights}
+    if is_chosen:
         plan = plan_with_choice(problem.labels, budget, delta=float(delta), rows_per_person=k)
-        return design_of_chosen(replace(plan, people_precision=people_precision), float(epsilon))
-    reporter = Reporter(progress)
-    found = least_for_objective(problem, objective, reporter, has_total=k > 1)
+        return design_of_chosen(replace(plan, **of_both), float(epsilon))
     precision = proven_precisions(problem, found.precision, budget / (k * k), has_total=k > 1)
-    plan = TablePlan(
-        problem.labels, problem.tables, precision, float(delta), k, None, people_precision
-    )
-    value, bound = value_of(problem, plan, objective), found.bound * k * k / float(whole)
+    plan = TablePlan(problem.labels, problem.tables, precision, float(delta), k, None, **of_both)
+    bound = found.bound * k * k / float(whole if weights is None else budget)
+    value = value_of(problem, plan, objective)
     reporter.report("done", 1.0)
     return TableDesign(plan, float(epsilon), float(delta), objective, value, min(bound, value))
+
+
+def table_weights(
+    problem: TableProblem, precision: Floats, limit: Fraction, largest: float
+) -> TableWeights:
+    """Return how weighted tables are measured for their share of what a row may spend.
+
+    They get the proportions of counts: the same tables are wanted of both.
+    """
+    most = TableWeights(largest, {}, 1.0).most
+    own = proven_precisions(problem, precision, limit * OF_WEIGHTS / most**2, has_total=True)
+    squares = rounded_down(float_below(limit * OF_SQUARES / most**2))
+    return TableWeights(largest, own, squares)
 
 
 def least_for_objective(
