@@ -19,11 +19,12 @@ from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.column_design import ColumnReleaseDesign
 from pramble.releasing.folder.build import SIGNATURE, private_folder, read_key
-from pramble.releasing.folder.layout import MANIFEST, file_sha256
+from pramble.releasing.folder.layout import MANIFEST, SUMMARY, file_sha256
 from pramble.releasing.folder.reading import (
     check_promised,
     check_settings,
     check_unit,
+    protected_labels,
     read_manifest,
     stated_plan,
     stated_spec,
@@ -31,7 +32,6 @@ from pramble.releasing.folder.reading import (
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.release import (
     expected_outcome,
-    finished,
     key_of_draws,
     open_source,
     prepare_release,
@@ -39,7 +39,6 @@ from pramble.releasing.release import (
 from pramble.releasing.spec.document import WITHHELD, spec_of
 from pramble.releasing.spec.spec import ReleaseSpec
 from pramble.releasing.write.contents import COUNTING, write_folder
-from pramble.report.pages import SUMMARY
 from pramble.shown import Display, Grid
 from pramble.values import Reporter, Watcher, frozen
 
@@ -239,32 +238,26 @@ def make_again(
     if not isinstance(stated, TablePlan) or stated.choice is None:
         # Another machine may round a design in another way: its draws are compared all the same.
         is_designed = as_json(prepared.design.plan.to_json()) == manifest["plan"]
-        if not is_designed and labels_of(prepared.design.plan) == labels_of(stated):
+        if not is_designed and protected_labels(prepared.design.plan) == protected_labels(stated):
             prepared = with_plan(prepared, stated)
     outcome = expected_outcome(prepared, account, remarks=(), reporter=reporter)
     bits = key_of_draws(prepared, secret, digest)
-    prepared, _, outcome = write_folder(
+    write_folder(
         prepared,
         folder,
         key=bits,
         counted=manifest["promise"]["counted"],
         outcome=outcome,
+        pages=pages,
         reporter=reporter,
         created=manifest["created"],
     )
-    finished(prepared, folder, outcome, pages=pages, reporter=reporter)
     return is_designed
 
 
 def as_json(document: Any) -> Any:
     """Return a document as it is when it was written and read."""
     return json.loads(json.dumps(document))
-
-
-def labels_of(plan: Plan | TablePlan) -> dict[str, Any]:
-    if isinstance(plan, TablePlan):
-        return {name: own.values for name, own in plan.labels.items()}
-    return {name: own.labels.values for name, own in plan.column_labels().items()}
 
 
 def with_plan(prepared: Prepared, plan: Any) -> Prepared:

@@ -19,7 +19,7 @@ from pramble.errors import InvalidInput
 from pramble.information.accuracy import TableOutcome, verdict_of
 from pramble.information.structural_zeros import as_possible
 from pramble.ledger.book import Ledger, default_ledger
-from pramble.ledger.entries import Entry, central_sum, central_text, local_sum
+from pramble.ledger.entries import Entry, central_sum, local_sum
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.releasing.design import rules_of
@@ -102,9 +102,9 @@ def dossier(
 
 def entries_of(folder: Path, ledger: str | Path | Ledger | None) -> list[Entry]:
     """Return the releases of the same people up to this one; none where no ledger knows it."""
-    path = default_ledger() if ledger is None else ledger
-    if ledger is None and not path.exists():
+    if ledger is None and not default_ledger().exists():
         return []
+    path = default_ledger() if ledger is None else ledger
     book = path if isinstance(path, Ledger) else Ledger(path, make=False)
     own = [entry for entry in book.entries() if entry.target == str(folder.resolve())]
     return [one for one in book.entries(own[-1].people) if one.id <= own[-1].id] if own else []
@@ -124,15 +124,8 @@ def promise_of(release: Release) -> LocalPromise | CentralPromise:
     return found
 
 
-def labels_of_release(release: Release) -> dict[str, list[Any]]:
-    plan = release.plan
-    if isinstance(plan, TablePlan):
-        return {name: list(own.values) for name, own in plan.labels.items()}
-    return {name: list(own.labels.values) for name, own in plan.column_labels().items()}
-
-
 def categories_text(release: Release) -> str:
-    labels = labels_of_release(release)
+    labels = protected_labels(release.plan)
     return ", ".join(f"{visible_names([n])} ({len(own)} categories)" for n, own in labels.items())
 
 
@@ -208,8 +201,8 @@ def history_text(history: Sequence[Entry]) -> str:
     lines = [said["columns"], "|---|---|---|---|---|"]
     for one in history:
         cells = [one.created[:10], visible_names(one.columns), one.unit.noun, local_text(one.spent)]
-        lines.append(f"| {' | '.join(cells)} | {central_text(one.central)} |")
-    local, central = local_text(local_sum(history)), central_text(central_sum(history))
+        lines.append(f"| {' | '.join(cells)} | {one.central.number} |")
+    local, central = local_text(local_sum(history)), central_sum(history).number
     return "\n".join([*lines, f"| **together** | | | {local} | {central} |"])
 
 
@@ -360,7 +353,7 @@ def outcomes_under(
     release: Release, promise: float, wanted: Sequence[TableOutcome]
 ) -> Sequence[TableOutcome]:
     """Return what wanted tables would be worth under another promise, by a design of its own."""
-    plan, manifest, labels = release.plan, release.manifest, labels_of_release(release)
+    plan, manifest, labels = release.plan, release.manifest, protected_labels(release.plan)
     rows, design, tables = manifest["rows"], manifest["design"], [one.columns for one in wanted]
     if isinstance(plan, TablePlan):
         other = design_for_people(
@@ -392,7 +385,7 @@ def outcomes_under(
 def attack_script(release: Release) -> str:
     """Return the script that runs Anonymeter on a trial release by the same plan."""
     settings = dict(release.manifest.get("settings", {}))
-    labels = labels_of_release(release)
+    labels = protected_labels(release.plan)
     words = {
         "withheld": settings.pop(WITHHELD, []) if settings else ["its settings"],
         "settings": settings,

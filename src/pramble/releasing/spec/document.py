@@ -403,7 +403,7 @@ def public_settings(spec: ReleaseSpec) -> dict[str, Any]:
     return found | ({WITHHELD: left} if left else {})
 
 
-def distance_of(column: Mapping[str, Any]) -> Any:
+def distance_of(column: Mapping[str, Any]) -> dict[str, Any]:
     own = column.get("distance")
     return own if isinstance(own, dict) else {}
 

@@ -21,8 +21,7 @@ from pramble.estimation.functionals.result import Estimate
 from pramble.information.accuracy import TableOutcome
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.releasing.folder.open import Release
-from pramble.releasing.folder.reading import stated_data
-from pramble.releasing.write.copies import protected_labels
+from pramble.releasing.folder.reading import protected_labels, stated_data
 from pramble.values import frozen
 from pramble.words import visible
 
