@@ -143,10 +143,12 @@ def test_nan_is_no_json(released):
 
 def test_linked_files_are_refused(released, tmp_path):
     folder, document = released
-    for name in ("randomised.parquet", "manifest.json"):
+    files = ("randomised.parquet", "synthetic.parquet")
+    for name in (*files, "manifest.json"):
         linked = tmp_path / name.replace(".", "-")
         linked.mkdir()
-        (linked / "randomised.parquet").write_bytes((folder / "randomised.parquet").read_bytes())
+        for file in files:
+            (linked / file).write_bytes((folder / file).read_bytes())
         (linked / "manifest.json").write_text(json.dumps(document))
         pramble.open_release(linked)
         (linked / name).rename(tmp_path / name)
@@ -163,7 +165,7 @@ def test_a_long_manifest_is_not_read(released, tmp_path):
 
 
 def test_raw_data_under_a_forged_manifest_holds_only_labels_of_its_plan(released, tmp_path):
-    document = released[1]
+    document = {key: own for key, own in released[1].items() if key != "synthetic"}
     raw = pa.table({"sex": ["f", "someone"] * 50, "code": [0, 1, 2, 3] * 25})
     pq.write_table(raw, tmp_path / "randomised.parquet")
     data = (tmp_path / "randomised.parquet").read_bytes()
