@@ -25,7 +25,7 @@ from pramble.privacy.promise import CentralPromise, LocalPromise
 from pramble.releasing.design import rules_of
 from pramble.releasing.folder.build import building
 from pramble.releasing.folder.open import Release, open_release
-from pramble.releasing.folder.reading import prior_spending, stated_spec
+from pramble.releasing.folder.reading import prior_spending, protected_labels, stated_spec
 from pramble.releasing.priors import restricted
 from pramble.releasing.spec.document import WITHHELD
 from pramble.releasing.table_design import table_outcomes
@@ -117,6 +117,10 @@ def texts_for(kind: str, **words: Any) -> dict[str, str]:
     return {name: text.format(**words) if words else text for name, text in found.items()}
 
 
+def labels_of(release: Release) -> dict[str, list[Any]]:
+    return {name: list(own.values) for name, own in protected_labels(release.plan).items()}
+
+
 def promise_of(release: Release) -> LocalPromise | CentralPromise:
     """Return the one promise that is stated everywhere of a release."""
     found = release.central or release.guarantee
@@ -125,7 +129,7 @@ def promise_of(release: Release) -> LocalPromise | CentralPromise:
 
 
 def categories_text(release: Release) -> str:
-    labels = protected_labels(release.plan)
+    labels = labels_of(release)
     return ", ".join(f"{visible_names([n])} ({len(own)} categories)" for n, own in labels.items())
 
 
@@ -353,7 +357,7 @@ def outcomes_under(
     release: Release, promise: float, wanted: Sequence[TableOutcome]
 ) -> Sequence[TableOutcome]:
     """Return what wanted tables would be worth under another promise, by a design of its own."""
-    plan, manifest, labels = release.plan, release.manifest, protected_labels(release.plan)
+    plan, manifest, labels = release.plan, release.manifest, labels_of(release)
     rows, design, tables = manifest["rows"], manifest["design"], [one.columns for one in wanted]
     if isinstance(plan, TablePlan):
         other = design_for_people(
@@ -385,7 +389,7 @@ def outcomes_under(
 def attack_script(release: Release) -> str:
     """Return the script that runs Anonymeter on a trial release by the same plan."""
     settings = dict(release.manifest.get("settings", {}))
-    labels = protected_labels(release.plan)
+    labels = labels_of(release)
     words = {
         "withheld": settings.pop(WITHHELD, []) if settings else ["its settings"],
         "settings": settings,
