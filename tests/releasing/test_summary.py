@@ -358,7 +358,7 @@ def test_codes_labels_and_missing_codes_are_listed(releases):
             **column,
             "label": f"Variable <{column['name']}>",
             "codes": [{"code": 7, "label": "no"}, {"code": 8, "label": "yes"}],
-            "missing": [7],
+            "missing": [{"code": 9, "label": "no answer"}],
         }
         if column["name"] == "work"
         else column
@@ -372,7 +372,7 @@ def test_codes_labels_and_missing_codes_are_listed(releases):
         (c.find(f"{DDI}catValu").text, c.find(f"{DDI}labl").text, c.get("missing"))
         for c in work.findall(f"{DDI}catgry")
     ]
-    assert rows == [("7", "no", "Y"), ("8", "yes", None)]
+    assert rows == [("7", "no", None), ("8", "yes", None), ("9", "no answer", "Y")]
     assert region.find(f"{DDI}labl").text == "region"
     page = Page(summary_page(published))
     assert "Variable <work>" in page.text

@@ -369,7 +369,9 @@ def document_of(spec: ReleaseSpec) -> dict[str, Any]:
     if reading := changed(spec.reading, "recode"):
         found["file"] = reading
     found["columns"] = {
-        one.name: ({} if one.declared is not None else {"categories": SEEN}) | changed(one, "name")
+        one.name: ({} if one.declared is not None else {"categories": SEEN})
+        # A distance implies a family, which only columns of their own may state.
+        | changed(one, "name", *(["family"] if one.distance is not None else []))
         for one in spec.columns
     }
     return found | ({"risk": changed(spec.risk)} if spec.risk else {})
@@ -396,16 +398,14 @@ def public_settings(spec: ReleaseSpec) -> dict[str, Any]:
         source = source_and_value("merge", column.get("merge"))[0]
         if source != STANDARD and column.pop("merge", None):
             left.append(f"merge of {name!r}")
-    for part in (found, *found["columns"].values(), *map(distance_of, found["columns"].values())):
+    columns = list(found["columns"].values())
+    distances = [one["distance"] for one in columns if isinstance(one.get("distance"), dict)]
+    for part in (found, *columns, *distances):
         for key in ("prior_file", "neighbours", "points"):
             if key in part:  # not where it lies on the curator's machine
                 part[key] = Path(part[key]).name
-    return found | ({WITHHELD: left} if left else {})
-
-
-def distance_of(column: Mapping[str, Any]) -> dict[str, Any]:
-    own = column.get("distance")
-    return own if isinstance(own, dict) else {}
+    settings: dict[str, Any] = found | ({WITHHELD: left} if left else {})
+    return settings
 
 
 def plain(value: Any) -> Any:

@@ -100,9 +100,8 @@ def describe_column(
     one = add(data, "var", ID=place, name=column.name, **within, **kind)
     add(one, "labl", column.label or column.name)
     for number, (text, share) in enumerate(zip(column.texts, column.shares, strict=True)):
-        missing = {"missing": "Y"} if column.is_missing(number) else {}
-        category = add(one, "catgry", **missing)
         code = column.codes[number]
+        category = add(one, "catgry", **({"missing": "Y"} if code is None else {}))
         value = MISSING if code is None else str(text_of_label(code))
         add(category, "catValu", value)
         add(category, "labl", text)
@@ -111,6 +110,10 @@ def describe_column(
             add(category, "catStat", count, type="freq")
             add(category, "catStat", low, type="other", otherType="lower95")
             add(category, "catStat", high, type="other", otherType="upper95")
+    for code, text in column.missing:
+        category = add(one, "catgry", missing="Y")
+        add(category, "catValu", str(code))
+        add(category, "labl", text)
     add(one, "notes", protection_of(column, published), type="protection")
 
 

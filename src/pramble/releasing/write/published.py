@@ -42,7 +42,7 @@ class PublishedColumn:
     is_protected: bool
     categories: tuple[Any, ...]  # none where the column is released as it is
     codes: tuple[Any, ...]  # of the categories, in the source; the same where it had none
-    missing: frozenset[Any]  # the categories, or their codes, that stand for a missing value
+    missing: tuple[tuple[Any, str], ...]  # codes that the source declares missing, with labels
     answer: Estimate | None
 
     @property
@@ -63,10 +63,6 @@ class PublishedColumn:
         """Estimate, lower and upper end of each category, where they can be estimated."""
         found = {} if self.answer is None else figures_by_cell(self.answer, (self.name,))
         return [found.get((key,)) for key in self.keys]
-
-    def is_missing(self, place: int) -> bool:
-        either = {self.categories[place], self.codes[place]}
-        return None in either or bool(either & self.missing)
 
 
 @frozen(eq=False)
@@ -170,15 +166,14 @@ def read_published(release: Release, *, pairs: bool = True) -> Published:
 def published_column(
     stated: Mapping[str, Any], labels: Sequence[Any], answer: Estimate | None
 ) -> PublishedColumn:
-    name, missing = stated["name"], stated.get("missing", ())
     codes = {label_key(one["label"]): one["code"] for one in stated.get("codes", ())}
     return PublishedColumn(
-        name,
+        stated["name"],
         stated.get("label", ""),
         stated["randomised"],
         tuple(labels),
         tuple(codes.get(label_key(one), one) for one in labels),
-        frozenset(missing if isinstance(missing, list | tuple) else [missing]),
+        tuple((one["code"], one["label"]) for one in stated.get("missing", ())),
         answer,
     )
 
