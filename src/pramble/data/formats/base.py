@@ -162,6 +162,11 @@ class RowProgress:
         return min(1.0, self.seen / self.total) if self.total else 1.0
 
 
+# What a file says of itself: the one note of a schema that is written. Others may come from the
+# source of the data, and say something of it.
+NOTE = b"pramble"
+
+
 def bare(schema: Any) -> Any:
     """Return names and types alone: no note of where the data came from, and nulls allowed."""
     return pa.schema([pa.field(part.name, part.type) for part in schema])

@@ -7,7 +7,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from pramble.data.formats.arrow import NOTE
+from pramble.data.formats.base import NOTE
 from pramble.data.formats.registry import format_of
 from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
