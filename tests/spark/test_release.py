@@ -346,7 +346,7 @@ def test_a_dry_run_brings_few_rows(sessions, source, tmp_path, rows_stay):
     del rows_stay
     frame = read(sessions["classic"], source)
     r = release_by(PLAN, frame, tmp_path / "out", drop=["person"], person=False, dry_run=True)
-    assert r.outcome.data_file == "1 file in data/"
+    assert r.outcome.data_file == "1 file in randomised/"
     assert list(tmp_path.iterdir()) == []
 
 

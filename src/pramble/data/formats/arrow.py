@@ -11,6 +11,7 @@ import pyarrow as pa
 from pramble.data.arrays import Pile, is_text, value_type
 from pramble.data.formats.base import (
     BATCH_ROWS,
+    NOTE,
     Opened,
     RowProgress,
     Wanted,
@@ -95,11 +96,6 @@ def read_parquet(path: Path, wanted: Wanted) -> Iterator[Opened]:
         asked = (one if one.schema.names == columns else one.select(columns) for one in batches)
         narrow = schema.empty_table().select(columns).schema
         yield Opened(narrow, tally(asked), tally.share, tally.total)
-
-
-# What a file says of itself: the one note of a schema that is written. Others may come from the
-# source of the data, and say something of it.
-NOTE = b"pramble"
 
 
 def group_rows(columns: int) -> int:

@@ -190,6 +190,11 @@ class RowProgress:
         return min(1.0, self.seen / self.total) if self.total else 1.0
 
 
+# What a file says of itself: the one note of a schema that is written. Others may come from the
+# source of the data, and say something of it.
+NOTE = b"pramble"
+
+
 def bare(schema: Any) -> Any:
     """Return names, types and titles: no note of where the data came from, and nulls allowed."""
     titles = titles_in(schema)

@@ -279,8 +279,8 @@ def synthesis(
             "was measured: leave tables= and columns= out, and select columns of the records."
         )
     else:
-        stated = getattr(data, "manifest", {}).get("synthetic", {}).get("possible")
-        target = target_of_tables(measured, stated if possible is None else possible)
+        stated = getattr(data, "manifest", {}).get("synthetic", {})
+        target = target_of_tables(measured, possible or stated.get("possible"))
     cells = math.prod(map(len, target.labels.values()))
     if method == "cells" and cells > MOST_SYNTHETIC_CELLS:
         raise InvalidInput(
@@ -295,12 +295,11 @@ def synthesis(
         mask = target.possible.mask(table)
         shares, variances = (np.where(mask, one, 0.0) for one in (wanted.shares, wanted.variances))
         found[table] = Shares(shares, variances, wanted.noise)
-    unseen = [name for name in names if not any(name in table for table in found)]
-    equal = {
-        name: np.full(len(target.labels[name]), 1 / len(target.labels[name])) for name in unseen
-    }
+    seen = {name for table in found for name in table}
+    sizes = {name: len(own) for name, own in target.labels.items() if name not in seen}
+    equal = {(name,): Shares(np.full(k, 1 / k), np.zeros(k), 0.0) for name, k in sizes.items()}
     codes = draw_codes(
-        {**found, **{(name,): Shares(own, 0 * own, 0.0) for name, own in equal.items()}},
+        {**found, **equal},
         names,
         target.possible,
         rows=size,

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pramble.data.formats.arrow import NOTE
-from pramble.data.formats.base import titled
+from pramble.data.formats.base import NOTE, titled
 from pramble.data.formats.registry import format_of
 from pramble.data.remote import on_spark
 from pramble.errors import InvalidData, InvalidPlan
