@@ -57,7 +57,7 @@ DOORS = {
         "table_counts"
     ),
     "estimation": (
-        "draws.impute draws.synthesize estimate functionals.result "
+        "draws.impute draws.synthesize estimate functionals.ratios functionals.result "
         "records.channel_tables regression.families regression.result"
     ),
     "geography": "areas reading",

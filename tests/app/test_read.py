@@ -64,7 +64,7 @@ def rows_of(page, answer):
 
 
 def percent(share):
-    return "—" if math.isnan(share) else f"{share:.2%}"
+    return "—" if math.isnan(share) else f"{100 * share:.2f} %"
 
 
 def shown(estimate):

@@ -315,7 +315,7 @@ def test_people_with_several_rows_are_reported_first_and_stated_in_the_plan(visi
     assert 'person = "patient_id", as nobody was there to ask' in second
     assert tomllib.loads(text)["person"] == "patient_id"
     assert "# rows_per_person = 3" in text
-    assert "1 row: 25.0%, 2 rows: 50.0%, 3 rows: 75.0%, 4 rows: 100.0%" in text
+    assert "1 row: 25.0 %, 2 rows: 50.0 %, 3 rows: 75.0 %, 4 rows: 100.0 %" in text
     assert "patient_id" in tomllib.loads(text)["drop"]
 
 

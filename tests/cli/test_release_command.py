@@ -27,8 +27,10 @@ def inside(monkeypatch, tmp_path):
     return tmp_path
 
 
-PUBLISHED = {"analysis.R", "analysis.py", "randomised.parquet", "manifest.json", "summary.html",
-             "synthetic.parquet"}  # fmt: skip
+PUBLISHED = {
+    *("analysis.R", "analysis.py", "codebook.xml", "manifest.json"),
+    *("randomised.parquet", "summary.html", "synthetic.parquet"),
+}
 
 
 def run(*arguments, code=0, words=None):

@@ -462,13 +462,8 @@ def test_the_curators_report_is_private_and_lies_outside_the_folder(people_file,
     r = release(people_file, tmp_path / "out", plan=PLAN)
     names = sorted(path.name for path in r.folder.iterdir())
     scripts = ["analysis.R", "analysis.py"]
-    assert names == [
-        *scripts,
-        "manifest.json",
-        "randomised.parquet",
-        "summary.html",
-        "synthetic.parquet",
-    ]
+    files = ["codebook.xml", "manifest.json", "randomised.parquet", "summary.html"]
+    assert names == [*scripts, *files, "synthetic.parquet"]
     report = tmp_path / "out-report.html"
     assert report.stat().st_mode & 0o777 == 0o600
     assert "For the curator only" in report.read_text()

@@ -43,8 +43,9 @@ def folder(tmp_path_factory):
 def test_tables_are_the_default_under_a_central_promise(folder):
     names = sorted(path.name for path in folder.iterdir())
     assert names == [
-        "analysis.R", "analysis.py", "manifest.json", "synthetic.parquet", "tables.parquet",
-    ]  # fmt: skip
+        *("analysis.R", "analysis.py", "codebook.xml", "manifest.json"),
+        *("synthetic.parquet", "tables.parquet"),
+    ]
     release = pramble.open_release(folder)
     assert release.data is None
     assert set(release.tables.columns) == set(COLUMNS)

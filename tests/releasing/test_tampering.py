@@ -122,9 +122,18 @@ def lower_both(document):
 
 def one_row_each(document):
     """People of one row instead of two: all that is promised seems to be half as much."""
-    spent = document["promise"]["spent"]
-    del spent["rows_per_person"]
-    exactly(spent, alpha=document["design"]["alpha"])
+    local = document["promise"]["local"]
+    del local["rows_per_person"]
+    exactly(local, alpha=document["design"]["alpha"])
+
+
+def another_epsilon(document):
+    """What a registry reads, but not what is proven."""
+    exactly(document["promise"]["spent"], epsilon=0.001)
+
+
+def alpha_as_spent(document):
+    document["promise"]["spent"] = document["promise"].pop("local")
 
 
 def untouched(document):
@@ -154,6 +163,8 @@ def half_prior(document):
         (lambda d: limit(d).update(notion="record"), "damaged"),
         (lambda d: promise(d).pop("rows_per_person"), "2 in the local one"),
         (one_row_each, "2 rows in its central promise"),
+        (another_epsilon, "what it spent is not what it proves"),
+        (alpha_as_spent, "must state a local promise"),
         (lambda d: d["promise"].pop("central"), "above its"),
         (lambda d: d.update(rows=299), "states 299 rows|does not prove"),
         (lambda d: d.update(rows=30_000), "states 30000 rows"),

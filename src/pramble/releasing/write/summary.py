@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 from pramble import numbers
-from pramble.data.places import arrow_input
 from pramble.errors import PrambleError
 from pramble.estimation.functionals.ratios import conditional
 from pramble.information.accuracy import TableOutcome, verdict_of, worst_first
@@ -15,7 +14,6 @@ from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.plots.images import page_environment, to_svg
 from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
 from pramble.privacy.notions import promise_from_json
-from pramble.releasing.folder.layout import MANIFEST
 from pramble.releasing.spec.settings import DATASET
 from pramble.releasing.write.published import (
     MOST_CELLS,
@@ -248,9 +246,6 @@ def certificate(published: Published) -> dict[str, Any]:
             f"{against}ε is proven with every rounding to the safe side ({central['method']}); an "
             f"attack shows that no proof can go below {lower}."
         )
-    assert published.release.folder is not None, "a dry run publishes nothing"
-    with arrow_input(published.release.folder / MANIFEST) as file:
-        own = hashlib.sha256(file.read()).hexdigest()
     others = [*manifest.get("scripts", ()), *filter(None, [manifest.get("codebook")])]
     files = [(one["file"], one["sha256"]) for one in (*published.files, *others)]
     return {
@@ -258,5 +253,5 @@ def certificate(published: Published) -> dict[str, Any]:
         "assumes": central.get("assumes", promise.get("assumes", ())),
         "notes": manifest["notes"],
         "relation": promise["relation"],
-        "files": [*files, (MANIFEST, own)],
+        "files": files,
     }
