@@ -17,9 +17,9 @@ from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
 from pramble.releasing.spec.settings import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 58_560, 276
+MOST_LINES, MOST_MODULES = 59_100, 275
 # Functions and classes of one name in several modules.
-MOST_SHARED_NAMES = 10
+MOST_SHARED_NAMES = 12
 # Modules that one other alone imports.
 MOST_SERVANTS = 60
 # Lines of the longest body, without its docstring.

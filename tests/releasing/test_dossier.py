@@ -95,7 +95,7 @@ def entry_of(folder):
     text = (folder / "deployment.yaml").read_text()
     found, asked = parsed(text)
     check(found, REGISTRY, asked)
-    assert not re.search(r": None$|\bnan\b", text, re.MULTILINE)
+    assert not re.search(r": (None|nan)$", text, re.MULTILINE)
     return found, asked
 
 

@@ -104,8 +104,7 @@ def entries_of(folder: Path, ledger: str | Path | Ledger | None) -> list[Entry]:
     """Return the releases of the same people up to this one; none where no ledger knows it."""
     if ledger is None and not default_ledger().exists():
         return []
-    path = default_ledger() if ledger is None else ledger
-    book = path if isinstance(path, Ledger) else Ledger(path, make=False)
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(), make=False)
     own = [entry for entry in book.entries() if entry.target == str(folder.resolve())]
     return [one for one in book.entries(own[-1].people) if one.id <= own[-1].id] if own else []
 

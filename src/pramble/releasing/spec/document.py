@@ -389,7 +389,8 @@ def public_settings(spec: ReleaseSpec) -> dict[str, Any]:
     >>> public_settings(spec_from({"alpha": 2, "drop": ["name"], "columns": columns}))["withheld"]
     ["merge of 'job'"]
     """
-    found = plain({key: own for key, own in document_of(spec).items() if key not in UNPUBLISHED})
+    stated = {key: own for key, own in document_of(spec).items() if key not in UNPUBLISHED}
+    found: dict[str, Any] = plain(stated)
     left = ["recodings of the reading"] if spec.reading.recode else []
     # What a workbook has beside the sheet that was read is not of the release.
     left += ["sheet"] if found.get("file", {}).pop("sheet", None) else []
