@@ -17,7 +17,7 @@ from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
 from pramble.releasing.spec.settings import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 59_100, 275
+MOST_LINES, MOST_MODULES = 58_870, 275
 # Functions and classes of one name in several modules.
 MOST_SHARED_NAMES = 12
 # Modules that one other alone imports.
@@ -27,7 +27,7 @@ MOST_STATEMENTS_LINES = 60
 MOST_PARAMETERS = 14
 MOST_PUBLIC_NAMES = 69
 MOST_RELEASE_OPTIONS = 22
-MOST_SETTINGS = 42
+MOST_SETTINGS = 43
 # The share of lines that hold nothing but a comment.
 LEAST_COMMENTS = 0.017
 # Files that know that a plan has branches; all others ask its channel.

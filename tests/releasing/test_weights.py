@@ -165,6 +165,14 @@ def test_a_local_release_states_its_sample_and_holds_back_its_design(tmp_path):
     assert np.all(e.standard_errors > simple.standard_errors)
 
 
+def test_other_promises_can_be_tried_without_weights():
+    plan = {"columns": COLUMNS, **STATED}
+    source = people().drop_columns(["stratum", "psu"])
+    found = pramble.try_release(source, plan=plan, alphas=[2.0], centrals=[1.0, 2.0])
+    assert len(list(found)) == 3
+    assert not any("finalwgt" in note for note in found.notes)
+
+
 def drafted(table, tmp_path):
     tmp_path.mkdir(exist_ok=True)
     pq.write_table(table, tmp_path / "people.parquet")

@@ -23,9 +23,10 @@ from pramble.estimation.records.tabulate import (
     counting,
     data_and_plan,
     measured_of,
+    stated_survey,
     tabulate,
 )
-from pramble.estimation.survey import Survey, as_survey, stated_survey, surveyed
+from pramble.estimation.survey import Survey, as_survey, surveyed
 from pramble.estimation.tables.cells import refuse_records, table_estimate
 from pramble.information.distributions import Table
 from pramble.mechanisms.base import Mechanism

@@ -119,12 +119,6 @@ class Survey:
         return float(self.replicate_method)
 
 
-def stated_survey(data: Any, survey: Any) -> Any:
-    """Return how records were sampled: as is said, or as an opened release states."""
-    own = getattr(data, "survey", None)
-    return own if survey is None and isinstance(own, Mapping) else survey
-
-
 def as_survey(given: Survey | Mapping[str, Any] | None, *, covers: str, weights: Any) -> Survey:
     """Return a survey design, from one or from its fields; refuse what does not go with it."""
     if given is not None and not isinstance(given, Survey | Mapping):

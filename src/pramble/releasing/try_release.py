@@ -19,7 +19,12 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.releasing.figures import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
 from pramble.releasing.source_labels import open_labelled
-from pramble.releasing.spec.document import plan_document, spec_of, without_others
+from pramble.releasing.spec.document import (
+    plan_document,
+    spec_of,
+    without_others,
+    without_weights,
+)
 from pramble.releasing.spec.settings import LARGEST_DELTA, RANDOMISED, RECORDS, TABLES, plain_design
 from pramble.releasing.spec.spec import DELTA, ReleaseSpec
 from pramble.shown import Display, Grid
@@ -99,8 +104,12 @@ class PromiseComparison:
             {"alpha": promise} if kind == "local" else {"central": promise, "delta": self.delta}
         )
         changes["design"] = self.design_for(kind)
-        settings = {**without_others(self.settings, changes), **changes}
-        found = spec_of(self.plan, self.columns, alpha=None, settings=settings)
+        plan, settings = self.plan, self.settings
+        if changes["design"] != TABLES:
+            plan = None if plan is None else without_weights(plan_document(plan))
+            settings = without_weights(settings)
+        settings = {**without_others(settings, changes), **changes}
+        found = spec_of(plan, self.columns, alpha=None, settings=settings)
         if found.design != TABLES and found.tables == "auto":
             found = replace(found, tables=2)  # all pairs, which protected tables have too
         return found if self.reading is None else replace(found, reading=as_reading(self.reading))

@@ -343,6 +343,15 @@ def data_and_plan(data: Any, plan: Any) -> tuple[Any, Any]:
     return data.data, own if plan is None else plan
 
 
+def stated_survey(data: Any, survey: Any) -> Any:
+    """Return how records were sampled: as is said, or the design effect that a release states."""
+    manifest = getattr(data, "manifest", None)
+    if survey is not None or not isinstance(manifest, Mapping):
+        return survey
+    effect = manifest.get("survey", {}).get("design_effect")
+    return None if effect is None else {"design_effect": effect}
+
+
 def warn_of_missing_rows(data: Any, release: Any) -> None:
     """Warn of rows that were selected: a randomised column tells who has a label only roughly."""
     rows = getattr(data, "num_rows", None)

@@ -12,7 +12,12 @@ from pramble.data.recode import Reading
 from pramble.errors import NotShown
 from pramble.estimation.functionals.result import Covers, Settings
 from pramble.estimation.records.signed import RecordSource, patterns_of
-from pramble.estimation.records.tabulate import data_and_plan, measured_of, plan_for
+from pramble.estimation.records.tabulate import (
+    data_and_plan,
+    measured_of,
+    plan_for,
+    stated_survey,
+)
 from pramble.estimation.regression.design_matrix import (
     CodedRows,
     ModelColumn,
@@ -24,7 +29,7 @@ from pramble.estimation.regression.families import FamilyName, family_of
 from pramble.estimation.regression.formula import Formula, formula_model, read_formula
 from pramble.estimation.regression.result import Regression
 from pramble.estimation.regression.solve import ScoreProblem, rare_classes, solve, unestimable
-from pramble.estimation.survey import Survey, as_survey, stated_survey
+from pramble.estimation.survey import Survey, as_survey
 from pramble.estimation.tables.cells import TableSource, notes_of, refuse_records, table_answers
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.measured import Measured

@@ -132,12 +132,6 @@ class Release(Display):
         return self.data if self.tables is None else self.tables
 
     @property
-    def survey(self) -> dict[str, float] | None:
-        """The stated design effect, which estimates take unless they are given another survey."""
-        effect = self.manifest.get("survey", {}).get("design_effect")
-        return None if effect is None else {"design_effect": effect}
-
-    @property
     def synthetic(self) -> Any:
         """Complete records drawn from the release alone, to open and count; None without."""
         stated = self.manifest.get("synthetic")

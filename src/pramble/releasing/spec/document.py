@@ -305,6 +305,14 @@ def without_others(document: Mapping[str, Any], asked: Mapping[str, Any]) -> dic
     }
 
 
+def without_weights(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings for randomised records: weighted tables are not compared with anything."""
+    found = {name: own for name, own in document.items() if name not in OF_WEIGHTS}
+    if weights := document.get(OF_WEIGHTS[0]):
+        found["drop"] = list(dict.fromkeys([*document.get("drop", ()), weights]))
+    return found
+
+
 def with_columns_alone(document: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
     """Return what changes where some columns of a plan are taken alone."""
     planned = document.get("columns", {})
