@@ -17,7 +17,7 @@ from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
 from pramble.releasing.spec.settings import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 58_870, 275
+MOST_LINES, MOST_MODULES = 61_000, 282
 # Functions and classes of one name in several modules.
 MOST_SHARED_NAMES = 12
 # Modules that one other alone imports.
@@ -27,7 +27,7 @@ MOST_STATEMENTS_LINES = 60
 MOST_PARAMETERS = 14
 MOST_PUBLIC_NAMES = 69
 MOST_RELEASE_OPTIONS = 22
-MOST_SETTINGS = 43
+MOST_SETTINGS = 44
 # The share of lines that hold nothing but a comment.
 LEAST_COMMENTS = 0.017
 # Files that know that a plan has branches; all others ask its channel.
@@ -299,7 +299,7 @@ print(json.dumps([len(touched), deepest]))
 
 @pytest.mark.parametrize(
     ("verb", "files", "deep"),
-    [("release", 110, 16), ("design", 23, 9), ("estimate", 27, 7), ("assess", 18, 8)],
+    [("release", 120, 16), ("design", 23, 9), ("estimate", 27, 7), ("assess", 18, 8)],
 )
 def test_a_walk_through_a_verb_is_short(verb, files, deep):
     """How many files of the package a call touches, and through how many it goes at the deepest."""

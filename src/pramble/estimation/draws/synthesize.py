@@ -297,7 +297,9 @@ def synthesis(
         found[table] = Shares(shares, variances, wanted.noise)
     seen = {name for table in found for name in table}
     sizes = {name: len(own) for name, own in target.labels.items() if name not in seen}
-    equal = {(name,): Shares(np.full(k, 1 / k), np.zeros(k), 0.0) for name, k in sizes.items()}
+    equal: dict[Table, Shares] = {
+        (name,): Shares(np.full(k, 1 / k), np.zeros(k), 0.0) for name, k in sizes.items()
+    }
     codes = draw_codes(
         {**found, **equal},
         names,
@@ -307,26 +309,25 @@ def synthesis(
         seed=seed,
         reporter=reporter,
     )
-    arrays, fits = {}, []
+    arrays = {}
     for place, (name, own) in enumerate(target.labels.items()):
         kind = target.types.get(name, natural_arrow_labels(own).type)
         arrays[name] = arrow_values(codes[:, place], own, like=kind)
     if measured is not None and measured.weighted is not None:
         arrays[measured.weighted.column] = pa.array(record_weights(measured, codes))
-    for table, wanted in found.items():
-        shape = wanted.shares.shape
-        cell = np.ravel_multi_index([codes[:, names.index(name)] for name in table], shape)
-        counts = np.bincount(cell, minlength=wanted.shares.size).reshape(shape)
-        away, error = np.abs(counts / len(codes) - wanted.shares), wanted.standard_error
-        fits.append(
-            TableFit(
-                table, away.size, float(away.max()), float(away.mean()),
-                float(np.sqrt((away**2).mean())), error,
-            )
-        )  # fmt: skip
+    fits = tuple(fit_of(table, codes, names, wanted) for table, wanted in found.items())
     library: Any = target.backend
     frame = nw.from_arrow(pa.table(arrays), backend=library).to_native()
-    return Synthesis(frame, size, tuple(fits), method, target.notes)
+    return Synthesis(frame, size, fits, method, target.notes)
+
+
+def fit_of(table: Table, codes: Integers, names: Sequence[str], wanted: Shares) -> TableFit:
+    cell = np.ravel_multi_index([codes[:, names.index(n)] for n in table], wanted.shares.shape)
+    counts = np.bincount(cell, minlength=wanted.shares.size).reshape(wanted.shares.shape)
+    away = np.abs(counts / len(codes) - wanted.shares)
+    typical = float(np.sqrt((away**2).mean()))
+    error = wanted.standard_error
+    return TableFit(table, away.size, float(away.max()), float(away.mean()), typical, error)
 
 
 def synthesize(
