@@ -159,7 +159,7 @@ def assumptions(prepared: Prepared, *, rows: int) -> list[str]:
         found = [
             (
                 "The reader sees the release and nothing that was there before its rows were "
-                "shuffled; towards whoever handles the file before that, only the local promise "
+                "shuffled; against those who handle the file before that, only the local promise "
                 "holds."
             ),
             "Every released column is randomised.",

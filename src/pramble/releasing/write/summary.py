@@ -240,7 +240,7 @@ def certificate(published: Published) -> dict[str, Any]:
         local = promise_from_json(promise["local"]).sentence()
         sentences = [f"Against those who saw the records before they were shuffled: {local}"]
     if central:
-        lower = numbers.alpha_text(central["lower"])
+        lower = numbers.few_digits(central["lower"])
         against = "" if "local" in promise else f"Against readers alone: {central['sentence']} "
         sentences.append(
             f"{against}ε is proven with every rounding to the safe side ({central['method']}); an "
