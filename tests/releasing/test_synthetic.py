@@ -234,3 +234,15 @@ def test_records_that_nobody_states_are_refused(folder, tmp_path):
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(InvalidData, match="does not state"):
         pramble.open_release(copy)
+
+
+@pytest.mark.parametrize("promise", [{"central": 1.0}, {"alpha": 2.0, "prior": "uniform"}])
+def test_numbers_with_a_word_for_empty_cells(tmp_path, promise):
+    """Labels of two types are released as text, and copies hold them too."""
+    people = pa.table({"ill": pa.array([0, 1, None] * 200), "sex": ["f", "m"] * 300})
+    columns = {"ill": {"missing": "unknown"}, "sex": {}}
+    made = pramble.release(
+        people, tmp_path / "out", columns=columns, copies=["csv", "stata", "spss", "excel"],
+        person=False, ledger=False, pages=False, **promise,
+    )  # fmt: skip
+    assert set(pramble.open_release(made.folder).synthetic["ill"].to_pylist()) == {"0", "1", "unknown"}

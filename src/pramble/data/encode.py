@@ -73,6 +73,10 @@ class Encoder:
                 nulls.setdefault(None, texts[""])
             elif None in nulls:
                 texts[""] = nulls[None]
+        elif codes[str] and (codes[int] or codes[bool]):
+            # Labels of several types are released as text (`natural_arrow_labels`).
+            for label, code in (codes[int] | codes[bool]).items():
+                codes[str].setdefault(str(label), code)
         return codes
 
     @cached_property
