@@ -256,6 +256,16 @@ def test_a_plan_as_it_was_used_makes_the_same_release(file, tmp_path):
     assert made.manifest["columns"] == again.manifest["columns"]
 
 
+def test_a_release_in_labels_is_audited(file, tmp_path):
+    made = released(
+        file, tmp_path / "out", {"race": {}, "mood": {}}, central=1.0, pages=True,
+        drop=READERS[file.suffix[1:]](file)[0].columns[2:].to_list(), copies=["stata", "spss"],
+    )  # fmt: skip
+    found = pramble.audit(made.folder, file, key=KEY)
+    assert found.passed, found
+    assert "synthetic.sav" in found.columns()["name"]
+
+
 def test_labels_of_special_values_make_no_text_of_numbers(file, tmp_path):
     others = [
         name for name in ("race", "mood", "work", "sex") if name != "sex" or file.suffix == ".sav"

@@ -245,4 +245,8 @@ def test_numbers_with_a_word_for_empty_cells(tmp_path, promise):
         people, tmp_path / "out", columns=columns, copies=["csv", "stata", "spss", "excel"],
         person=False, ledger=False, pages=False, **promise,
     )  # fmt: skip
-    assert set(pramble.open_release(made.folder).synthetic["ill"].to_pylist()) == {"0", "1", "unknown"}
+    assert set(pramble.open_release(made.folder).synthetic["ill"].to_pylist()) == {
+        "0",
+        "1",
+        "unknown",
+    }

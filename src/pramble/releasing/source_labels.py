@@ -12,7 +12,7 @@ from typing import Any
 from pramble.data.arrays import text_of_label
 from pramble.data.formats.base import FileLabels
 from pramble.data.labels import WHOLE, Label, in_order, object_key
-from pramble.data.recode import Merge, Order, as_recodings, categories_after, one_or_more
+from pramble.data.recode import Order, as_recodings, categories_after, one_or_more
 from pramble.data.records import Records, scan
 from pramble.limits import MOST_CATEGORIES_SEEN
 from pramble.releasing.scan import ValueCounts
@@ -49,10 +49,7 @@ def open_labelled(source: Any, spec: ReleaseSpec) -> tuple[Records, ReleaseSpec]
             if labels:
                 words[column.name] = values[column.name] = labels
                 columns[column.name] = column_in_labels(column, labels, own)
-    merges = {
-        name: (Merge({label: (code,) for code, label in own.items()}),)
-        for name, own in words.items()
-    }
+    merges = FileLabels(values=words).recodings
     parts: tuple[Mapping[str, Any], ...] = (found.titles, values, found.missing)
     spec = replace(
         spec,

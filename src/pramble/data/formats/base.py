@@ -11,7 +11,7 @@ from typing import IO, Any, Protocol
 
 import pyarrow as pa
 
-from pramble.data.recode import Reading
+from pramble.data.recode import Merge, Reading
 from pramble.errors import InvalidData, with_values
 from pramble.values import frozen
 from pramble.words import hint_at, several
@@ -75,6 +75,14 @@ class FileLabels:
     titles: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)  # in the order of values
     missing: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+
+    @property
+    def recodings(self) -> dict[str, tuple[Merge, ...]]:
+        """What turns the codes of each column into their labels."""
+        return {
+            name: (Merge({label: (code,) for code, label in own.items()}),)
+            for name, own in self.values.items()
+        }
 
 
 TITLE, LONGEST_TITLE = b"label", 1000

@@ -399,7 +399,10 @@ def public_settings(spec: ReleaseSpec) -> dict[str, Any]:
     """
     stated = {key: own for key, own in document_of(spec).items() if key not in UNPUBLISHED}
     found: dict[str, Any] = plain(stated)
-    left = ["recodings of the reading"] if spec.reading.recode else []
+    # Labels take the place of codes whenever the file is opened.
+    labelled, recoded = spec.labels.recodings, spec.reading.recode.items()
+    others = any(steps != labelled.get(name) for name, steps in recoded)
+    left = ["recodings of the reading"] if others else []
     # What a workbook has beside the sheet that was read is not of the release.
     left += ["sheet"] if found.get("file", {}).pop("sheet", None) else []
     for name, column in found["columns"].items():
