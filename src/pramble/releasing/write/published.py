@@ -71,8 +71,9 @@ class Published:
 
     release: Release
     columns: tuple[PublishedColumn, ...]
-    answers: Mapping[Columns, Estimate]
+    answers: Mapping[Columns, Estimate]  # of the records
     wanted: tuple[Columns, ...]
+    weighted: Mapping[Columns, Estimate]  # of the population, where tables were weighted
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -82,6 +83,11 @@ class Published:
     def dataset(self) -> Mapping[str, str]:
         found: Mapping[str, str] = self.manifest.get("dataset", {})
         return found
+
+    @property
+    def weights(self) -> str | None:
+        """The column of survey weights, where shares of the population can be estimated."""
+        return self.manifest["weights"]["column"] if self.weighted else None
 
     @property
     def title(self) -> str:
@@ -155,12 +161,15 @@ def read_published(release: Release, *, pairs: bool = True) -> Published:
     if isinstance(plan, TablePlan):
         wanted = list(plan.tables)
     sizes = {name: len(own) for name, own in labels.items()}
-    answers = estimates_of(release, tables_to_show(sizes, wanted if pairs else []))
+    shown = tables_to_show(sizes, wanted if pairs else [])
+    answers, weights = estimates_of(release, shown), manifest.get("weights")
+    weighted = {} if weights is None else estimates_of(release, shown, weights=weights["column"])
+    of_all = weighted or answers
     columns = tuple(
-        published_column(one, labels.get(one["name"], ()), answers.get((one["name"],)))
+        published_column(one, labels.get(one["name"], ()), of_all.get((one["name"],)))
         for one in manifest["columns"]
     )
-    return Published(release, columns, answers, tuple(wanted))
+    return Published(release, columns, answers, tuple(wanted), weighted)
 
 
 def published_column(
@@ -197,14 +206,18 @@ def tables_to_show(sizes: Mapping[str, int], wanted: Sequence[Columns]) -> list[
     return found
 
 
-def estimates_of(release: Release, tables: Sequence[Columns]) -> dict[Columns, Estimate]:
+def estimates_of(
+    release: Release, tables: Sequence[Columns], *, weights: str | None = None
+) -> dict[Columns, Estimate]:
     """Return what the evidence says of some tables of the file itself, where it says anything."""
     found: dict[Columns, Estimate] = {}
     if isinstance(release.plan, TablePlan):
         for table in tables:
             # A release must not fail because of its noise, such as a total that is not positive.
             with suppress(PrambleError):
-                found[table] = estimate(release.tables, by=list(table), covers="randomisation")
+                found[table] = estimate(
+                    release.tables, by=list(table), covers="randomisation", weights=weights
+                )
         return found
     assert release.folder is not None, "a dry run publishes nothing"
     here: Any = open_records(release.folder.absolute() / stated_data(release.manifest)["file"])

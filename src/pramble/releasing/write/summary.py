@@ -78,8 +78,9 @@ def summary_page(published: Published) -> str:
             "more_columns": len(published.columns) - len(shown),
             "most_printed": MOST_COLUMNS_PRINTED,
             "most_cells": MOST_CELLS,
-            "in_python": ", ".join(map(ascii, example)),
-            "in_r": ", ".join(f"d[[{r_text(name)}]]" for name in example),
+            "in_python": f"[{', '.join(map(ascii, example))}]"
+            + (f", weights={published.weights!a}" if published.weights else ""),
+            "in_r": table_in_r(example, published.weights),
             "for_r": " ".join(r_text(name) for name in example),
             "explorer": explorer_data(published),
             "script": script,
@@ -90,6 +91,14 @@ def summary_page(published: Published) -> str:
             "plan_caption": PLAN_CAPTION,
         }
     )
+
+
+def table_in_r(columns: Sequence[str], weights: str | None) -> str:
+    """Return R code for a table of the complete records."""
+    own = [f"d[[{r_text(name)}]]" for name in columns]
+    if weights is None:
+        return f"table({', '.join(own)})"
+    return f"xtabs(d[[{r_text(weights)}]] ~ {' + '.join(own)})"
 
 
 def release_kind(published: Published) -> str:
@@ -156,7 +165,7 @@ def explorer_data(published: Published) -> dict[str, Any]:
     place = {column.name: number for number, column in enumerate(columns)}
     by_name = {column.name: column for column in columns}
     tables = []
-    for names, answer in published.answers.items():
+    for names, answer in (published.weighted or published.answers).items():
         if len(names) > 2:
             continue
         own = [by_name[name] for name in names]
@@ -169,12 +178,13 @@ def explorer_data(published: Published) -> dict[str, Any]:
         tables.append(
             {
                 "columns": [place[name] for name in names],
-                "n": round(answer.n),
+                "n": round(float(answer.counts().values.sum())),
                 "cells": figures_in_order(own, names, answer),
                 "within": within,
             }
         )
     return {
+        "of": "people" if published.weights else "records",
         "columns": [
             {"name": visible(c.name), "label": visible(c.label), "categories": c.texts}
             for c in columns

@@ -31,16 +31,16 @@
     });
     fill(second, found);
     var table = second.value === "" ? byColumns[first.value] : of(a, Number(second.value));
-    var ways = [["all", "per cent of all records"]];
+    var ways = [["all", "per cent of all " + data.of]];
     ((table && table.within) || []).forEach(function (one) {
       ways.push(["within " + one[0], "per cent within " + data.columns[one[0]].name]);
     });
-    ways.push(["people", "records"]);
+    ways.push(["count", data.of]);
     fill(measure, ways);
     show(table);
   }
   function figure(value, n) {
-    if (measure.value === "people") { return Math.round(value * n).toLocaleString("en"); }
+    if (measure.value === "count") { return Math.round(value * n).toLocaleString("en"); }
     return (100 * value).toFixed(1) + " %";
   }
   function show(table) {
@@ -57,10 +57,10 @@
     var most = 0;
     cells.forEach(function (cell) { if (cell) { most = Math.max(most, cell[2]); } });
     get("about").textContent = title(inner) + (outer === null ? "" : ", by " + title(outer)) +
-      " (" + table.n.toLocaleString("en") + " records; " +
+      " (" + table.n.toLocaleString("en") + " " + data.of + "; " +
       measure.options[measure.selectedIndex].text + ")";
     var head = add(top, "tr");
-    ["", "", measure.value === "people" ? "records" : "share", "from", "to"].forEach(function (word) {
+    ["", "", measure.value === "count" ? data.of : "share", "from", "to"].forEach(function (word) {
       add(head, "th", word);
     });
     for (var o = 0; o < (outer === null ? 1 : size(outer)); o += 1) {
