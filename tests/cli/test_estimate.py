@@ -56,7 +56,7 @@ def test_the_table_reads_well(folder):
 def test_json_and_csv_hold_the_numbers_of_the_verb(folder):
     e = pramble.estimate(pramble.open_release(folder), by=["region", "sex"])
     document = json.loads(run(folder, "--by", "region,sex", "--json").stdout)
-    assert [cell["probability"] for cell in document["cells"]] == e.probabilities.tolist()
+    assert [cell["share"] for cell in document["cells"]] == e.probabilities.tolist()
     assert document["cells"][1]["region"] == "north"
     assert document["covers"] == "both"
     rows = list(csv.DictReader(io.StringIO(run(folder, "--by", "region,sex", "--csv").stdout)))

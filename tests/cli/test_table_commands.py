@@ -106,7 +106,7 @@ def test_a_forged_plan_gets_the_promise_that_it_makes(place, tmp_path):
 def test_measured_tables_are_estimated():
     cells = answered("estimate", "out", "--by", "town,sex")["cells"]
     own = pramble.estimate(pramble.open_release("out"), by=["town", "sex"])
-    assert [cell["probability"] for cell in cells] == own.values.tolist()
+    assert [cell["share"] for cell in cells] == own.values.tolist()
     assert not answered("estimate", "out", "--by", "town,sex")["modelled"]
     wrong = run("estimate", "out", "--by", "sex,towm")
     assert isinstance(wrong.exception, InvalidInput)
@@ -116,7 +116,7 @@ def test_measured_tables_are_estimated():
 def test_other_tables_are_modelled_and_marked():
     found = answered("estimate", "out", "--by", "sex,town,ill")
     own = pramble.estimate(pramble.open_release("out"), by=["sex", "town", "ill"])
-    assert [cell["probability"] for cell in found["cells"]] == own.values.tolist()
+    assert [cell["share"] for cell in found["cells"]] == own.values.tolist()
     assert found["modelled"]
     assert found["rests_on"] == [["sex", "town"], ["sex", "ill"], ["town", "ill"]]
     assert found["notes"] == list(own.notes)

@@ -20,5 +20,5 @@ def levels(data, column, **said):
     """Return the labels of a column, in order, and how often each is there."""
     e = pramble.estimate(data, {}, by=column, reading=said)
     table = e.to_arrow()
-    shares = table["probability"].to_pylist()
+    shares = table["share"].to_pylist()
     return dict(zip(table[column].to_pylist(), [round(p * e.n) for p in shares], strict=True))

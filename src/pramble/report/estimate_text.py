@@ -10,7 +10,7 @@ MOST_ROWS = 200
 
 def estimate_grid(answer: Estimate, *, hint: str = "") -> Grid:
     """Return the first cells of an estimate; ``hint`` says where the others are."""
-    is_share = answer.quantity in {"probability", "share"} or "query" in answer.cells
+    is_share = answer.quantity == "share" or "query" in answer.cells
 
     def text(value: float) -> str:
         if is_share:

@@ -229,7 +229,7 @@ def loglinear(e: Estimate, tables: Sequence[Sequence[str] | str]) -> LogLinear:
 def checked_tables(e: Estimate, tables: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
     parts = tuple((one,) if isinstance(one, str) else tuple(one) for one in tables)
     named = {name for part in parts for name in part}
-    if named != set(e.cells) or e.quantity != "probability":
+    if named != set(e.cells) or e.quantity != "share" or e.given:
         raise InvalidInput(
             f"A log-linear model is of a table of shares, and its tables name all its columns, "
             f"{', '.join(map(repr, e.cells))}; found {list(parts)!r}."

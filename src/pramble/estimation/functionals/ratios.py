@@ -267,8 +267,9 @@ def counts(e: Estimate, total: float | None = None) -> Estimate:
     Of weighted tables they are sums of weights. A total, such as the size of a population, is taken
     as exact.
     """
-    if e.quantity != "probability":
-        raise InvalidInput(f"Shares of all records can be counted; these are of {e.quantity}.")
+    if e.quantity != "share" or e.given:
+        found = "shares within groups" if e.given else e.quantity
+        raise InvalidInput(f"Shares of all records can be counted; found {found}.")
     ratios = ratios_of(e)
     answers: Any = ratios.answers
     unit = float(getattr(answers, "unit", 1.0))

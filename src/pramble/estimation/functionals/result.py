@@ -95,12 +95,12 @@ class Estimate(Display, Tidy):
     >>> e = pramble.estimate([650, 350], m, counts=True)
     >>> e
     Estimate of 2 cells from 1,000 records (mle, 95 % intervals)
-    ----------------------------------------------
-    category  probability  std err    from      to
-    ----------------------------------------------
-    no            0.82459  0.03264  0.7595  0.8872
-    yes           0.17541  0.03264  0.1128  0.2405
-    ----------------------------------------------
+    ------------------------------------------
+    category    share  std err    from      to
+    ------------------------------------------
+    no        0.82459  0.03264  0.7595  0.8872
+    yes       0.17541  0.03264  0.1128  0.2405
+    ------------------------------------------
     Errors cover sampling and randomisation.
     >>> e.covariance.shape, e.covers_what[:26]
     ((2, 2), 'sampling and randomisation')
@@ -119,7 +119,7 @@ class Estimate(Display, Tidy):
     log_likelihood: float = float("nan")
     gap: float = float("nan")
     misfit: float = float("nan")
-    quantity: str = "probability"
+    quantity: str = "share"
     backend: str = "pyarrow"
     notes: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
