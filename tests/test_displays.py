@@ -76,7 +76,9 @@ def results(tmp_path_factory):
             prior="uniform",
             drop=["age"],
             ledger=folder.parent / "ledger.json",
+            key=KEY,
         ),
+        pramble.audit(folder, PEOPLE, key=KEY),
     ]
 
 

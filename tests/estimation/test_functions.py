@@ -290,7 +290,7 @@ def test_counts_are_shares_times_records(plan):
 def test_what_is_no_share_of_all_is_not_counted():
     made = split(2.0)
     e = pramble.estimate(pramble.perturb(people(50), made), made, by=["work"], given=["sex"])
-    with pytest.raises(InvalidInput, match="these are of share"):
+    with pytest.raises(InvalidInput, match="found shares within groups"):
         e.counts()
     with pytest.raises(InvalidInput, match="total must be a positive"):
         pramble.estimate([3, 4], pramble.randomized_response(2, 1.0), counts=True).counts(0)
