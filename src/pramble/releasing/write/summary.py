@@ -9,7 +9,7 @@ from typing import Any
 from pramble import numbers
 from pramble.errors import PrambleError
 from pramble.estimation.functionals.ratios import conditional
-from pramble.information.accuracy import TableOutcome, verdict_of, worst_first
+from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.plots.images import page_environment, to_svg
 from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
@@ -70,7 +70,7 @@ def summary_page(published: Published) -> str:
             "number": release.guarantee.number.partition(",")[0],
             "against": AGAINST[release_kind(published)],
             "kind": release_kind(published),
-            "verdict": verdict_of(tables) if tables else None,
+            "verdict": manifest.get("worth", {}).get("sentences", ()),
             "rows": accuracy_rows(published, tables),
             "most_tables": MOST_TABLES_SHOWN,
             "open_columns": [c.name for c in published.columns if not c.is_protected],
