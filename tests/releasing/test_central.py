@@ -66,7 +66,7 @@ def test_an_identifier_must_go_and_may(tmp_path, book, people):
 def test_a_survey_weight_is_refused_as_it_is_and_goes_in_bands(tmp_path, book, people):
     weights = np.random.default_rng(3).lognormal(0, 1, 400)
     given = with_column(people, "weight", weights)
-    assert "weight can be banded" in refused(tmp_path, book, given)
+    assert "A survey weight is stated with weights" in refused(tmp_path, book, given)
     raw = {**COLUMNS, "weight": {}}
     told = refused(tmp_path, book, given, columns=raw, error=InvalidData)
     assert "'weight'" in told

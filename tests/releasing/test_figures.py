@@ -41,10 +41,12 @@ def test_empty_cells_that_are_a_category_keep_records_whole(tmp_path):
 
 def test_a_shuffled_release_shows_itself(tmp_path):
     frame = pa.table({"s": list("uvw") * 300})
-    r = pramble.release(frame, tmp_path / "out", columns=["s"], alpha=1.0, shuffle=True,
-                        ledger=False)  # fmt: skip
-    assert r.central is not None
-    assert "central ε" in repr(r)
+    promises = {"α of a person": {"alpha": 1.0, "shuffle": True},
+                "central ε": {"central": 1.0, "design": "records"}}  # fmt: skip
+    for number, promise in promises.items():
+        r = pramble.release(frame, tmp_path / number, columns=["s"], ledger=False, **promise)
+        assert r.central is not None
+        assert [one for one in promises if one in repr(r)] == [number]  # one to quote
 
 
 def test_risk_is_told_before_and_after(tmp_path):

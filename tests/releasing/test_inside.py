@@ -348,6 +348,7 @@ MANIFEST = {
     "created": "2026-01-01",
     "rows": 3,
     "data": {"file": "randomised.parquet", "format": "parquet", "bytes": 9, "sha256": "0" * 64},
+    "codebook": {"file": "codebook.xml", "bytes": 9, "sha256": "0" * 64},
     "promise": {
         "spent": {"notion": "record", "alpha": 1.0, "alpha_exact": "1"},
         "limit": {"notion": "record", "alpha": 1.0, "alpha_exact": "1"},

@@ -80,7 +80,7 @@ def test_analysts_get_what_they_get_from_the_single_file(whole, honest):
     from_path = pramble.estimate(honest.folder / "randomised", PLAN, by=["sex", "age"]).to_pandas()
     assert from_path.equals(expected)
     assert pacsv.read_csv(honest.folder / "synthetic.csv").num_rows == ROWS
-    assert "3 files in randomised/" in (honest.folder / "summary.html").read_text()
+    assert "randomised/</code> (3 files)" in (honest.folder / "summary.html").read_text()
 
 
 def test_links_are_found_over_pieces(tmp_path):
