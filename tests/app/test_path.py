@@ -107,7 +107,7 @@ def test_from_an_untouched_file_to_a_release_and_its_reader(page, served, file):
     region.wait_for()
     shown = region.get_by_role("cell").all_text_contents()
     own = pramble.estimate(opened, by=["sex"])
-    assert shown[1] == f"{100 * own.values[0]:.2f}%"
+    assert shown[1] == f"{100 * own.values[0]:.2f} %"
     assert fits(page)
     assert not faults(page)
 
@@ -141,7 +141,7 @@ def test_a_central_promise_by_default_clicks_gives_tables_and_complete_records(p
     region.wait_for()
     own = pramble.estimate(opened, by=["sex", "age"])
     shown = region.get_by_role("cell").all_text_contents()
-    assert shown[2] == f"{100 * own.values[0]:.2f}%"
+    assert shown[2] == f"{100 * own.values[0]:.2f} %"
     page.get_by_label("Formula").fill("sex ~ C(status)")
     page.get_by_role("button", name="Fit").click()
     page.locator("#read-fit_answer").get_by_role("cell", name="Intercept").wait_for()

@@ -161,7 +161,7 @@ def test_tables_and_regressions_are_those_of_the_verbs_and_outlive_a_reload(page
 
 def test_a_shuffled_file_is_asked_for_numbers_of_records(page, folders):
     open_folder(page, folders / "central")
-    page.get_by_text("at δ = 1e-06").first.wait_for()
+    page.get_by_text("at δ = 10⁻⁶").first.wait_for()
     page.get_by_label("First column").select_option("SEX")
     page.get_by_label("Answer in").select_option("counts")
     release = pramble.open_release(folders / "central")

@@ -71,7 +71,7 @@ def test_a_dry_run_then_the_release_itself(page, served, small_file):
     frames = page.locator("iframe.page")
     assert frames.count() == 2
     assert frames.first.get_attribute("sandbox") == ""
-    assert re.search("Release of 2,000 records", frames.first.get_attribute("srcdoc"))
+    assert re.search("Protected data set of 2,000 records", frames.first.get_attribute("srcdoc"))
 
     page.reload()
     page.get_by_role("heading", name="Released").wait_for()

@@ -507,7 +507,7 @@ OTHER_FILES = [
         "first row",
     ),
     works(
-        "Stata labels: codes are released",
+        "Stata labels: they are released, not codes",
         given(
             {
                 "people.dta": lambda path: pyreadstat.write_dta(
@@ -518,7 +518,7 @@ OTHER_FILES = [
             },
             f"release people.dta {OUT} --columns sex",
         ),
-        labels("sex", "1", "2"),
+        labels("sex", "woman", "man"),
     ),
     works(
         "SPSS labels, one code without",
@@ -532,7 +532,7 @@ OTHER_FILES = [
             },
             f"release people.sav {OUT} --columns sex",
         ),
-        labels("sex", "1", "2", "3"),
+        labels("sex", "woman", "man", "3"),
     ),
     refused(
         "gz cut short",

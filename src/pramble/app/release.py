@@ -1,5 +1,6 @@
 """Step 4: the plan, a dry run, and the release itself."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from functools import partial
@@ -151,6 +152,8 @@ def page_in_place(title: str, path: Path, *, is_open: bool = False) -> Tag:
         text = path.read_text(encoding="utf-8")
     except OSError:
         return notice("note", f"This page is not where it was written: {visible(str(path))}.")
+    # The explorer of the summary works where the file itself is opened.
+    text = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
     return tags.details(
         tags.summary(title),
         tags.iframe(class_="page", sandbox="", srcdoc=text, title=title),
