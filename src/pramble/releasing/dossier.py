@@ -312,7 +312,7 @@ def risk_picture(release: Release, path: Path) -> str:
         release.manifest["design"],
     )
     own = stated_outcomes(release.manifest)
-    if not own or design["kind"] == "columns" or "distances" in design:
+    if not own or not release.manifest["rows"] or design["kind"] == "columns" or "distances" in design:
         return said["undrawn"]
     current = candidate_of(release, promise, own)
     found = [current]
