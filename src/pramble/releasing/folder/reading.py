@@ -14,6 +14,7 @@ from typing import Any
 
 from pramble.data.labels import Labels, label_keys
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
+from pramble.information.structural_zeros import as_possible
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
@@ -156,7 +157,13 @@ def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
             f"it states {short(names)} as randomised, and its plan "
             f"randomises {short(list(plan.columns))}."
         )
-    check_words(manifest["columns"], protected_labels(plan))
+    labels = protected_labels(plan)
+    check_words(manifest["columns"], labels)
+    with undamaged(), as_invalid("its rules of what is possible"):
+        as_possible(
+            manifest.get("synthetic", {}).get("possible"),
+            {name: own.values for name, own in labels.items()},
+        )
     return plan
 
 

@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from pramble.data.recode import Reading
+from pramble.data.recode import Merge, Reading
 from pramble.data.repair import rule_columns
 from pramble.errors import InvalidPlan
 from pramble.releasing.spec.column import ColumnSpec
@@ -399,7 +399,15 @@ def public_settings(spec: ReleaseSpec) -> dict[str, Any]:
     """
     stated = {key: own for key, own in document_of(spec).items() if key not in UNPUBLISHED}
     found: dict[str, Any] = plain(stated)
-    left = ["recodings of the reading"] if spec.reading.recode else []
+    # Labels in place of codes follow from the source.
+    listed = spec.labels.values
+    recodings = [
+        name
+        for name, steps in spec.reading.recode.items()
+        if name not in listed
+        or steps != (Merge({label: (code,) for code, label in listed[name].items()}),)
+    ]
+    left = ["recodings of the reading"] if recodings else []
     # What a workbook has beside the sheet that was read is not of the release.
     left += ["sheet"] if found.get("file", {}).pop("sheet", None) else []
     for name, column in found["columns"].items():
