@@ -324,3 +324,14 @@ def test_settings_of_huge_numbers_are_refused(tables):
 
     with pytest.raises(InvalidData, match="number in"):
         pramble.open_release(forge(tables, change))
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../secret.csv", "https://stranger.example/x.csv"])
+def test_settings_lead_to_no_file_elsewhere(released, path):
+    """An audit would open it."""
+
+    def change(document):
+        document["settings"]["columns"]["sex"] |= {"prior": "public", "prior_file": path}
+
+    with pytest.raises(InvalidData, match="where a file lies"):
+        pramble.open_release(forge(released, change))
