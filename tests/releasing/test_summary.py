@@ -283,7 +283,7 @@ ATTRIBUTES = {
     "version": {"date"},
     "notes": {"type", "subject"},
     "fileDscr": {"ID", "URI"},
-    "var": {"ID", "name", "files", "intrvl"},
+    "var": {"wgt", "ID", "name", "files", "intrvl"},
     "catgry": {"missing"},
     "catStat": {"type", "otherType"},
 }
@@ -522,3 +522,19 @@ def test_households_are_what_neighbouring_files_differ_in(tmp_path):
     )  # fmt: skip
     assert "replace one household, in at most 2 rows" in page_of(release).text
     assert pramble.open_release(release.folder).unit.of == "household"
+
+
+def test_the_weight_of_complete_records_is_in_the_codebook(tmp_path):
+    data = people(400).drop_columns(["place"])
+    data = data.append_column("weighs", pa.array(np.linspace(1, 30, 400)))
+    release = pramble.release(
+        data, tmp_path / "out", columns={"work": {"categories": ["no", "yes"]},
+        "region": {"categories": list("nesw")}}, central=1.0, person=False, weights="weighs",
+        largest_weight=40, ledger=False, copies=["csv"],
+    )  # fmt: skip
+    book = ET.parse(release.folder / "codebook.xml").getroot()
+    check_structure(book)
+    names = [one.get("name") for one in book.iter(f"{DDI}var")]
+    assert names == list(release.synthetic.column_names)
+    last = list(book.iter(f"{DDI}var"))[-1]
+    assert (last.get("wgt"), last.get("files")) == ("wgt", "F1 F2")
