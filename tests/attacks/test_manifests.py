@@ -269,3 +269,69 @@ def test_any_damage_to_a_manifest_is_told_in_words(released, data):
     except PrambleError as error:
         words = str(error)
     assert 0 < len(words) < 2000
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    columns = {f"c{i}": {"categories": list(range(10))} for i in range(8)}
+    people = {name: list(range(10)) * 20 for name in columns}
+    r = pramble.release(
+        people, tmp_path_factory.mktemp("tables") / "out", columns=columns, central=1.0,
+        tables=1, person=False, ledger=False, pages=False,
+        possible=[{"if": {"c0": 0}, "then": {"c1": 0}, "repair": {"c1": 0}}],
+    )  # fmt: skip
+    return r.folder, json.loads((r.folder / "manifest.json").read_text())
+
+
+RULE = {
+    "no label": {"never": {"c0": [[1]], "c1": 1}},
+    "no column": {"never": {"c0": 1, "else": 1}},
+    "more cells than memory": {"never": {f"c{i}": 1 for i in range(8)}},
+    "no record left": {"never": {"c0": list(range(10)), "c1": list(range(10))}},
+}
+
+
+@pytest.mark.parametrize("rule", RULE)
+def test_forged_rules_of_what_is_possible_are_refused(tables, rule):
+    def change(document):
+        document["synthetic"]["possible"] = [RULE[rule]]
+
+    with pytest.raises(InvalidData, match="rules of what is possible"):
+        pramble.open_release(forge(tables, change))
+
+
+def test_categories_beyond_any_column_are_refused(tables, released):
+    def of_tables(document):
+        document["plan"]["columns"][0]["categories"][0] = 10**40
+
+    def of_records(document):
+        own = blocks(document)[0]
+        own["mechanism"]["categories"] = [10**40, *own["mechanism"]["categories"][1:]]
+
+    for made, change in ((tables, of_tables), (released, of_records)):
+        with pytest.raises(InvalidData):
+            pramble.open_release(forge(made, change))
+
+
+def test_a_forged_objective_stops_no_dossier(tables, tmp_path):
+    folder = forge(tables, lambda document: document["design"].pop("objective"))
+    assert (pramble.dossier(folder, tmp_path / "dossier") / "sp800-226.md").exists()
+
+
+def test_settings_of_huge_numbers_are_refused(tables):
+    def change(document):
+        document["settings"]["columns"]["c0"]["prior"] = [1e308] * 10
+
+    with pytest.raises(InvalidData, match="number in"):
+        pramble.open_release(forge(tables, change))
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../secret.csv", "https://stranger.example/x.csv"])
+def test_settings_lead_to_no_file_elsewhere(released, path):
+    """An audit would open it."""
+
+    def change(document):
+        document["settings"]["columns"]["sex"] |= {"prior": "public", "prior_file": path}
+
+    with pytest.raises(InvalidData, match="where a file lies"):
+        pramble.open_release(forge(released, change))

@@ -272,3 +272,15 @@ def test_the_setting_is_read_and_written():
     ):
         with pytest.raises(InvalidPlan, match=words):
             tried({**given, "copies": copies})
+
+
+def test_a_long_name_has_labels_in_every_copy(tmp_path):
+    """Programs take names of 32 letters, but no labels of theirs."""
+    name = "n" * 32
+    people = {name: ["f", "m"] * 20, "ill": ["no", "no", "yes", "yes"] * 10}
+    columns = {name: {"categories": ["f", "m"]}, "ill": {"categories": ["no", "yes"]}}
+    pramble.release(
+        people, tmp_path / "out", columns=columns, central=1.0, person=False, ledger=False,
+        copies=["stata", "spss"],
+    )  # fmt: skip
+    assert (tmp_path / "out" / "synthetic.dta").exists()

@@ -54,7 +54,7 @@ def test_names_of_variables_are_what_both_programs_take():
     found = list(variable_names(columns).values())
     assert len({name.casefold() for name in found}) == len(columns)
     for name in found:
-        assert 1 <= len(name) <= 32
+        assert 1 <= len(name) <= 31
         assert name[0].isalpha()
         assert name.isascii()
         assert name.replace("_", "a").isalnum()

@@ -258,3 +258,14 @@ def test_labels_stay_texts_in_the_script(tmp_path):
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)][:5]
     labels = next(one for one in texts if one.targets[0].id == "LABELS")
     assert json.loads(labels.value.args[0].value) == {"x": odd}
+
+
+def test_the_order_of_columns_in_a_plan_is_no_matter(tmp_path):
+    """The search may bring the columns of a plan into another order than that of the file."""
+    people = crowd(300)
+    columns = {name: own for name, own in COLUMNS.items() if name in people.column_names}
+    for number, order in enumerate((list(columns), list(columns)[::-1])):
+        plan = {"alpha": 2.0, "person": False, "columns": {name: columns[name] for name in order}}
+        out = tmp_path / f"{number}"
+        pramble.release(people, out, plan=plan, ledger=False, pages=False, key=bytes(range(32)))
+        assert (pramble.dossier(out) / "risk.svg").exists()

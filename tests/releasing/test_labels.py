@@ -76,6 +76,7 @@ def stata(path):
 
 
 MAKERS = {"sav": spss, "dta": stata}
+OTHERS = {".sav": ["age", "sex", "work"], ".dta": ["age", "work"]}
 READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
 
 
@@ -400,3 +401,21 @@ def test_odd_labels_do_no_harm(tmp_path):
     _, about = pyreadstat.read_sav(made.folder / "synthetic.sav", user_missing=True)
     assert about.missing_ranges["c"] == [{"lo": 91, "hi": 95}]
     assert about.variable_value_labels["c"][91] == "m91"
+
+
+@pytest.mark.parametrize("promise", [{"alpha": 6.0}, {"central": 3.0}])
+def test_a_release_in_labels_is_made_again_without_its_plan(file, tmp_path, promise):
+    columns = {"race": {}, "mood": {"categories": [0, 1, 3, 4]}}
+    made = released(file, tmp_path / "out", columns, drop=OTHERS[file.suffix], **promise)
+    assert "withheld" not in made.manifest["settings"]
+    assert pramble.audit(tmp_path / "out", file, key=KEY).passed
+
+
+def test_a_central_promise_states_that_words_are_public(file, tmp_path):
+    columns, drop = {"race": {}, "mood": {}}, OTHERS[file.suffix]
+    made = released(file, tmp_path / "out", columns, drop=drop, central=3.0)
+    said = "neighbouring files have the same titles, labels and codes"
+    assert said in " ".join(made.manifest["promise"]["assumes"])
+    plain = {"race": [1, 2, 7] * 50, "mood": [0, 1, 3] * 50}
+    other = released(plain, tmp_path / "plain", columns, central=3.0)
+    assert said not in " ".join(other.manifest["promise"]["assumes"])

@@ -283,7 +283,7 @@ ATTRIBUTES = {
     "version": {"date"},
     "notes": {"type", "subject"},
     "fileDscr": {"ID", "URI"},
-    "var": {"ID", "name", "files", "intrvl"},
+    "var": {"wgt", "ID", "name", "files", "intrvl"},
     "catgry": {"missing"},
     "catStat": {"type", "otherType"},
 }
@@ -495,3 +495,46 @@ def test_the_page_without_scripts_and_on_paper(releases, chromium, tmp_path):
         assert len(re.findall(rb"/Type\s*/Page\b", content)) <= 2
         page.close()
     context.close()
+
+
+def test_the_picture_of_tables_is_of_noise(releases):
+    """Tables have no branches."""
+    said = {kind: "Every row is a branch" in page_of(own).text for kind, own in releases.items()}
+    assert said == {"tables": False, "shuffled": True, "local": True}
+
+
+def test_no_error_is_larger_than_the_file(tmp_path):
+    """Under a tiny α the noise of a cell is many times all records."""
+    page = page_of(made(tmp_path / "out", data=people(500).drop_columns(["place"]), alpha=0.01))
+    assert "± 500 or more" in page.text
+    numbers = re.findall(r"± ([\d,.]+)", page.text)
+    assert numbers
+    assert max(float(one.replace(",", "").rstrip(".")) for one in numbers) <= 500
+
+
+def test_households_are_what_neighbouring_files_differ_in(tmp_path):
+    data = people(600).drop_columns(["place"])
+    data = data.append_column("home", pa.array([str(i // 2) for i in range(600)]))
+    columns = {"work": {"categories": ["no", "yes"]}, "region": {"categories": list("nesw")}}
+    release = pramble.release(
+        data, tmp_path / "out", columns=columns, central=1.0, person={"household": "home"},
+        rows_per_person=2, drop=["home"], ledger=False,
+    )  # fmt: skip
+    assert "replace one household, in at most 2 rows" in page_of(release).text
+    assert pramble.open_release(release.folder).unit.of == "household"
+
+
+def test_the_weight_of_complete_records_is_in_the_codebook(tmp_path):
+    data = people(400).drop_columns(["place"])
+    data = data.append_column("weighs", pa.array(np.linspace(1, 30, 400)))
+    release = pramble.release(
+        data, tmp_path / "out", columns={"work": {"categories": ["no", "yes"]},
+        "region": {"categories": list("nesw")}}, central=1.0, person=False, weights="weighs",
+        largest_weight=40, ledger=False, copies=["csv"],
+    )  # fmt: skip
+    book = ET.parse(release.folder / "codebook.xml").getroot()
+    check_structure(book)
+    names = [one.get("name") for one in book.iter(f"{DDI}var")]
+    assert names == list(release.synthetic.column_names)
+    last = list(book.iter(f"{DDI}var"))[-1]
+    assert (last.get("wgt"), last.get("files")) == ("wgt", "F1 F2")

@@ -240,3 +240,13 @@ def test_a_largest_weight_is_stated_and_the_column_named():
     for odd in (0, -1, float("nan"), float("inf"), True, "4"):
         with pytest.raises((pramble.InvalidInput, pramble.InvalidPlan)):
             pramble.design_tables(columns, 1.0, 1e-6, tables=1, largest_weight=odd)
+
+
+def test_a_weight_of_the_largest_is_not_cut(recwarn):
+    """Even where the largest has more digits than weights have."""
+    d = pramble.design_tables({"sex": 2}, 1.0, 1e-6, tables=1, largest_weight=1234.5678)
+    people = {"sex": [0, 1] * 20, "w": [1234.5678, 1234.567] * 20}
+    pramble.measure(people, d, key=bytes(32), weights="w")
+    assert not recwarn.list
+    with pytest.warns(pramble.errors.PrambleWarning, match="1 rows weigh more"):
+        pramble.measure({"sex": [0, 1], "w": [1234.5679, 1.0]}, d, key=bytes(32), weights="w")

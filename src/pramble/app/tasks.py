@@ -12,7 +12,12 @@ from pramble.datasets import synthetic_new_york
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.outcome import ReleaseOutcome
 from pramble.plots.images import to_svg
-from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
+from pramble.plots.mechanisms import (
+    NOISE_CAPTION,
+    NOISE_PICTURE,
+    PLAN_CAPTION,
+    PLAN_PICTURE,
+)
 from pramble.releasing.folder.build import report_path
 from pramble.releasing.profile.survey import FileProfile, survey_file
 from pramble.releasing.scan import CountedColumn, count_each
@@ -63,9 +68,6 @@ def count_categories(
 
 # The file and plan that were tried last, counted.
 COUNTED: dict[str, PromiseComparison] = {}
-
-NOISE_CAPTION = "The noise that each table would get, in people a cell (standard deviation)."
-NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
 
 
 @frozen

@@ -56,10 +56,10 @@ def arrow_labels(outputs: Sequence[Label], *, like: Any) -> Any:
 
 
 def natural_arrow_labels(outputs: Sequence[Label]) -> Any:
-    """Return the outputs as an Arrow array of their own type; as text where types are mixed."""
+    """Return the outputs as an Arrow array of their own type; as text where it has none."""
     try:
         return pa.array(outputs)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.array([None if label is None else str(label) for label in outputs])
 
 

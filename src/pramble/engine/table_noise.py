@@ -67,7 +67,7 @@ def with_noise(plan: TablePlan, counts: Counts, *, secret: bytes, reporter: Repo
     total = int(next(iter(counts.values())).sum())
     if not plan.total_is_public:
         noise = lattice_noise(noise_stream(own, ()), 1, scale=1, precision=plan.precision[()])
-        total += int(noise[0])
+        total = max(total + int(noise[0]), 0)  # no file has fewer, and no manifest states it
     return Measured(plan, total, parts)
 
 

@@ -148,15 +148,17 @@ def join_tables(
 ) -> Floats:
     """Return the distribution of largest entropy with some margins; empty where ``start`` is.
 
+    Where no cell is left, since these margins want cells that are empty, it is that of ``start``.
+
     >>> half = np.array([0.5, 0.5])
     >>> join_tables((2, 2), ["a", "b"], [(("a",), half), (("b",), half)])
     array([[0.25, 0.25],
            [0.25, 0.25]])
     """
-    cells = np.full(shape, 1 / math.prod(shape)) if start is None else start / start.sum()
-    margins = [Margin(tuple(map(columns.index, names)), wanted) for names, wanted in parts]
+    even = np.full(shape, 1 / math.prod(shape)) if start is None else start / start.sum()
+    margins, cells = [Margin(tuple(map(columns.index, names)), own) for names, own in parts], +even
     fit_array(cells, margins, close=CLOSE, sweeps=SWEEPS)
-    return np.asarray(cells / cells.sum())
+    return np.asarray(cells / cells.sum()) if cells.any() else even
 
 
 def margin_of(cells: Floats, names: Sequence[str], columns: Sequence[str]) -> Floats:

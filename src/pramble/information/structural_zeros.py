@@ -14,7 +14,9 @@ bounds nor functions. A rule counted on the confidential file would reveal somet
 none of them.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -22,9 +24,10 @@ from numpy.typing import NDArray
 
 from pramble.data.bands import is_finite_number
 from pramble.data.crosstab import Crosstab
-from pramble.data.labels import Label, places_of, typed_texts
+from pramble.data.labels import LABEL_TYPES, Label, places_of, typed_texts
 from pramble.errors import InvalidData, InvalidInput, with_values
 from pramble.information.distributions import Table, margin_of
+from pramble.limits import MOST_CELLS
 from pramble.values import frozen
 
 Mask = NDArray[np.bool_]
@@ -171,6 +174,8 @@ def _table_of(rule: Rule, labels: Mapping[str, Sequence[Label]]) -> tuple[Table,
     rule, names = standard_rule(rule), list(labels)
     zeros = list(_zeros_of(rule, labels, declared=True))
     columns = tuple(dict.fromkeys(names[place] for zero in zeros for place in zero.masks))
+    if math.prod(len(labels[name]) for name in columns) > MOST_CELLS:
+        raise InvalidInput(f"A rule is on columns of at most {MOST_CELLS:,} cells together.")
     allowed = np.ones(tuple(len(labels[name]) for name in columns), dtype=np.bool_)
     for zero in zeros:
         met = np.ones_like(allowed)
@@ -222,6 +227,8 @@ def _met_by(labels: Sequence[Label], wanted: Any, name: str, *, declared: bool) 
     if isinstance(wanted, Mapping):
         return _within(labels, wanted, name)
     listed = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+    if not all(isinstance(label, LABEL_TYPES) for label in listed):
+        raise InvalidInput(f"A rule lists labels of column {name!r}; found {short(wanted)}.")
     found = np.zeros(len(labels), dtype=np.bool_)
     for label, place in zip(listed, places_of(labels, listed), strict=True):
         if place is not None:

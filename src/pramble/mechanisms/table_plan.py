@@ -195,7 +195,9 @@ class TableWeights:
         """
         scale, within = float(10 ** abs(self.exponent)), np.minimum(weights, 2 * self.largest)
         found = np.rint(within / scale if self.exponent > 0 else within * scale)
-        return np.minimum(found, self.most + 1).astype(np.int64)
+        # the largest weight itself is not cut, although its last digits may be
+        found = np.where(weights > self.largest, self.most + 1, np.minimum(found, self.most))
+        return found.astype(np.int64)
 
     def squared(self, units: Integers) -> Integers:
         """Return squared weights in units times the largest weight, to the nearest."""

@@ -37,6 +37,8 @@ PLAN_CAPTION = (
     "Every row is a branch: its share of the records, and the columns that it shows. Joined "
     "squares are randomised together."
 )
+NOISE_CAPTION = "The noise of each table, in people a cell (standard deviation)."
+NOISE_PICTURE = "The standard deviation of the noise in a cell of each protected table"
 PLAN_PICTURE = "Which columns each part of the plan shows, and a share of the records"
 
 

@@ -54,7 +54,7 @@ class Unit:
         """Return in what neighbouring files differ."""
         if self.rows == 1:
             return "replace one record"
-        return f"replace one person, in at most {self.rows} rows"
+        return f"replace one {self.of}, in at most {self.rows} rows"
 
     @property
     def plural(self) -> str:

@@ -144,7 +144,7 @@ def statements(release: Release) -> dict[str, str]:
         "categories": " ".join(
             f"The categories of {visible_names(names)} are {said}."
             for source, said in SOURCES.items()
-            if (names := [c["name"] for c in protected if c["categories_from"] == source])
+            if (names := [c["name"] for c in protected if c.get("categories_from") == source])
         ),
     }
     found = texts_for("all", **words) | texts_for(kind)
@@ -312,7 +312,12 @@ def risk_picture(release: Release, path: Path) -> str:
         release.manifest["design"],
     )
     own = stated_outcomes(release.manifest)
-    if not own or design["kind"] == "columns" or "distances" in design:
+    if (
+        not own
+        or not release.manifest["rows"]
+        or design["kind"] == "columns"
+        or "distances" in design
+    ):
         return said["undrawn"]
     current = candidate_of(release, promise, own)
     found = [current]
@@ -360,7 +365,7 @@ def outcomes_under(
     rows, design, tables = manifest["rows"], manifest["design"], [one.columns for one in wanted]
     if isinstance(plan, TablePlan):
         other = design_for_people(
-            labels, promise, plan.delta, tables=tables, objective=design["objective"],
+            labels, promise, plan.delta, tables=tables, objective=design.get("objective"),
             rows_per_person=plan.rows_per_person,
         )  # fmt: skip
         return table_outcomes(other.plan, rows)
@@ -378,11 +383,15 @@ def outcomes_under(
         limit["rows_per_person"] = central.rows
     found = design_record(
         labels, **limit, prior=restricted(prior, possible) or None, possible=possible,
-        tables=tables, objective=design["objective"], effort=EFFORT,
+        tables=tables, objective=design.get("objective"), effort=EFFORT,
         whole=central is not None or bool(spec and spec.whole),
     )  # fmt: skip
     cells = (int(possible.mask(table).sum()) for table in tables)
-    return [TableOutcome(t, k, found.costs[t], rows) for t, k in zip(tables, cells, strict=True)]
+    costs = {frozenset(table): cost for table, cost in found.costs.items()}  # in their own order
+    return [
+        TableOutcome(table, own, costs[frozenset(table)], rows)
+        for table, own in zip(tables, cells, strict=True)
+    ]
 
 
 def attack_script(release: Release) -> str:

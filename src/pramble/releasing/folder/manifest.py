@@ -125,6 +125,10 @@ def promise_entry(prepared: Prepared, *, counted: bool, rows: int) -> dict[str, 
     }
 
 
+PUBLIC_WORDS = (
+    "What the source calls its columns and values is public: neighbouring files have the same "
+    "titles, labels and codes."
+)
 FROM_NOISY_COUNTS = (
     "The plan was made for noisy counts of the file, which are part of what is spent; ε is that of "
     "the plan that came of them."
@@ -172,6 +176,7 @@ def assumptions(prepared: Prepared, *, rows: int) -> list[str]:
         *found,
         "Other releases of the same people add up with this one.",
         *([FROM_NOISY_COUNTS] if prior else []),
+        *([PUBLIC_WORDS] if any(words_of_columns(prepared).values()) else []),
         *(f"{sentence} This is taken as known." for sentence in prepared.seen),
     ]
 
@@ -216,7 +221,7 @@ def survey_notes(survey: Mapping[str, Any]) -> list[str]:
     effect = survey.get("design_effect")
     if effect is not None:
         found.append(
-            f"Its stated design effect, {effect:g}, multiplies sampling variances in estimates; "
+            f"The stated design effect, {effect:g}, multiplies sampling variances in estimates; "
             "that of a simple random sample is 1."
         )
     elif columns:

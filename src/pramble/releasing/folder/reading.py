@@ -14,6 +14,7 @@ from typing import Any
 
 from pramble.data.labels import Labels, label_keys
 from pramble.errors import InvalidData, InvalidInput, InvalidPlan
+from pramble.information.structural_zeros import as_possible
 from pramble.limits import LARGEST_TOTAL
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.distance import Distance
@@ -30,7 +31,7 @@ from pramble.privacy.unit import Unit
 from pramble.releasing.distances import ColumnMetric
 from pramble.releasing.folder.build import check_signature
 from pramble.releasing.folder.layout import MANIFEST, STEM, damaged, refuse_link
-from pramble.releasing.spec.document import WITHHELD, spec_from
+from pramble.releasing.spec.document import WITHHELD, files_named, spec_from
 from pramble.releasing.spec.settings import Mistake, dataset
 from pramble.releasing.spec.spec import ReleaseSpec
 
@@ -156,7 +157,13 @@ def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
             f"it states {short(names)} as randomised, and its plan "
             f"randomises {short(list(plan.columns))}."
         )
-    check_words(manifest["columns"], protected_labels(plan))
+    labels = protected_labels(plan)
+    check_words(manifest["columns"], labels)
+    with undamaged(), as_invalid("its rules of what is possible"):
+        as_possible(
+            manifest.get("synthetic", {}).get("possible"),
+            {name: own.values for name, own in labels.items()},
+        )
     return plan
 
 
@@ -243,7 +250,11 @@ def stated_spec(manifest: Mapping[str, Any]) -> ReleaseSpec | None:
         return None
     with undamaged():
         settings = {key: own for key, own in manifest["settings"].items() if key != WITHHELD}
-        return spec_from(settings, seen_allowed=True)
+        spec = spec_from(settings, seen_allowed=True)
+        # An audit opens them: a stranger leads it to no file, and to no address.
+        if any(Path(part[key]).name != part[key] for part, key in files_named(settings)):
+            raise InvalidData("its settings say where a file lies.")
+        return spec
 
 
 def check_settings(manifest: Mapping[str, Any]) -> None:

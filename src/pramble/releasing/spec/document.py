@@ -410,14 +410,18 @@ def public_settings(spec: ReleaseSpec) -> dict[str, Any]:
         source = source_and_value("merge", column.get("merge"))[0]
         if source != STANDARD and column.pop("merge", None):
             left.append(f"merge of {name!r}")
-    columns = list(found["columns"].values())
-    distances = [one["distance"] for one in columns if isinstance(one.get("distance"), dict)]
-    for part in (found, *columns, *distances):
-        for key in ("prior_file", "neighbours", "points"):
-            if key in part:  # not where it lies on the curator's machine
-                part[key] = Path(part[key]).name
+    for part, key in files_named(found):  # not where it lies on the curator's machine
+        part[key] = Path(part[key]).name
     settings: dict[str, Any] = found | ({WITHHELD: left} if left else {})
     return settings
+
+
+def files_named(settings: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Yield where settings name a file: the part of them, and the key in it."""
+    columns = list(settings["columns"].values())
+    distances = [one["distance"] for one in columns if isinstance(one.get("distance"), Mapping)]
+    for part in (settings, *columns, *distances):
+        yield from ((part, key) for key in ("prior_file", "neighbours", "points") if key in part)
 
 
 def plain(value: Any) -> Any:

@@ -218,7 +218,8 @@ def missing_label(value: Any) -> Any:
 
 
 def probabilities(value: Any) -> tuple[float, ...]:
-    found = tuple(bounded_number(part) for part in a_list(value, "probabilities"))
+    # one that is nearly 1 may be rounded
+    found = tuple(bounded_number(part, below=1 + 2e-6) for part in a_list(value, "probabilities"))
     if not math.isclose(math.fsum(found), 1, abs_tol=1e-6):
         raise Mistake(f"must sum to 1; the sum is {math.fsum(found):.9g}")
     # Rounded percentages sum to 1 only nearly; what was read before stays as it is.

@@ -14,6 +14,7 @@ from pramble.releasing.write.published import (
 from pramble.words import visible
 
 DDI = "ddi:codebook:2_5"
+WEIGHTS = "Made to fit the protected weighted tables; nobody's own weight."
 
 
 def codebook_text(published: Published) -> str:
@@ -31,6 +32,12 @@ def codebook_text(published: Published) -> str:
     for number, column in enumerate(published.columns, 1):
         own = " ".join(holders.get(column.name, ()))
         describe_column(data, f"V{number}", column, published=published, files=own)
+    if weights := published.manifest.get("weights"):
+        name, place = weights["column"], f"V{len(published.columns) + 1}"
+        own = {"files": " ".join(holders[name])} if name in holders else {}
+        one = add(data, "var", ID=place, name=name, **own, wgt="wgt", intrvl="contin")
+        add(one, "labl", "Weight")
+        add(one, "notes", WEIGHTS, type="protection")
     indent(book, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(book, encoding="unicode") + "\n"
 

@@ -335,7 +335,7 @@ def fix_time(path: Path, *, is_stata: bool) -> None:
         file.write(time)
 
 
-LONGEST_NAME = 32
+LONGEST_NAME = 31  # one less than names may have: no labels go with those of 32
 # Words of either language that are no names, whatever their capitals.
 WORDS = """
     all and b by byte coef cons double eq float ge gt if in int le long lt n ne not or pi pred rc
@@ -345,7 +345,7 @@ RESERVED = frozenset(WORDS.split())
 
 
 def variable_names(columns: Sequence[str]) -> dict[str, str]:
-    """Return a name for each column: letters, digits and underscores, 32 at most, all different.
+    """Return a name for each column: letters, digits and underscores, 31 at most, all different.
 
     >>> list(variable_names(["Größe (cm)", "grosse_cm", "2nd", "if", "sex"]).values())
     ['Groe_cm', 'grosse_cm', 'v2nd', 'v_if', 'sex']

@@ -12,7 +12,12 @@ from pramble.estimation.functionals.ratios import conditional
 from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.plots.images import page_environment, to_svg
-from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
+from pramble.plots.mechanisms import (
+    NOISE_CAPTION,
+    NOISE_PICTURE,
+    PLAN_CAPTION,
+    PLAN_PICTURE,
+)
 from pramble.privacy.notions import promise_from_json
 from pramble.releasing.spec.settings import DATASET
 from pramble.releasing.write.published import (
@@ -56,9 +61,11 @@ def summary_page(published: Published) -> str:
     shown = published.columns[:MOST_COLUMNS_SHOWN]
     example = next((list(c) for c in published.answers if len(c) == 2), [])
     example = example or list(release.plan.columns)[:1]
-    picture = None
+    picture, words, caption = None, PLAN_PICTURE, PLAN_CAPTION
+    if isinstance(release.plan, TablePlan):
+        words, caption = NOISE_PICTURE, NOISE_CAPTION
     if len(release.plan.columns) <= MOST_PARTS_DRAWN:
-        picture = to_svg(release.plan.plot(), name="plan", description=PLAN_PICTURE)
+        picture = to_svg(release.plan.plot(), name="plan", description=words)
     return environment.get_template("summary.html").render(
         {
             "published": published,
@@ -88,7 +95,7 @@ def summary_page(published: Published) -> str:
             "linked": linked_data(published),
             "certificate": certificate(published),
             "plan_picture": picture,
-            "plan_caption": PLAN_CAPTION,
+            "plan_caption": caption,
         }
     )
 
@@ -131,6 +138,8 @@ def accuracy_rows(published: Published, tables: Sequence[TableOutcome]) -> list[
 
 def in_people(share: float, table: TableOutcome) -> str:
     """Return an error of a share in records, and in per cent of a typical cell."""
+    if share >= 1:  # no error of a share is larger
+        return f"± {numbers.count(table.rows)} or more"
     of_cell = numbers.percent(share / table.typical, 1 if share < GOOD * table.typical else 0)
     return f"± {numbers.few_digits(float(f'{share * table.rows:.2g}'))} ({of_cell})"
 
