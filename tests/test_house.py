@@ -71,13 +71,13 @@ DOORS = {
         "ratios table_plan uniform"
     ),
     "plots": "estimates images map mechanisms tradeoffs",
-    "privacy": "central certificate gaussian largest_shift notions promise table_privacy unit",
+    "privacy": "central certificate gaussian largest_shift promise table_privacy unit",
     "releasing": (
         "folder.build folder.layout folder.open linkage prepare profile.columns "
         "profile.survey scan spec.document spec.settings "
         "source_labels spec.spec try_release value_sample write.data write.verify"
     ),
-    "report": "estimate_text outcome_text pages",
+    "report": "outcome_text pages",
     "risk": "after assess cells readings",
     "solvers": (
         "budget design problem record.costs record.design_record record.problem "

@@ -24,8 +24,7 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.numbers import alpha_text, tiny
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise, Promise
+from pramble.privacy.promise import CentralPromise, Promise, promise_from_json
 from pramble.privacy.unit import Unit
 from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (

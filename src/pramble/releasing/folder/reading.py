@@ -23,8 +23,7 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import is_proven
 from pramble.privacy.certificate import certify
 from pramble.privacy.gaussian import float_below
-from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise, LocalPromise, stated_alpha
+from pramble.privacy.promise import CentralPromise, LocalPromise, promise_from_json, stated_alpha
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.privacy.unit import Unit
 from pramble.releasing.distances import ColumnMetric

@@ -13,7 +13,7 @@ from pramble.information.accuracy import TableOutcome, verdict_of, worst_first
 from pramble.mechanisms.table_plan import Columns, TablePlan
 from pramble.plots.images import page_environment, to_svg
 from pramble.plots.mechanisms import PLAN_CAPTION, PLAN_PICTURE
-from pramble.privacy.notions import promise_from_json
+from pramble.privacy.promise import promise_from_json
 from pramble.releasing.spec.settings import DATASET
 from pramble.releasing.write.published import (
     MOST_CELLS,
