@@ -53,8 +53,7 @@ DOORS = {
         "frames labels open places recode records remote repair save selection vocabulary"
     ),
     "engine": (
-        "block canonical files keystream lattice_noise measure perturb record sampling shuffle "
-        "table_counts"
+        "block files keystream lattice_noise measure perturb record sampling shuffle table_counts"
     ),
     "estimation": (
         "draws.impute draws.synthesize estimate functionals.ratios functionals.result "

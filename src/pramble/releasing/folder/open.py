@@ -29,14 +29,11 @@ from pramble.privacy.unit import Unit
 from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (
     central_promise,
-    check_promised,
-    check_settings,
-    check_unit,
+    checked_plan,
     local_promise,
     prior_spending,
     read_manifest,
     stated_data,
-    stated_plan,
     undamaged,
 )
 from pramble.shown import Display, Facts
@@ -239,10 +236,7 @@ def open_release(
             "without spark=, or release with rows_per_file."
         )
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
-    release = Release(folder, manifest, stated_plan(manifest), spark=spark)
-    check_promised(manifest, release.plan)
-    check_unit(manifest)
-    check_settings(manifest)
+    release = Release(folder, manifest, checked_plan(manifest), spark=spark)
     assert release.evidence is not None, "reading checks it"
     return release
 

@@ -142,6 +142,15 @@ def stated_data(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
+def checked_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
+    """Return the plan of a release, whose promise, unit and settings are what it has."""
+    plan = stated_plan(manifest)
+    check_promised(manifest, plan)
+    check_unit(manifest)
+    check_settings(manifest)
+    return plan
+
+
 def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
     with undamaged():
         stated = manifest["plan"]
