@@ -17,7 +17,7 @@ from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
 from pramble.releasing.spec.settings import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 61_000, 282
+MOST_LINES, MOST_MODULES = 60_870, 274
 # Functions and classes of one name in several modules.
 MOST_SHARED_NAMES = 12
 # Modules that one other alone imports.
@@ -298,7 +298,7 @@ print(json.dumps([len(touched), deepest]))
 
 @pytest.mark.parametrize(
     ("verb", "files", "deep"),
-    [("release", 120, 16), ("design", 23, 9), ("estimate", 27, 7), ("assess", 18, 8)],
+    [("release", 114, 14), ("design", 23, 9), ("estimate", 27, 7), ("assess", 18, 8)],
 )
 def test_a_walk_through_a_verb_is_short(verb, files, deep):
     """How many files of the package a call touches, and through how many it goes at the deepest."""

@@ -54,6 +54,8 @@ from pramble.values import Integers, Reporter
 # Shares of the work, for the progress; the rest are checks and pages.
 COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
 
+Answers = Mapping[tuple[str, ...], Estimate]
+
 
 def write_folder(
     prepared: Prepared,
@@ -226,7 +228,7 @@ def observed_figures(
     prepared: Prepared,
     evidence: WrittenData,
     made: Synthesis,
-    answers: Mapping[tuple[str, ...], Estimate],
+    answers: Answers,
 ) -> dict[str, Any]:
     if evidence.tally is None:
         fit = [one.mean * made.rows for one in made.fits]
@@ -264,16 +266,11 @@ def observed_column(outcome: ColumnOutcome, after: Integers, changed: int) -> Co
         answer = estimate(after, outcome.mechanism, counts=True)
     except NotIdentifiable:
         return found
-    return replace(
-        found,
-        estimate=tuple(answer.probabilities.tolist()),
-        lower=tuple(answer.lower.tolist()),
-        upper=tuple(answer.upper.tolist()),
-    )
+    return replace(found, **shares_of(answer, range(len(answer.values))))
 
 
 def with_estimates(
-    columns: Sequence[FrequencyOutcome], answers: Mapping[tuple[str, ...], Estimate]
+    columns: Sequence[FrequencyOutcome], answers: Answers
 ) -> tuple[FrequencyOutcome, ...]:
     """Add what the release says of each column, where it can be estimated."""
     found = []
@@ -284,12 +281,10 @@ def with_estimates(
             continue
         order = {label: place for place, label in enumerate(one.cells[column.name])}
         places = [order[label] for label in column.categories]
-        found.append(
-            replace(
-                column,
-                estimate=tuple(one.probabilities[places].tolist()),
-                lower=tuple(one.lower[places].tolist()),
-                upper=tuple(one.upper[places].tolist()),
-            )
-        )
+        found.append(replace(column, **shares_of(one, places)))
     return tuple(found)
+
+
+def shares_of(answer: Estimate, places: Sequence[int]) -> dict[str, tuple[float, ...]]:
+    parts = {"estimate": answer.probabilities, "lower": answer.lower, "upper": answer.upper}
+    return {name: tuple(own[list(places)].tolist()) for name, own in parts.items()}
