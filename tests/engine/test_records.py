@@ -169,7 +169,7 @@ SOURCES = {
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.arrow"])
 @pytest.mark.parametrize("source", SOURCES)
 def test_files_give_the_same_release(source, target, tmp_path, monkeypatch):
-    monkeypatch.setattr("pramble.engine.canonical.BATCH_ROWS", 777)
+    monkeypatch.setattr("pramble.engine.files.BATCH_ROWS", 777)
     SOURCES[source](tmp_path / source)
     pramble.perturb_file(tmp_path / source, tmp_path / target, PLAN, key=KEY)
     out = pl.from_arrow(

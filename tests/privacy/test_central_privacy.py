@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pramble.errors import InvalidData, PrivacyError
-from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise, LocalPromise, composed
+from pramble.privacy.promise import CentralPromise, LocalPromise, composed, promise_from_json
 
 fractions = st.fractions(0, 5, max_denominator=10**9)
 chances = st.fractions(0, 1, max_denominator=10**12)

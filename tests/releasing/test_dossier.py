@@ -176,8 +176,7 @@ def test_what_the_producer_states_is_in_the_entry(released):
     opened = pramble.Release(
         release.folder, json.loads((release.folder / "manifest.json").read_text()), release.plan
     )
-    entry = dossier.deployment(opened, dossier.statements(opened), [])
-    found, asked = parsed("\n".join(dossier.yaml_lines(entry)))
+    found, asked = parsed(dossier.registry_entry(dossier.statements(opened, [])))
     check(found, REGISTRY, asked)
     basic = found["deployment"]["basic"]
     assert basic["name"] == about["title"]

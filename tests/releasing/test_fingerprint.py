@@ -7,8 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pramble.releasing.fingerprint import LANES, PRIME, Fingerprint, hash_of
-from pramble.releasing.kernels import times
+from pramble.releasing.fingerprint import LANES, PRIME, Fingerprint, hash_of, times
 from pramble.releasing.scan import ValueCounts
 
 KEY = bytes(range(32))

@@ -52,7 +52,7 @@ from pramble import release
 from pramble.data.formats import arrow
 from pramble.data.open import open_records
 from pramble.data.vocabulary import key_variable
-from pramble.engine.canonical import Canonical
+from pramble.engine.files import Canonical
 from pramble.engine.record import BoundPlan
 from pramble.errors import InvalidInput, InvalidPlan, PrivacyError
 from pramble.releasing.folder.reading import mistakes_in
@@ -158,7 +158,7 @@ def test_row_groups_do_not_show_how_the_source_was_cut(people, tmp_path, monkeyp
 
 def test_large_files_are_compared_block_by_block(people_file, tmp_path, monkeypatch):
     monkeypatch.setattr(checking, "BATCH_ROWS", 700)
-    monkeypatch.setattr("pramble.engine.canonical.BATCH_ROWS", 700)
+    monkeypatch.setattr("pramble.engine.files.BATCH_ROWS", 700)
     r = release(people_file, tmp_path / "out", plan=PLAN)
     assert all(check.passed for check in r.outcome.checks)
     assert len(r.outcome.checks) == 5

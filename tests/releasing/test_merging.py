@@ -14,7 +14,7 @@ import pramble.releasing.linkage as links_module
 import pramble.releasing.repeats as repeats_module
 import pramble.releasing.value_sample as value_sample
 from pramble.data.open import open_records
-from pramble.engine.canonical import Canonical
+from pramble.engine.files import Canonical
 from pramble.engine.record import BoundPlan
 from pramble.releasing.linkage import Links
 from pramble.releasing.write.verify import WrittenTally

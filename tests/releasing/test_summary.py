@@ -189,8 +189,7 @@ def test_the_page_shows_what_estimate_says_of_the_file(releases, kind):
 
 def test_nothing_but_the_folder_reaches_the_page(releases, tmp_path):
     """The same folder, opened by a stranger on another day, gives the same page and codebook."""
-    from pramble.releasing.write.codebook import codebook_text
-    from pramble.releasing.write.published import read_published
+    from pramble.releasing.write.published import codebook_text, read_published
     from pramble.releasing.write.summary import summary_page
 
     for kind, release in releases.items():
@@ -348,8 +347,7 @@ def test_the_codebook_has_the_structure_of_ddi(releases, kind):
 
 def test_codes_labels_and_missing_codes_are_listed(releases):
     """Columns of a manifest that state them have them on the page and in the codebook."""
-    from pramble.releasing.write.codebook import codebook_text
-    from pramble.releasing.write.published import read_published
+    from pramble.releasing.write.published import codebook_text, read_published
     from pramble.releasing.write.summary import summary_page
 
     release = pramble.open_release(releases["tables"].folder)

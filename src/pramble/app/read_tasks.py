@@ -17,9 +17,9 @@ from pramble.estimation.regression.result import coefficient_lines, head_of, tit
 from pramble.limits import MOST_CELLS_DRAWN
 from pramble.mechanisms.table_plan import TablePlan
 from pramble.plots.images import to_svg
-from pramble.privacy.notions import promise_from_json
+from pramble.privacy.promise import promise_from_json
 from pramble.releasing.folder.layout import MANIFEST
-from pramble.report.estimate_text import MOST_ROWS, estimate_grid
+from pramble.report.outcome_text import MOST_ROWS, estimate_grid
 from pramble.shown import Facts, Grid, csv_text, shortened
 from pramble.values import Reporter, Watcher, frozen
 from pramble.words import visible

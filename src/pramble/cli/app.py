@@ -12,7 +12,6 @@ import typer
 
 from pramble.cli import console
 from pramble.cli.assess import assess, calibrate, try_
-from pramble.cli.audit import audit, dossier
 from pramble.cli.certify import certify
 from pramble.cli.console import VERBOSITY, answers, messages
 from pramble.cli.demo import demo
@@ -21,7 +20,7 @@ from pramble.cli.estimate import estimate, impute, synthesize
 from pramble.cli.init import init
 from pramble.cli.inputs import option
 from pramble.cli.ledger import ledger
-from pramble.cli.release import release
+from pramble.cli.release import audit, dossier, release
 from pramble.cli.study import study
 from pramble.errors import InvalidInput, PrambleError
 from pramble.words import visible

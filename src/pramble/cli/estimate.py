@@ -29,7 +29,7 @@ from pramble.estimation.draws.impute import Imputation, imputation
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
 from pramble.estimation.functionals.result import Covers, Estimate, Method
 from pramble.plots.images import save
-from pramble.report.estimate_text import estimate_grid
+from pramble.report.outcome_text import estimate_grid
 
 IMPUTATION_PRIVACY = (
     "Drawn from the release alone: the copies reveal nothing beyond it and cost no privacy. Do the "

@@ -27,7 +27,7 @@ from pramble.data.arrays import Rows, even_batches, is_text
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.recode import Reading
 from pramble.data.records import Records, Watch
-from pramble.engine.canonical import is_coded_text, plain_type
+from pramble.engine.files import is_coded_text, plain_type
 from pramble.engine.keystream import KeyStream, derived_key
 from pramble.limits import MOST_CELLS_SHUFFLED
 from pramble.values import Integers, frozen

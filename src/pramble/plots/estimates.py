@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 # Categories whose frequencies are drawn; of more, the most frequent ones.
 MOST_CATEGORIES = 60
 
-EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
-
 
 @house_style()
 def interval_figure(

@@ -387,3 +387,15 @@ def mu_squared_sum(parts: Sequence[CentralPromise]) -> Fraction:
 def delta_on_top(parts: Sequence[CentralPromise]) -> Fraction:
     """Return the δ of those releases whose μ follows from their ε."""
     return sum((part.delta for part in parts if part.gaussian is None), Fraction(0))
+
+
+# A new notion is a class and a line here.
+NOTIONS: dict[str, Any] = {"record": LocalPromise, "central": CentralPromise}
+
+
+def promise_from_json(document: Any) -> Promise:
+    notion = document.get("notion") if isinstance(document, Mapping) else None
+    if notion not in NOTIONS:
+        raise InvalidData(f"A promise is of one of {', '.join(NOTIONS)}; found {notion!r}.")
+    found: Promise = NOTIONS[notion].from_json(document)
+    return found

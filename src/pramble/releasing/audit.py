@@ -21,12 +21,9 @@ from pramble.releasing.column_design import ColumnReleaseDesign
 from pramble.releasing.folder.build import SIGNATURE, private_folder, read_key
 from pramble.releasing.folder.layout import MANIFEST, SUMMARY, file_sha256
 from pramble.releasing.folder.reading import (
-    check_promised,
-    check_settings,
-    check_unit,
+    checked_plan,
     protected_labels,
     read_manifest,
-    stated_plan,
     stated_spec,
 )
 from pramble.releasing.prepare import Prepared
@@ -166,10 +163,7 @@ def audit(
     # No key at all is none of this release, and must not become one that is drawn.
     secret = checked_key(read_key(key, "The key") if isinstance(key, str | Path) else key or b"")
     manifest = read_manifest(place)
-    stated = stated_plan(manifest)
-    check_promised(manifest, stated)
-    check_unit(manifest)
-    check_settings(manifest)
+    stated = checked_plan(manifest)
     spec = spec_to_repeat(manifest, plan)
     if reading is not None:
         spec = replace(spec, reading=as_reading(reading))
@@ -237,7 +231,7 @@ def make_again(
     is_designed = True
     if not isinstance(stated, TablePlan) or stated.choice is None:
         # Another machine may round a design in another way: its draws are compared all the same.
-        is_designed = as_json(prepared.design.plan.to_json()) == manifest["plan"]
+        is_designed = json.loads(json.dumps(prepared.design.plan.to_json())) == manifest["plan"]
         if not is_designed and protected_labels(prepared.design.plan) == protected_labels(stated):
             prepared = with_plan(prepared, stated)
     outcome = expected_outcome(prepared, account, remarks=(), reporter=reporter)
@@ -253,11 +247,6 @@ def make_again(
         created=manifest["created"],
     )
     return is_designed
-
-
-def as_json(document: Any) -> Any:
-    """Return a document as it is when it was written and read."""
-    return json.loads(json.dumps(document))
 
 
 def with_plan(prepared: Prepared, plan: Any) -> Prepared:

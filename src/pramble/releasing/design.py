@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pramble.data.crosstab import Crosstab
 from pramble.errors import InvalidInput, InvalidPlan
 from pramble.information.accuracy import TableOutcome
 from pramble.information.distributions import (
@@ -15,14 +16,15 @@ from pramble.information.structural_zeros import Possible, as_possible
 from pramble.limits import MOST_WANTED_CELLS
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.outcome import FrequencyOutcome
+from pramble.outcome import FrequencyOutcome, RiskOutcome
 from pramble.privacy.central import CentralGuarantee
 from pramble.privacy.promise import LocalPromise
 from pramble.privacy.table_privacy import TableGuarantee
 from pramble.releasing.priors import Prior
 from pramble.releasing.scan import CountedColumn
 from pramble.releasing.spec.settings import SEEN
-from pramble.releasing.spec.spec import ReleaseSpec
+from pramble.releasing.spec.spec import ReleaseSpec, RiskSpec
+from pramble.risk.assess import assess
 from pramble.solvers.record.costs import plan_costs
 from pramble.values import frozen
 
@@ -179,3 +181,25 @@ def requested_tables(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Table, ..
 
 def columns_without_table(tables: Sequence[Table], names: Sequence[str]) -> list[str]:
     return [name for name in names if not any(name in table for table in tables)]
+
+
+def risk_figures(table: Crosstab, risk: RiskSpec, *, plan: Plan) -> RiskOutcome:
+    """Return the risk of the file before and after randomising, under one model."""
+    keys = list(risk.keys)
+    before = assess(table, keys, population_size=risk.population_size, model="two-way")
+    after: Any = before
+    if set(plan.columns) & set(keys):
+        # What bears on the keys: single columns, or the whole.
+        own = {name: plan[name] for name in plan.columns if name in keys and plan.is_simple}
+        after = before.after(own or plan)
+    return RiskOutcome(
+        keys=risk.keys,
+        model=before.model,
+        population_size=risk.population_size,
+        sample_uniques=before.sample_uniques,
+        tau1_before=before.tau1,
+        tau2_before=before.tau2,
+        tau1_after=after.tau1,
+        tau2_after=after.tau2,
+        classes=(before.below(3), before.below(5)),
+    )

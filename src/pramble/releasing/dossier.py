@@ -86,12 +86,11 @@ def dossier(
     """
     release, where = open_release(folder), Path(folder).absolute()
     place = where.with_name(f"{where.name}-dossier") if target is None else Path(target)
-    history, said = entries_of(where, ledger), statements(release)
+    words = statements(release, entries_of(where, ledger)) | {"folder": visible(where.name)}
     with building(place) as made:
-        words = {**said, **more_statements(release, history), "folder": visible(where.name)}
         words["picture"] = risk_picture(release, made / PICTURE)
         texts = {
-            ENTRY: "\n".join(yaml_lines(deployment(release, said, history))) + "\n",
+            ENTRY: registry_entry(words),
             STATEMENTS: filled_template("dossier.md.txt", **words),
             SCRIPT: attack_script(release),
         }
@@ -127,30 +126,70 @@ def promise_of(release: Release) -> LocalPromise | CentralPromise:
     return found
 
 
-def categories_text(release: Release) -> str:
-    labels = labels_of(release)
-    return ", ".join(f"{visible_names([n])} ({len(own)} categories)" for n, own in labels.items())
-
-
-def statements(release: Release) -> dict[str, str]:
-    """Return what is said in both documents, by name."""
-    manifest, protected = (
-        release.manifest,
-        [c for c in release.manifest["columns"] if c["randomised"]],
+def statements(release: Release, history: Sequence[Entry]) -> dict[str, Any]:
+    """Return what the documents say, by name; None stands for what is to be filled in."""
+    manifest, promise, unit = release.manifest, promise_of(release), release.unit
+    delta = promise.shown_delta if isinstance(promise, CentralPromise) else None
+    about: Mapping[str, Any] = manifest.get("dataset", {})
+    title, date, made = about.get("title"), str(about.get("date")), manifest["created"][:10]
+    slug = re.findall(r"[a-z0-9]+", f"{title} {made[:4]}".lower())
+    protected = ", ".join(
+        f"{visible_names([name])} ({len(own)} categories)"
+        for name, own in labels_of(release).items()
     )
-    kind = "records" if release.central is None else "shuffled" if "data" in manifest else "tables"
-    words = {
-        "version": manifest["software"]["version"],
-        "categories": " ".join(
-            f"The categories of {visible_names(names)} are {said}."
-            for source, said in SOURCES.items()
-            if (names := [c["name"] for c in protected if c.get("categories_from") == source])
-        ),
+    stated = manifest["promise"].get("central", manifest["promise"])
+    relation, said = manifest["promise"]["relation"], design_statements(release)
+    public = "\n".join(f"- {fact}" for fact in public_facts(release))
+    return said | {
+        "title": visible(title or "A release of records"),
+        "history_source": " and the ledger" if history else "",
+        "promise": promise.sentence(),
+        "epsilon": f"{promise.shown:.6g}",
+        "delta": f"{delta or 0.0:.3g}",
+        "unit": unit.sentence(),
+        "relation": relation,
+        "rows": f"{manifest['rows']:,}",
+        "delta_means": "But for a probability of δ, with which that may fail." * bool(delta),
+        "assumes": "\n".join(f"- {one}" for one in stated.get("assumes") or [unit.sentence()]),
+        "protected": protected,
+        "public": public,
+        "history": history_text(history),
+        "worth": "\n\n".join(manifest.get("worth", {}).get("sentences", ())),
+        # What the registry's entry alone says.
+        "unknown": None,
+        "slug": "-".join(slug) if title else None,
+        "name": title,
+        "curators": [about["producer"]] if about.get("producer") else None,
+        "region": about.get("region"),
+        "description": about.get("description") or said["product"],
+        "date": date if re.fullmatch(r"\d{4}-\d\d-\d\d", date) else made,
+        "domain": f"Files of records of {protected}.",
+        "noun": unit.noun.capitalize(),
+        "neighbours": f"{unit.sentence()} Neighbouring files: {relation}.",
+        "shown_epsilon": promise.shown,
+        "shown_delta": delta,
+        "release_type": "Many releases" if history[1:] else None,
+        "release_types": history_text(history) if history else None,
+        "made": f"{said['mechanisms']} {said['implementation']}",
+        "doi": about.get("doi"),
     }
-    found = texts_for("all", **words) | texts_for(kind)
+
+
+def design_statements(release: Release) -> dict[str, str]:
+    """Return what there is to say of releases of this design."""
+    manifest = release.manifest
+    protected = [column for column in manifest["columns"] if column["randomised"]]
+    kind = "records" if release.central is None else "shuffled" if "data" in manifest else "tables"
+    sources = " ".join(
+        f"The categories of {visible_names(names)} are {said}."
+        for source, said in SOURCES.items()
+        if (names := [c["name"] for c in protected if c.get("categories_from") == source])
+    )
+    version = manifest["software"]["version"]
+    found = texts_for("all", version=version, categories=sources) | texts_for(kind)
     if kind == "records" and (spent := prior_spending(manifest["design"])):
         found["mechanisms"] += texts_for("noisy_prior", prior=f"{float(spent):.3g}")["mechanisms"]
-    return {**found, "public": "\n".join(f"- {fact}" for fact in public_facts(release))}
+    return found
 
 
 def public_facts(release: Release) -> Iterator[str]:
@@ -174,29 +213,6 @@ def public_facts(release: Release) -> Iterator[str]:
     yield from (found[name] for name, holds in true.items() if holds)
 
 
-def more_statements(release: Release, history: Sequence[Entry]) -> dict[str, str]:
-    """Return what the document for NIST alone says, by name."""
-    manifest, promise, unit = release.manifest, promise_of(release), release.unit
-    delta = promise.shown_delta if isinstance(promise, CentralPromise) else 0.0
-    stated = manifest["promise"].get("central", manifest["promise"])
-    assumes = stated.get("assumes") or [unit.sentence()]
-    return {
-        "title": visible(manifest.get("dataset", {}).get("title") or "A release of records"),
-        "history_source": " and the ledger" if history else "",
-        "promise": promise.sentence(),
-        "epsilon": f"{promise.shown:.6g}",
-        "delta": f"{delta:.3g}",
-        "unit": unit.sentence(),
-        "relation": manifest["promise"]["relation"],
-        "rows": f"{manifest['rows']:,}",
-        "delta_means": "But for a probability of δ, with which that may fail." * bool(delta),
-        "assumes": "\n".join(f"- {one}" for one in assumes),
-        "protected": categories_text(release),
-        "history": history_text(history),
-        "worth": "\n\n".join(manifest.get("worth", {}).get("sentences", ())),
-    }
-
-
 def history_text(history: Sequence[Entry]) -> str:
     said = texts_for("history")
     if not history:
@@ -213,77 +229,20 @@ def local_text(spent: LocalPromise) -> str:
     return "none holds" if spent.is_unbounded else f"{spent.shown:.6g}"
 
 
-def deployment(
-    release: Release, said: Mapping[str, str], history: Sequence[Entry]
-) -> dict[str, Any]:
-    """Return the entry for the registry; None stands for what is to be filled in."""
-    manifest, promise, unit = release.manifest, promise_of(release), release.unit
-    about: Mapping[str, Any] = manifest.get("dataset", {})
-    title, date, made = about.get("title"), str(about.get("date")), manifest["created"][:10]
-    slug = re.findall(r"[a-z0-9]+", f"{title} {made[:4]}".lower())
-    parameters = {"epsilon": promise.shown}
-    if isinstance(promise, CentralPromise):
-        parameters["delta"] = promise.shown_delta
-    relation = f"{unit.sentence()} Neighbouring files: {manifest['promise']['relation']}."
-    return {
-        "url_slug": "-".join(slug) if title else None,
-        "status": "Draft",
-        "tier": 3,
-        "deployment": {
-            "basic": {
-                "name": title,
-                "data_curators": [about["producer"]] if about.get("producer") else None,
-                "intended_use": None,
-                "data_product_type": "Synthetic data",
-                "data_product_region": about.get("region"),
-                "description": about.get("description") or said["product"],
-                "publication_date": date if re.fullmatch(r"\d{4}-\d\d-\d\d", date) else made,
-                "data_product_sector": None,
-            },
-            "dp_variant": {
-                "variant_name": said["variant"],
-                "data_domain": f"Files of records of {categories_text(release)}.",
-                "unprotected_quantities": said["public"],
-            },
-            "privacy_loss": {
-                "privacy_unit": unit.noun.capitalize(),
-                "privacy_unit_details": relation,
-                "privacy_parameters": parameters,
-                "privacy_parameters_details": promise.sentence(),
-            },
-            "deployment_model": {
-                "model_name": "Central",
-                "model_name_details": said["model"],
-                "actors": said["actors"],
-                "release_type": "Many releases" if history[1:] else None,
-                "release_type_details": history_text(history) if history else None,
-                "data_source_type": "Static",
-                "access_type": "Non-interactive",
-                "access_type_details": said["access"],
-            },
-            "accounting": {name: said[name] for name in ("post_processing", "composition")},
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": said["preprocessing"],
-                "mechanisms": f"{said['mechanisms']} {said['implementation']}",
-                "justification": None,
-            },
-            "administrative": {"sources": about.get("doi"), "registry_authors": None},
-        },
-    }
-
-
-def yaml_lines(document: Mapping[str, Any], *, pad: str = "") -> Iterator[str]:
-    """Yield a document as YAML, with a comment for each value that is to be filled in."""
+def registry_entry(words: Mapping[str, Any]) -> str:
+    """Return the entry for the registry, with a comment for each value that is to be filled in."""
     asked = texts_for("to_be_filled_in")
-    for key, value in document.items():
-        if value is None:
-            yield f"{pad}# {key}: to be filled in: {asked[key]}"
-        elif isinstance(value, Mapping):
-            known = any(part is not None for part in value.values())
-            yield f"{pad}{'' if known else '# '}{key}:"  # with comments alone it would be null
-            yield from yaml_lines(value, pad=f"{pad}  ")
-        else:
-            yield f"{pad}{key}: {yaml_value(value)}"
+    text = (files("pramble") / "resources" / "deployment.yaml.txt").read_text(encoding="utf-8")
+
+    def filled(found: re.Match[str]) -> str:
+        pad, key, name = found.groups()
+        if words[name] is None:
+            return f"{pad}# {key}: to be filled in: {asked[key]}\n" if key in asked else ""
+        return f"{pad}{key}: {yaml_value(words[name])}\n"
+
+    # A mapping of comments alone would be null.
+    heading = "# administrative:" if words["doi"] is None else "administrative:"
+    return re.sub(r"( *)(\w+): @(\w+)@\n", filled, text.replace("@administrative@", heading))
 
 
 def yaml_value(value: Any) -> str:

@@ -9,6 +9,8 @@ differs for two files, or two orders of one, but with probability at most :math:
 key; two such sums, with keys of their own, make that negligible. The sum of rows that follow each
 other is that of the first, times a power of r, plus that of the others: parts of a file may be
 looked at anywhere and merged.
+
+Import it where it is needed: its loops are compiled.
 """
 
 import hashlib
@@ -18,12 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pramble.compiled import compiled
 from pramble.data.arrays import text_of_label
 from pramble.data.labels import Label
 from pramble.engine.keystream import derived_key
 
 PRIME = 2**61 - 1
 LANES = ("one", "two")
+MODULUS = np.uint64(PRIME)
+LOW_32, LOW_29 = np.uint64(2**32 - 1), np.uint64(2**29 - 1)
+B3, B29, B32, B61 = (np.uint64(bits) for bits in (3, 29, 32, 61))
 
 
 class Fingerprint:
@@ -44,8 +50,6 @@ class Fingerprint:
         return int.from_bytes(found[:16], "big") % (PRIME - 2) + 2
 
     def add(self, batch: Any) -> None:
-        from pramble.releasing.kernels import add_terms, horner
-
         numbers = np.zeros((batch.num_rows, len(LANES)), dtype=np.uint64)
         for name, job in self.jobs.items():
             add_terms(numbers, self.terms(name, job.levels.labels), job.codes)
@@ -86,3 +90,38 @@ def hash_of(label: Label) -> int:
         return 1
     found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(found[:8], "big") % (PRIME - 2) + 2
+
+
+@compiled
+def times(a: Any, b: Any) -> Any:
+    r"""Return :math:`ab \bmod p` of numbers below p, by halves of 32 bits; :math:`2^{61} = 1`."""
+    # A product of 61-bit numbers does not fit into 64 bits; halves of 32 bits do, and 2^61 = 1.
+    a_high, a_low = a >> B32, a & LOW_32
+    b_high, b_low = b >> B32, b & LOW_32
+    middle = a_low * b_high + a_high * b_low
+    low = a_low * b_low
+    total = ((a_high * b_high) << B3) + (middle >> B29) + ((middle & LOW_29) << B32)
+    total += (low & MODULUS) + (low >> B61)
+    total = (total & MODULUS) + (total >> B61)
+    return total - MODULUS if total >= MODULUS else total
+
+
+@compiled
+def add_terms(numbers: Any, terms: Any, codes: Any) -> None:
+    """Add to the number of each row, in both lanes, the term of its code."""
+    for i, code in enumerate(codes):
+        for lane in range(2):
+            total = numbers[i, lane] + terms[lane, code]
+            numbers[i, lane] = total - MODULUS if total >= MODULUS else total
+
+
+@compiled
+def horner(totals: Any, numbers: Any, ratios: Any) -> None:
+    r"""Make every total :math:`t` into :math:`t r^n + \sum_i v_i r^{n-i}`, lane by lane."""
+    one, two = totals
+    for i in range(len(numbers)):
+        one = times(one, ratios[0]) + numbers[i, 0]
+        two = times(two, ratios[1]) + numbers[i, 1]
+        one = one - MODULUS if one >= MODULUS else one
+        two = two - MODULUS if two >= MODULUS else two
+    totals[0], totals[1] = one, two

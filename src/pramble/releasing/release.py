@@ -22,7 +22,7 @@ from pramble.ledger.entries import file_facts
 from pramble.numbers import points
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.central import CentralGuarantee
-from pramble.releasing.figures import risk_figures
+from pramble.releasing.design import risk_figures
 from pramble.releasing.folder.build import (
     SIGNATURE,
     building,

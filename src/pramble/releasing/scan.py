@@ -24,7 +24,6 @@ from pramble.errors import InvalidData, with_values
 from pramble.information.distributions import Table
 from pramble.limits import LEAST_ROWS_OF_A_VALUE, MOST_CATEGORIES_SEEN
 from pramble.releasing.contributions import Contributions
-from pramble.releasing.fingerprint import Fingerprint
 from pramble.releasing.linkage import Neighbours
 from pramble.releasing.spec.column import ColumnSpec
 from pramble.releasing.spec.spec import ReleaseSpec
@@ -255,7 +254,11 @@ def count_columns(
     keys = (
         None if risk is None else CrosstabJob(records, risk.keys, keep_rows=not records.rows_stay)
     )
-    mark = None if secret is None else Fingerprint(jobs, secret)
+    mark = None
+    if secret is not None:
+        from pramble.releasing.fingerprint import Fingerprint
+
+        mark = Fingerprint(jobs, secret)
     others = [job for job in (mark, keys) if job is not None]
     rows = count_rows(records, [*jobs.values(), joint, rules, *others, *more], reporter=reporter)
     if not rows:

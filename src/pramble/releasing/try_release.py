@@ -16,7 +16,7 @@ from pramble.errors import InvalidInput, InvalidPlan, PrambleError, PrivacyError
 from pramble.information.accuracy import TableOutcome, Verdict, verdict_of
 from pramble.mechanisms.plan import Plan
 from pramble.mechanisms.table_plan import TablePlan
-from pramble.releasing.figures import risk_figures
+from pramble.releasing.design import risk_figures
 from pramble.releasing.prepare import Scanned, design_scanned, scan_for
 from pramble.releasing.source_labels import open_labelled
 from pramble.releasing.spec.document import (

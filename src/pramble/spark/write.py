@@ -14,7 +14,7 @@ from pramble.data.arrays import even_batches
 from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.places import remove_tree
 from pramble.data.save import sync
-from pramble.engine.canonical import Canonical
+from pramble.engine.files import Canonical
 from pramble.engine.shuffle import (
     FIRST,
     GATHERED_CELLS,

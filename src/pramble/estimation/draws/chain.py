@@ -153,7 +153,7 @@ class Chain:
         return places
 
     def draw(self, distribution: Floats, places: Integers) -> None:
-        from pramble.estimation.draws.kernels import draw_originals
+        from pramble.information.kernels import draw_originals
 
         own, factors, units = self.release, self.release.factors, self.units
         levels = self.rng.random((own.rows, len(units)))

@@ -145,7 +145,7 @@ def move_records(
     reporter: Reporter,
 ) -> None:
     """Move records, in place, so that the counts of all tables come near those wanted."""
-    from pramble.estimation.draws.kernels import walk
+    from pramble.information.kernels import walk
 
     sizes = np.array([len(targets[name,]) for name in columns])
     strides = np.zeros((len(targets), len(columns)), dtype=np.int64)

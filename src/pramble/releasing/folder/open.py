@@ -24,20 +24,16 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.numbers import alpha_text, tiny
 from pramble.outcome import ReleaseOutcome
 from pramble.privacy.certificate import Certificate, certify
-from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise, Promise
+from pramble.privacy.promise import CentralPromise, Promise, promise_from_json
 from pramble.privacy.unit import Unit
 from pramble.releasing.folder.layout import check_files
 from pramble.releasing.folder.reading import (
     central_promise,
-    check_promised,
-    check_settings,
-    check_unit,
+    checked_plan,
     local_promise,
     prior_spending,
     read_manifest,
     stated_data,
-    stated_plan,
     undamaged,
 )
 from pramble.shown import Display, Facts
@@ -240,10 +236,7 @@ def open_release(
             "without spark=, or release with rows_per_file."
         )
     check_files(folder, manifest, data, scripts=verify is not None, spark=spark)
-    release = Release(folder, manifest, stated_plan(manifest), spark=spark)
-    check_promised(manifest, release.plan)
-    check_unit(manifest)
-    check_settings(manifest)
+    release = Release(folder, manifest, checked_plan(manifest), spark=spark)
     assert release.evidence is not None, "reading checks it"
     return release
 

@@ -24,8 +24,7 @@ from pramble.mechanisms.table_plan import TablePlan
 from pramble.privacy.central import is_proven
 from pramble.privacy.certificate import certify
 from pramble.privacy.gaussian import float_below
-from pramble.privacy.notions import promise_from_json
-from pramble.privacy.promise import CentralPromise, LocalPromise, stated_alpha
+from pramble.privacy.promise import CentralPromise, LocalPromise, promise_from_json, stated_alpha
 from pramble.privacy.table_privacy import table_guarantee
 from pramble.privacy.unit import Unit
 from pramble.releasing.distances import ColumnMetric
@@ -142,6 +141,15 @@ def stated_data(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     if "data" in manifest and ("pieces" in found) != (found["file"] == STEM):
         raise damaged(f"the folder {STEM!r} is of a file in pieces.")
     return found
+
+
+def checked_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:
+    """Return the plan of a release, whose promise, unit and settings are what it has."""
+    plan = stated_plan(manifest)
+    check_promised(manifest, plan)
+    check_unit(manifest)
+    check_settings(manifest)
+    return plan
 
 
 def stated_plan(manifest: Mapping[str, Any]) -> Plan | TablePlan:

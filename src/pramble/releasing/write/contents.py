@@ -1,26 +1,32 @@
 """The contents of a release folder: evidence, what is made from it alone, and the manifest."""
 
 import hashlib
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pyarrow import parquet
 
+from pramble.data.crosstab import CrosstabJob
 from pramble.data.open import open_records
 from pramble.data.places import arrow_input
+from pramble.data.records import scan
 from pramble.data.remote import on_spark
 from pramble.data.save import save_table
 from pramble.engine.measure import measure_records
 from pramble.engine.shuffle import ShuffledRecords
-from pramble.errors import WriteFailed
+from pramble.errors import NotIdentifiable, WriteFailed
 from pramble.estimation.draws.synthesize import Synthesis, synthesis
+from pramble.estimation.estimate import estimate
+from pramble.estimation.functionals.result import Estimate
 from pramble.limits import MOST_SYNTHETIC_ROWS
 from pramble.mechanisms.measured import Measured
 from pramble.one_thread import one_thread
-from pramble.outcome import Check, ReleaseOutcome
+from pramble.outcome import Check, ColumnOutcome, FrequencyOutcome, ReleaseOutcome
 from pramble.releasing.design import rules_of
-from pramble.releasing.figures import observed_figures
 from pramble.releasing.folder.layout import (
     ABOUT_SYNTHETIC,
     ABOUT_TABLES,
@@ -37,17 +43,18 @@ from pramble.releasing.folder.manifest import manifest_of, manifest_text
 from pramble.releasing.folder.open import Release
 from pramble.releasing.prepare import Prepared
 from pramble.releasing.table_design import TableReleaseDesign
-from pramble.releasing.write.codebook import codebook_text
 from pramble.releasing.write.copies import copy_name, write_copies
 from pramble.releasing.write.data import write_data
-from pramble.releasing.write.published import read_published
+from pramble.releasing.write.published import codebook_text, read_published
 from pramble.releasing.write.scripts import write_scripts
 from pramble.releasing.write.summary import summary_page
 from pramble.releasing.write.verify import WrittenData, WrittenTally, compare, refuse_failed
-from pramble.values import Reporter
+from pramble.values import Integers, Reporter
 
 # Shares of the work, for the progress; the rest are checks and pages.
 COUNTING, WRITING, SYNTHESIS = 0.25, 0.65, 0.3
+
+Answers = Mapping[tuple[str, ...], Estimate]
 
 
 def write_folder(
@@ -214,3 +221,70 @@ def write_synthetic(
     if rules:
         facts["possible"] = rules
     return {**stated, **facts, "tables": fits}, made
+
+
+def observed_figures(
+    outcome: ReleaseOutcome,
+    prepared: Prepared,
+    evidence: WrittenData,
+    made: Synthesis,
+    answers: Answers,
+) -> dict[str, Any]:
+    if evidence.tally is None:
+        fit = [one.mean * made.rows for one in made.fits]
+        expected = prepared.design.figures()["protected"]  # of the tables chosen meanwhile
+        protected = replace(
+            expected,
+            columns=with_estimates(expected.columns, answers),
+            fit=float(np.mean(fit)) if fit else 0.0,
+        )
+        return {"protected": protected}
+    tally, record, risk = evidence.tally, outcome.record, outcome.risk
+    # Blanks would count as a label of their own and make records look alone.
+    if risk is not None and not prepared.plan.is_split:
+        keys = CrosstabJob(evidence.data, risk.keys)
+        scan(evidence.data, [keys])
+        counts = keys.result().counts  # released records that are alone by the keys at face value
+        alone, three, five = (int(counts[counts < k].sum()) for k in (2, 3, 5))
+        risk = replace(risk, uniques_after=alone, classes_after=(three, five))
+    return {
+        "record": record and replace(record, columns=with_estimates(record.columns, answers)),
+        "columns": tuple(
+            observed_column(one, tally.after[one.name], tally.changed[one.name])
+            for one in outcome.columns
+        ),
+        "risk": risk,
+    }
+
+
+def observed_column(outcome: ColumnOutcome, after: Integers, changed: int) -> ColumnOutcome:
+    rows = max(int(after.sum()), 1)
+    found = replace(outcome, change_observed=changed / rows, after=tuple(after.tolist()))
+    if not math.isfinite(outcome.estimation_variance):
+        return found
+    try:
+        answer = estimate(after, outcome.mechanism, counts=True)
+    except NotIdentifiable:
+        return found
+    return replace(found, **shares_of(answer, range(len(answer.values))))
+
+
+def with_estimates(
+    columns: Sequence[FrequencyOutcome], answers: Answers
+) -> tuple[FrequencyOutcome, ...]:
+    """Add what the release says of each column, where it can be estimated."""
+    found = []
+    for column in columns:
+        one = answers.get((column.name,))
+        if one is None:
+            found.append(column)
+            continue
+        order = {label: place for place, label in enumerate(one.cells[column.name])}
+        places = [order[label] for label in column.categories]
+        found.append(replace(column, **shares_of(one, places)))
+    return tuple(found)
+
+
+def shares_of(answer: Estimate, places: Sequence[int]) -> dict[str, tuple[float, ...]]:
+    parts = {"estimate": answer.probabilities, "lower": answer.lower, "upper": answer.upper}
+    return {name: tuple(own[list(places)].tolist()) for name, own in parts.items()}

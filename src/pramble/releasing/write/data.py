@@ -15,8 +15,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.formats.registry import PARQUET
 from pramble.data.records import Records
 from pramble.data.save import writing
-from pramble.engine.canonical import Canonical
-from pramble.engine.files import ahead
+from pramble.engine.files import Canonical, ahead
 from pramble.engine.keystream import checked_key, derived_key
 from pramble.engine.record import BoundPlan
 from pramble.engine.sampling import available_threads, each_column

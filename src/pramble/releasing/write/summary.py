@@ -18,7 +18,7 @@ from pramble.plots.mechanisms import (
     PLAN_CAPTION,
     PLAN_PICTURE,
 )
-from pramble.privacy.notions import promise_from_json
+from pramble.privacy.promise import promise_from_json
 from pramble.releasing.spec.settings import DATASET
 from pramble.releasing.write.published import (
     MOST_CELLS,

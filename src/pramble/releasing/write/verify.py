@@ -25,7 +25,7 @@ from pramble.data.formats.base import BATCH_ROWS
 from pramble.data.labels import Labels, places_of
 from pramble.data.open import open_records
 from pramble.engine.block import ColumnBlock
-from pramble.engine.canonical import DrawObserver
+from pramble.engine.files import DrawObserver
 from pramble.errors import InvalidData, PrivacyError
 from pramble.mechanisms.base import Mechanism
 from pramble.mechanisms.plan import Plan
