@@ -169,7 +169,7 @@ def test_the_command_shows_totals_of_both_in_every_form(office, monkeypatch):
     shown = " ".join(run("ledger", "--ledger", book).split())
     total = releases[0].central + releases[1].central
     assert f"staff: α = {2 * releases[0].alpha:.4g} in all; against readers" in shown
-    assert f"{total.number} of a budget of ε = 3, δ = 10⁻⁴" in shown
+    assert f"{total.number} of a budget of ε = 3, δ = 0.0001" in shown
     assert "guests: α = 2 in all; against readers of the releases ε = 2." in shown
     csv = run("ledger", "--ledger", book, "--csv").splitlines()
     assert csv[0].startswith("id,created,people,file,columns,alpha,total,budget,epsilon,delta")
