@@ -190,10 +190,10 @@ def more_statements(release: Release, history: Sequence[Entry]) -> dict[str, str
         "relation": manifest["promise"]["relation"],
         "rows": f"{manifest['rows']:,}",
         "delta_means": "But for a probability of δ, with which that may fail." * bool(delta),
-        "assumes": "\n".join(f"- {one}" for one in assumes),
+        "assumes": "\n".join(f"- {visible(one)}" for one in assumes),
         "protected": categories_text(release),
         "history": history_text(history),
-        "worth": "\n\n".join(manifest.get("worth", {}).get("sentences", ())),
+        "worth": "\n\n".join(map(visible, manifest.get("worth", {}).get("sentences", ()))),
     }
 
 
