@@ -140,7 +140,7 @@ def statements(release: Release) -> dict[str, str]:
     )
     kind = "records" if release.central is None else "shuffled" if "data" in manifest else "tables"
     words = {
-        "version": manifest["software"]["version"],
+        "version": visible(manifest["software"]["version"]),
         "categories": " ".join(
             f"The categories of {visible_names(names)} are {said}."
             for source, said in SOURCES.items()
