@@ -34,8 +34,8 @@ def codebook_text(published: Published) -> str:
         describe_column(data, f"V{number}", column, published=published, files=own)
     if weights := published.manifest.get("weights"):
         name, place = weights["column"], f"V{len(published.columns) + 1}"
-        own = {"files": " ".join(holders[name])} if name in holders else {}
-        one = add(data, "var", ID=place, name=name, **own, wgt="wgt", intrvl="contin")
+        within = {"files": " ".join(holders[name])} if name in holders else {}
+        one = add(data, "var", ID=place, name=name, **within, wgt="wgt", intrvl="contin")
         add(one, "labl", "Weight")
         add(one, "notes", WEIGHTS, type="protection")
     indent(book, " ")
