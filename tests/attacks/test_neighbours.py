@@ -211,6 +211,7 @@ def promising(count):
         one, other = central_folders(pair, folder, source=source, coded=coded)
         shutil.rmtree(folder)
         own = {"randomised.parquet", "synthetic.parquet", "analysis.R", "analysis.py"}
+        own |= {"codebook.xml"}
         assert set(one) > own
         assert len(one) == len({*own, "manifest.json"}) + len(COPIES)
         assert one == other
