@@ -13,9 +13,10 @@ import pramble
 import pramble.releasing.record_design as record_design
 import pramble.releasing.write.verify as check
 from pramble.data.records import TableRecords
-from pramble.engine import canonical
+from pramble.engine import canonical, table_counts
 from pramble.engine.block import ColumnBlock
 from pramble.privacy.promise import CentralPromise
+from pramble.releasing import contributions
 from pramble.solvers.record.problem import RecordDesign
 from tests.engine.cuts import random_order
 
@@ -105,3 +106,19 @@ def order_by_key(rows, key):
 def keep_dictionaries(monkeypatch):
     """Break the writer: the dictionary of the source stays as it is."""
     monkeypatch.setattr(canonical, "sorted_dictionary", lambda values: values)
+
+
+@contextmanager
+def same_tables():
+    """Count the same cells, squares and people, whatever the file: what is drawn is of those."""
+
+    def tables(self, *, is_weighted):
+        self.refuse_undeclared()
+        self.squares = 1000
+        shapes = self.shapes.items()
+        return {table: np.full(shape, 12 // shape[-1] + is_weighted) for table, shape in shapes}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_counts.TableCounter, "_tables", tables)
+        patch.setattr(contributions.Contributions, "choose_rows", lambda *_, **__: 2)
+        yield

@@ -24,7 +24,7 @@ NONE_ILL = {"if": {"sex": "f"}, "then": {"ill": "no"}, "repair": {"ill": "no"}}
 @pytest.mark.parametrize(
     ("settings", "keys"),
     [
-        ({"drop": ["id", "weight"]}, [0, 4]),
+        ({"drop": ["id", "weight"]}, [1, 6]),
         ({"drop": ["id", "weight"], "possible": [NONE_ILL]}, [1, 4]),
         ({"drop": ["id"], "weights": "weight", "largest_weight": 4000.0}, [0, 1]),
         ({"drop": ["id", "weight"], "tables": "auto"}, [0, 1]),

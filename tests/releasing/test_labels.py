@@ -419,3 +419,20 @@ def test_a_central_promise_states_that_words_are_public(file, tmp_path):
     plain = {"race": [1, 2, 7] * 50, "mood": [0, 1, 3] * 50}
     other = released(plain, tmp_path / "plain", columns, central=3.0)
     assert said not in " ".join(other.manifest["promise"]["assumes"])
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_rows_that_are_left_out_leave_no_labels(tmp_path, number):
+    """The only row of a value may be one that is not used."""
+    people = pd.DataFrame({"race": RNG.choice([1, 2], N), "town": RNG.choice([1, 2], N)})
+    people["who"], people.loc[0, "town"] = np.arange(N) // 2, 7
+    towns = {1: "here", 2: "there", 7: "a place of one"}
+    pyreadstat.write_sav(
+        people, tmp_path / "people.sav", variable_value_labels={"race": RACE, "town": towns}
+    )
+    made = released(
+        tmp_path / "people.sav", tmp_path / "out", {"race": {"categories": [1, 2]}},
+        person="who", rows_per_person=1, allow=["town"], key=bytes([number]) * 32,
+    )  # fmt: skip
+    assert len(made.data) == N // 2
+    assert "a place of one" not in json.dumps(made.manifest)

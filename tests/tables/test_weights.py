@@ -13,6 +13,7 @@ from tests.tables.people import KEY, LABELS, assert_same, people_table
 from tests.tables.test_engines import WAYS
 
 import pramble
+from pramble.errors import InvalidData
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning:ibis"),
@@ -250,3 +251,14 @@ def test_a_weight_of_the_largest_is_not_cut(recwarn):
     assert not recwarn.list
     with pytest.warns(pramble.errors.PrambleWarning, match="1 rows weigh more"):
         pramble.measure({"sex": [0, 1], "w": [1234.5679, 1.0]}, d, key=bytes(32), weights="w")
+
+
+def test_a_weight_that_is_no_number_is_not_said_to_be_in_another_row():
+    """Of a lazy frame groups are counted, which have no rows."""
+    import polars as pl
+
+    d = pramble.design_tables({"sex": 2}, 1.0, 1e-6, tables=1, largest_weight=9)
+    people = {"sex": [0, 1] * 5, "w": [1.0] * 7 + [float("nan")] + [1.0] * 2}
+    for data, said in ((people, "row 7 holds none"), (pl.LazyFrame(people), "'w' holds others")):
+        with pytest.raises(InvalidData, match=said):
+            pramble.measure(data, d, key=bytes(32), weights="w")

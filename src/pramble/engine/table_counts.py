@@ -167,7 +167,14 @@ class TableCounter:
 
 def weights_in(values: Any, name: str, rows: range | None, decimal: str | None) -> Floats:
     """Return the weights of rows, or of groups of rows that have no places."""
-    found = finite_numbers(values, name, rows=rows, decimal=decimal)
+    try:
+        found = finite_numbers(values, name, rows=rows, decimal=decimal)
+    except InvalidData:
+        if rows is not None:
+            raise
+        raise InvalidData(
+            f"Weights must be finite numbers; column {name!r} holds others."
+        ) from None
     if negative := np.flatnonzero(found < 0).tolist():
         if rows is None:
             raise InvalidData(f"Weights must not be negative; column {name!r} holds one that is.")

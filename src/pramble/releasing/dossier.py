@@ -150,11 +150,13 @@ def statements(release: Release, history: Sequence[Entry]) -> dict[str, Any]:
         "relation": relation,
         "rows": f"{manifest['rows']:,}",
         "delta_means": "But for a probability of δ, with which that may fail." * bool(delta),
-        "assumes": "\n".join(f"- {one}" for one in stated.get("assumes") or [unit.sentence()]),
+        "assumes": "\n".join(
+            f"- {visible(one)}" for one in stated.get("assumes") or [unit.sentence()]
+        ),
         "protected": protected,
         "public": public,
         "history": history_text(history),
-        "worth": "\n\n".join(manifest.get("worth", {}).get("sentences", ())),
+        "worth": "\n\n".join(map(visible, manifest.get("worth", {}).get("sentences", ()))),
         # What the registry's entry alone says.
         "unknown": None,
         "slug": "-".join(slug) if title else None,
@@ -185,7 +187,7 @@ def design_statements(release: Release) -> dict[str, str]:
         for source, said in SOURCES.items()
         if (names := [c["name"] for c in protected if c.get("categories_from") == source])
     )
-    version = manifest["software"]["version"]
+    version = visible(manifest["software"]["version"])
     found = texts_for("all", version=version, categories=sources) | texts_for(kind)
     if kind == "records" and (spent := prior_spending(manifest["design"])):
         found["mechanisms"] += texts_for("noisy_prior", prior=f"{float(spent):.3g}")["mechanisms"]

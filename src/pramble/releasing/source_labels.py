@@ -34,6 +34,9 @@ def open_labelled(source: Any, spec: ReleaseSpec) -> tuple[Records, ReleaseSpec]
     coded = set(released) - banded
     values: dict[str, Labels] = {n: own for n, own in found.values.items() if n in coded}
     columns = {column.name: column for column in spec.columns}
+    if spec.person_columns and spec.rows_per_person is not None:
+        # only a row that is left out may have a value of a column that is released as it is
+        values = {name: own for name, own in values.items() if name in columns}
     stated = {name for name, own in columns.items() if own.stated("categories") is not None}
     # A label that no row has may be the name of a person who was taken out of the file: it is
     # published only where the plan states it.
