@@ -267,18 +267,10 @@ def risk_picture(release: Release, path: Path) -> str:
     from pramble.plots.images import save
     from pramble.plots.tradeoffs import candidates_figure
 
-    said, promise, design = (
-        texts_for("picture"),
-        promise_of(release).shown,
-        release.manifest["design"],
-    )
-    own = stated_outcomes(release.manifest)
-    if (
-        not own
-        or not release.manifest["rows"]
-        or design["kind"] == "columns"
-        or "distances" in design
-    ):
+    said, promise = texts_for("picture"), promise_of(release).shown
+    own, design = stated_outcomes(release.manifest), release.manifest["design"]
+    has_rows = bool(release.manifest["rows"])
+    if not (own and has_rows) or design["kind"] == "columns" or "distances" in design:
         return said["undrawn"]
     current = candidate_of(release, promise, own)
     found = [current]
@@ -295,17 +287,11 @@ def risk_picture(release: Release, path: Path) -> str:
 
 
 def candidate_of(release: Release, promise: float, tables: Sequence[TableOutcome]) -> Candidate:
+    kind = "local" if release.central is None else "central"
+    design = "tables" if "tables" in release.manifest else "records"
+    belief, verdict = LocalPromise(Fraction(promise)).belief(), verdict_of(tables)
     return Candidate(
-        "local" if release.central is None else "central",
-        promise,
-        LocalPromise(Fraction(promise)).belief(),
-        math.nan,
-        math.nan,
-        verdict_of(tables),
-        tuple(tables),
-        None,
-        (),
-        "tables" if "tables" in release.manifest else "records",
+        kind, promise, belief, math.nan, math.nan, verdict, tuple(tables), None, (), design
     )
 
 
@@ -313,9 +299,10 @@ def stated_outcomes(manifest: Mapping[str, Any]) -> list[TableOutcome]:
     """Return what the manifest says of the wanted tables; the cost follows from the error."""
     rows, found = manifest["rows"], []
     for own in manifest.get("worth", {}).get("tables", ()):
-        cost = own.get("standard_error", math.inf) ** 2 * own["cells"] * rows
-        found.append(TableOutcome(tuple(own["columns"]), own["cells"], cost, rows, own["wanted"]))
-    return [table for table in found if table.wanted]
+        if own["wanted"]:
+            cost = own.get("standard_error", math.inf) ** 2 * own["cells"] * rows
+            found.append(TableOutcome(tuple(own["columns"]), own["cells"], cost, rows, wanted=True))
+    return found
 
 
 def outcomes_under(
@@ -325,19 +312,18 @@ def outcomes_under(
     plan, manifest, labels = release.plan, release.manifest, labels_of(release)
     rows, design, tables = manifest["rows"], manifest["design"], [one.columns for one in wanted]
     if isinstance(plan, TablePlan):
+        weights = None if plan.weights is None else plan.weights.largest
         other = design_for_people(
             labels, promise, plan.delta, tables=tables, objective=design.get("objective"),
-            rows_per_person=plan.rows_per_person,
+            rows_per_person=plan.rows_per_person, largest_weight=weights,
         )  # fmt: skip
         return table_outcomes(other.plan, rows)
     spec, central = stated_spec(manifest), release.central
     possible = as_possible(None if spec is None else rules_of(spec), labels)
-    prior = {
-        tuple(own["columns"]): np.reshape(
-            own["probabilities"], [len(labels[name]) for name in own["columns"]]
-        )
-        for own in design["prior"]["tables"]
-    }
+    prior = {}
+    for own in design["prior"]["tables"]:
+        shape = [len(labels[name]) for name in own["columns"]]
+        prior[tuple(own["columns"])] = np.reshape(own["probabilities"], shape)
     limit: dict[str, Any] = {"alpha": promise / release.unit.rows}
     if central is not None:
         limit = {"central": (promise, central.shown_delta), "rows": rows}

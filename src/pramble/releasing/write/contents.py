@@ -285,6 +285,6 @@ def with_estimates(
     return tuple(found)
 
 
-def shares_of(answer: Estimate, places: Sequence[int]) -> dict[str, tuple[float, ...]]:
+def shares_of(answer: Estimate, places: Sequence[int]) -> dict[str, Any]:
     parts = {"estimate": answer.probabilities, "lower": answer.lower, "upper": answer.upper}
     return {name: tuple(own[list(places)].tolist()) for name, own in parts.items()}

@@ -252,11 +252,13 @@ def codebook_text(published: Published) -> str:
         columns = file_columns(published.release, stated)
         for name in columns:
             holders.setdefault(name, []).append(file)
-        describe_file(book, file, stated, published=published, columns=len(columns))
+        describe_file(book, file, published.manifest["rows"], stated, columns=len(columns))
     data = SubElement(book, "dataDscr")
     for number, column in enumerate(published.columns, 1):
-        own = " ".join(holders.get(column.name, ()))
-        describe_column(data, f"V{number}", column, published=published, files=own)
+        kind = {"intrvl": "discrete"} if column.categories else {}
+        within = {"files": " ".join(holders[column.name])} if column.name in holders else {}
+        one = add(data, "var", ID=f"V{number}", name=column.name, **within, **kind)
+        describe_column(one, column, protection_of(column, published))
     if weights := published.manifest.get("weights"):
         name, place = weights["column"], f"V{len(published.columns) + 1}"
         within = {"files": " ".join(holders[name])} if name in holders else {}
@@ -310,32 +312,22 @@ def describe_study(book: Element, published: Published) -> None:
         add(study, "notes", sentence, type="protection", subject="note")
 
 
-def describe_file(
-    book: Element, file: str, stated: Any, *, published: Published, columns: int
-) -> None:
+def describe_file(book: Element, file: str, rows: int, stated: Any, *, columns: int) -> None:
     one = add(book, "fileDscr", ID=file, URI=stated["file"])
     add(one, "fileTxt/fileName", stated["file"])
     add(one, "fileTxt/fileCont", stated["sentence"])
     if columns:
-        rows = stated.get("rows", published.manifest["rows"])
-        add(one, "fileTxt/dimensns/caseQnty", str(rows))
+        add(one, "fileTxt/dimensns/caseQnty", str(stated.get("rows", rows)))
         add(one, "fileTxt/dimensns/varQnty", str(columns))
     add(one, "fileTxt/fileType", stated["format"])
     add(one, "notes", stated["sha256"], type="checksum", subject="SHA-256")
 
 
-def describe_column(
-    data: Element, place: str, column: PublishedColumn, *, published: Published, files: str
-) -> None:
-    kind = {"intrvl": "discrete"} if column.categories else {}
-    within = {"files": files} if files else {}
-    one = add(data, "var", ID=place, name=column.name, **within, **kind)
+def describe_column(one: Element, column: PublishedColumn, protection: str) -> None:
     add(one, "labl", column.label or column.name)
-    for number, (text, share) in enumerate(zip(column.texts, column.shares, strict=True)):
-        code = column.codes[number]
+    for code, text, share in zip(column.codes, column.texts, column.shares, strict=True):
         category = add(one, "catgry", **({"missing": "Y"} if code is None else {}))
-        value = MISSING if code is None else str(text_of_label(code))
-        add(category, "catValu", value)
+        add(category, "catValu", MISSING if code is None else str(text_of_label(code)))
         add(category, "labl", text)
         if share is not None and column.answer is not None:
             count, low, high = (f"{column.answer.n * one:.0f}" for one in share)
@@ -346,7 +338,7 @@ def describe_column(
         category = add(one, "catgry", missing="Y")
         add(category, "catValu", str(code))
         add(category, "labl", text)
-    add(one, "notes", protection_of(column, published), type="protection")
+    add(one, "notes", protection, type="protection")
 
 
 def protection_of(column: PublishedColumn, published: Published) -> str:
