@@ -13,7 +13,7 @@ import pramble
 import pramble.releasing.record_design as record_design
 import pramble.releasing.write.verify as check
 from pramble.data.records import TableRecords
-from pramble.engine import canonical, table_counts
+from pramble.engine import files, table_counts
 from pramble.engine.block import ColumnBlock
 from pramble.privacy.promise import CentralPromise
 from pramble.releasing import contributions
@@ -52,7 +52,7 @@ def same_outputs(block):
         patch.setattr(ColumnBlock, "draw", draw)
         patch.setattr(check, "change_check", passes)
         patch.setattr(check, "BATCH_ROWS", block)
-        patch.setattr(canonical, "BATCH_ROWS", block)
+        patch.setattr(files, "BATCH_ROWS", block)
         patch.setattr(release_verb, "bound_key", lambda *_, **__: bytes(32))
         patch.setattr(record_design, "design_record", design_once)
         yield
@@ -105,7 +105,7 @@ def order_by_key(rows, key):
 
 def keep_dictionaries(monkeypatch):
     """Break the writer: the dictionary of the source stays as it is."""
-    monkeypatch.setattr(canonical, "sorted_dictionary", lambda values: values)
+    monkeypatch.setattr(files, "sorted_dictionary", lambda values: values)
 
 
 @contextmanager

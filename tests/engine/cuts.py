@@ -3,13 +3,13 @@
 import pytest
 
 from pramble.data.formats import arrow, base, delimited, programs
-from pramble.engine import canonical
+from pramble.engine import files
 from pramble.engine.shuffle import in_word_order, sorting_words
 
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    for module in (base, arrow, canonical):
+    for module in (base, arrow, files):
         monkeypatch.setattr(module, "BATCH_ROWS", 211)
     monkeypatch.setattr(base.sliced, "__defaults__", (211,))
     monkeypatch.setattr(delimited, "BLOCK", 5000)
