@@ -64,6 +64,10 @@ def write_new(path: Path, content: bytes) -> None:
 def saving(target: Path, schema: Any) -> Iterator[Writer]:
     """Give a writer of batches; the file stands under its name when all were written."""
     form = target_format(target)
+    if is_address(target):  # a store shows a file when it is complete
+        with writing(target, form, schema) as writer:
+            yield writer
+        return
     with whole_file(target) as partial, writing(partial, form, schema, like=target) as writer:
         yield writer
 

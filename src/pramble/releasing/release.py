@@ -14,7 +14,7 @@ from pramble.data.recode import as_reading
 from pramble.data.records import Records
 from pramble.data.remote import on_spark, spark_source
 from pramble.engine.keystream import checked_key
-from pramble.errors import InvalidInput, PrambleWarning
+from pramble.errors import InvalidInput, InvalidPlan, PrambleWarning
 from pramble.information.accuracy import TableOutcome, worst_first
 from pramble.ledger.account import Account, open_account, open_book
 from pramble.ledger.book import Ledger
@@ -263,6 +263,11 @@ def open_source(
     """Return the records, what their place and their values settle of the plan, and the target."""
     source = spark_source(source, spark)
     (records, spec), place = open_labelled(source, spec), path_or_place(target)
+    if is_address(place) and set(spec.copies) - {"csv"}:
+        raise InvalidPlan(
+            "Copies for Stata, SPSS and Excel are written to a folder of this machine; "
+            f"{str(place)!r} is an address. Leave them out of copies, or release to a path."
+        )
     if records.rows_stay:
         return records, on_spark("spec_on_spark")(spec), place
     if is_address(place):
