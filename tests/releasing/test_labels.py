@@ -267,6 +267,15 @@ def test_a_release_in_labels_is_audited(file, tmp_path):
     assert "synthetic.sav" in found.columns()["name"]
 
 
+def test_labels_that_nobody_has_are_no_recoding(tmp_path):
+    path = tmp_path / "people.dta"
+    frame = pd.DataFrame({"a": [1, 2] * 60, "b": [5, 6, 7] * 40})
+    pyreadstat.write_dta(frame, path, variable_value_labels={"a": {8: "eight"}, "b": {9: "nine"}})
+    release = released(path, tmp_path / "out", {"a": {}, "b": {}}, central=1.0)
+    assert categories(release, "b") == [5, 6, 7]
+    assert pramble.audit(tmp_path / "out", path, key=KEY).passed
+
+
 def test_labels_of_special_values_make_no_text_of_numbers(file, tmp_path):
     others = [
         name for name in ("race", "mood", "work", "sex") if name != "sex" or file.suffix == ".sav"

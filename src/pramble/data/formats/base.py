@@ -82,6 +82,7 @@ class FileLabels:
         return {
             name: (Merge({label: (code,) for code, label in own.items()}),)
             for name, own in self.values.items()
+            if own
         }
 
 
