@@ -505,6 +505,8 @@ def test_no_error_is_larger_than_the_file(tmp_path):
     """Under a tiny α the noise of a cell is many times all records."""
     page = page_of(made(tmp_path / "out", data=people(500).drop_columns(["place"]), alpha=0.01))
     assert "± 500 or more" in page.text
+    assert "No table is precise enough to be used, estimated or counted." in page.text
+    assert "Good for" not in page.text
     numbers = re.findall(r"± ([\d,.]+)", page.text)
     assert numbers
     assert max(float(one.replace(",", "").rstrip(".")) for one in numbers) <= 500
