@@ -17,7 +17,7 @@ from pramble.releasing.spec.document import COLUMN, FILE, OF_ALL, PLAN, RISK
 from pramble.releasing.spec.settings import DESIGNS
 from tests.test_architecture import PACKAGE, ROOT, import_cycles, import_graph, source_files
 
-MOST_LINES, MOST_MODULES = 60_970, 274
+MOST_LINES, MOST_MODULES = 61_000, 274
 # Functions and classes of one name in several modules.
 MOST_SHARED_NAMES = 12
 # Modules that one other alone imports.

@@ -185,6 +185,31 @@ def test_what_the_producer_states_is_in_the_entry(released):
     assert found["url_slug"].startswith("who-is-ill-not-yaml-")
 
 
+@pytest.mark.parametrize(
+    "promise", [{"central": 1.0, "tables": 1}, {"alpha": 3.0, "design": "paper"}]
+)
+def test_risk_before_and_after_is_the_curators_to_give(tmp_path, promise):
+    keys = ["AGE", "EDUC", "MARST", "RACESING", "EMPSTAT"]
+    people = pramble.datasets.synthetic_new_york(3000).select(keys)
+    release = pramble.release(
+        people, tmp_path / "out", columns=keys, person=False, prior="uniform",
+        ledger=False, pages=False, **promise,
+    )  # fmt: skip
+    assert "this folder does not" in (pramble.dossier(release.folder) / "sp800-226.md").read_text()
+    found = pramble.assess(people, keys, population_size=90_000)
+    made = pramble.dossier(release.folder, tmp_path / "two", assessment=found)
+    text = (made / "sp800-226.md").read_text()
+    assert f"{found.sample_uniques:,} records are alone" in text
+    assert "These figures are confidential." in text
+    if "central" in promise:
+        assert "holds no record of the file" in text
+        return
+    left = found.after({name: release.plan[name] for name in keys}).tau2
+    said = float(re.search(r"After randomisation ([\d.]+) are expected", text)[1])
+    assert said == pytest.approx(left, rel=0.06)
+    assert said < found.tau2
+
+
 def test_earlier_releases_of_the_same_people_are_listed(released, people, tmp_path):
     ledger = tmp_path / "ledger.db"
     for name in ("first", "other"):

@@ -31,6 +31,7 @@ from pramble.releasing.spec.document import WITHHELD
 from pramble.releasing.table_design import table_outcomes
 from pramble.releasing.try_release import Candidate
 from pramble.releasing.write.scripts import filled_template
+from pramble.risk.assess import Assessment
 from pramble.solvers.record.design_record import design_record
 from pramble.solvers.tables.design_tables import design_for_people
 from pramble.words import visible, visible_names
@@ -47,6 +48,7 @@ def dossier(
     target: str | Path | None = None,
     *,
     ledger: str | Path | Ledger | None = None,
+    assessment: Assessment | None = None,
 ) -> Path:
     """Write what reviewers of a release ask for, from what is published of it.
 
@@ -65,6 +67,9 @@ def dossier(
     ledger : str, Path or Ledger, optional
         The ledger that knows what earlier releases of the same people spent; the user's own unless
         given, where there is one.
+    assessment : Assessment, optional
+        What :func:`~pramble.assess` says of the confidential file: risk before and after is then in
+        the statements. Its figures are confidential, and the dossier with them.
 
     Returns
     -------
@@ -87,6 +92,7 @@ def dossier(
     release, where = open_release(folder), Path(folder).absolute()
     place = where.with_name(f"{where.name}-dossier") if target is None else Path(target)
     words = statements(release, entries_of(where, ledger)) | {"folder": visible(where.name)}
+    words["risk"] = risk_text(release, assessment)
     with building(place) as made:
         words["picture"] = risk_picture(release, made / PICTURE)
         texts = {
@@ -97,6 +103,25 @@ def dossier(
         for name, text in texts.items():
             (made / name).write_text(text, encoding="utf-8", newline="\n")
     return place
+
+
+def risk_text(release: Release, assessment: Assessment | None) -> str:
+    """Return what is said of risk before and after; a figure of the file only where one is given."""
+    said = texts_for("risk")
+    if assessment is None:
+        return said["unknown"]
+    after, plan = said["tables"], release.plan
+    if not isinstance(plan, TablePlan):
+        keys = [name for name in assessment.keys if name in plan.columns]
+        own: Any = {name: plan[name] for name in keys} if plan.is_simple else plan
+        left = assessment.after(own).tau2 if keys else assessment.tau2
+        after = said["records"].format(after=numbers.expected(left))
+    return said["known"].format(
+        keys=visible_names(assessment.keys), model=assessment.model, after=after,
+        population=numbers.count(round(assessment.population_size)),
+        uniques=numbers.count(assessment.sample_uniques),
+        before=numbers.expected(assessment.tau2),
+    )  # fmt: skip
 
 
 def entries_of(folder: Path, ledger: str | Path | Ledger | None) -> list[Entry]:
