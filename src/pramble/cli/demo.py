@@ -76,7 +76,10 @@ def demo(
         with step("estimating from the release alone"):
             estimate = pramble.estimate(pramble.open_release(out / name), by=["MARST"])
         show(recovered(estimate, original=people))
-    show(f"\nThe whole story: open {out}/release-report.html and {out}/central-report.html.")
+    show(
+        f"\nWhat readers get: open {out}/central/summary.html. The curator's own report: "
+        f"{out}/central-report.html."
+    )
 
 
 def fresh_folder(folder: Path) -> None:
