@@ -106,7 +106,7 @@ def dossier(
 
 
 def risk_text(release: Release, assessment: Assessment | None) -> str:
-    """Return what is said of risk before and after; a figure of the file only where one is given."""
+    """Return what is said of risk before and after: figures of the file where some are given."""
     said = texts_for("risk")
     if assessment is None:
         return said["unknown"]
