@@ -284,7 +284,7 @@ ATTRIBUTES = {
     "fileDscr": {"ID", "URI"},
     "var": {"wgt", "ID", "name", "files", "intrvl"},
     "catgry": {"missing"},
-    "catStat": {"type", "otherType"},
+    "catStat": {"type", "otherType", "wgtd"},
 }
 
 
@@ -538,3 +538,9 @@ def test_the_weight_of_complete_records_is_in_the_codebook(tmp_path):
     assert names == list(release.synthetic.column_names)
     last = list(book.iter(f"{DDI}var"))[-1]
     assert (last.get("wgt"), last.get("files")) == ("wgt", "F1 F2")
+    e = pramble.estimate(release, by="work", weights="weighs", covers="randomisation").counts()
+    found = list(next(book.iter(f"{DDI}var")).iter(f"{DDI}catStat"))
+    assert {one.get("wgtd") for one in found} == {"wgtd"}
+    stated = [float(one.text) for one in found if one.get("type") == "freq"]
+    np.testing.assert_allclose(stated, e.values, atol=1)  # sums of weights, not of records
+    assert sum(stated) > 10 * 400

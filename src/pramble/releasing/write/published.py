@@ -258,7 +258,8 @@ def codebook_text(published: Published) -> str:
         kind = {"intrvl": "discrete"} if column.categories else {}
         within = {"files": " ".join(holders[column.name])} if column.name in holders else {}
         one = add(data, "var", ID=f"V{number}", name=column.name, **within, **kind)
-        describe_column(one, column, protection_of(column, published))
+        weighted = {"wgtd": "wgtd"} if published.weights else {}
+        describe_column(one, column, protection_of(column, published), weighted)
     if weights := published.manifest.get("weights"):
         name, place = weights["column"], f"V{len(published.columns) + 1}"
         within = {"files": " ".join(holders[name])} if name in holders else {}
@@ -323,17 +324,20 @@ def describe_file(book: Element, file: str, rows: int, stated: Any, *, columns: 
     add(one, "notes", stated["sha256"], type="checksum", subject="SHA-256")
 
 
-def describe_column(one: Element, column: PublishedColumn, protection: str) -> None:
+def describe_column(
+    one: Element, column: PublishedColumn, protection: str, weighted: Mapping[str, str]
+) -> None:
     add(one, "labl", column.label or column.name)
     for code, text, share in zip(column.codes, column.texts, column.shares, strict=True):
         category = add(one, "catgry", **({"missing": "Y"} if code is None else {}))
         add(category, "catValu", MISSING if code is None else str(text_of_label(code)))
         add(category, "labl", text)
         if share is not None and column.answer is not None:
-            count, low, high = (f"{column.answer.n * one:.0f}" for one in share)
-            add(category, "catStat", count, type="freq")
-            add(category, "catStat", low, type="other", otherType="lower95")
-            add(category, "catStat", high, type="other", otherType="upper95")
+            size = float(column.answer.counts().values.sum())  # of records, or of weights
+            count, low, high = (f"{size * end:.0f}" for end in share)
+            add(category, "catStat", count, type="freq", **weighted)
+            add(category, "catStat", low, type="other", otherType="lower95", **weighted)
+            add(category, "catStat", high, type="other", otherType="upper95", **weighted)
     for code, text in column.missing:
         category = add(one, "catgry", missing="Y")
         add(category, "catValu", str(code))
@@ -352,5 +356,6 @@ def protection_of(column: PublishedColumn, published: Published) -> str:
     found = f"{how} All protected columns together, for each {published.release.unit.noun}: "
     found += f"{promise}."
     if column.answer is not None:
-        found += " Frequencies are estimates with 95 % intervals, not counts."
+        found += " Frequencies are estimates with 95 % intervals, not counts"
+        found += f"; weighted by {published.weights}." if published.weights else "."
     return found
