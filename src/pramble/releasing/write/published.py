@@ -333,7 +333,7 @@ def describe_column(
         add(category, "catValu", MISSING if code is None else str(text_of_label(code)))
         add(category, "labl", text)
         if share is not None and column.answer is not None:
-            size = float(column.answer.counts().values.sum())  # of records, or of weights
+            size = float(column.answer.counts().values.sum()) if weighted else column.answer.n
             count, low, high = (f"{size * end:.0f}" for end in share)
             add(category, "catStat", count, type="freq", **weighted)
             add(category, "catStat", low, type="other", otherType="lower95", **weighted)
